@@ -1,6 +1,5 @@
-// Sends plans to a HAProxy worker and takes in what its replies prove. A reply that is not the exact success text
-// makes that listener's state unknown: it is read back, planned afresh and sent once more; what then still fails
-// asks for a reload.
+// Sends plans to a HAProxy worker and records what its replies prove. After a reply other than the exact success text the
+// state of that listener is unknown: it is read back, planned again and sent once more; a second failure needs a reload.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import type { HaproxyPlan, ReloadReason } from './plan.ts';
@@ -15,28 +14,28 @@ export interface Refusal {
   readonly reply: string;
 }
 
-/** What one worker did, also if it did not do all of it. */
+/** The result of plans in one worker. */
 export interface WorkerOutcome {
   readonly acknowledged: readonly Command[];
   readonly refused: readonly Refusal[];
-  /** Listeners that were read back, and whose second plan was taken. */
+  /** Listeners that were read back and whose second plan succeeded. */
   readonly repaired: readonly string[];
-  /** Listeners that only a reload can bring to desired. */
+  /** Listeners that only a reload can bring to their desired state. */
   readonly beyondRepair: readonly string[];
-  /** The connection broke on the way: nothing is known about what was not acknowledged. */
+  /** The connection was lost: the state of all other commands is unknown. */
   readonly lost: HeadgateError | undefined;
 }
 
-/** What a worker that was replaced answers to every command about a server, from 2.6 to 3.4. */
+/** The reply of a replaced worker to every command about a server, from 2.6 to 3.4. */
 const IS_REPLACED = 'Proxy is disabled.';
 
-/** Why a worker has to be replaced in which somebody else's server has the name or the number of one of ours. */
-const OTHER_SERVERS: ReadonlySet<ReloadReason> = new Set<ReloadReason>([
+/** Reasons to replace a worker in which another process added a server with the name or id of a member. */
+const FOREIGN_SERVER: ReadonlySet<ReloadReason> = new Set<ReloadReason>([
   'server-renumbered',
   'server-changed',
 ]);
 
-/** `replan` gives the plan of a load balancer from what the worker runs by then. Never throws. */
+/** `replan` plans a load balancer from the running state at that time. Never throws. */
 export async function applyPlans(
   worker: Worker,
   plans: readonly HaproxyPlan[],
@@ -51,7 +50,7 @@ export async function applyPlans(
     const first = await send(worker, plans, acknowledged);
     refused.push(...first);
     const failed = new Map(first.map(({ key, command }) => [listenerOf(worker.running, command), key]));
-    // Nothing repairs it, and whoever waits for the answers to more questions could tell the successor meanwhile.
+    // A replaced worker cannot be repaired, and more commands would delay those to its replacement.
     if (first.some(({ reply }) => reply === IS_REPLACED))
       return { acknowledged, refused, repaired, beyondRepair: [...failed.keys()], lost };
     const unreadable = new Set<string>();
@@ -60,7 +59,7 @@ export async function applyPlans(
     const second = await send(worker, again, acknowledged);
     const stillFailed = new Set(second.map(({ command }) => listenerOf(worker.running, command)));
     const others = new Set(
-      again.flatMap(({ key, reload }) => (reload !== undefined && OTHER_SERVERS.has(reload) ? [key] : [])),
+      again.flatMap(({ key, reload }) => (reload !== undefined && FOREIGN_SERVER.has(reload) ? [key] : [])),
     );
     for (const [listener, key] of failed) {
       const isRepaired = !stillFailed.has(listener) && !unreadable.has(listener) && !others.has(key);
@@ -75,7 +74,7 @@ export async function applyPlans(
   return { acknowledged, refused, repaired, beyondRepair, lost };
 }
 
-/** False where the worker does not have what it should have, such as an ACL: its answer cannot be read then. */
+/** False if the worker lacks something that it should have, such as an ACL, so that its answer cannot be read. */
 async function isRead(worker: Worker, listener: string): Promise<boolean> {
   try {
     await readListener(worker, listener);

@@ -1,6 +1,5 @@
-// Decides how to get from what a HAProxy worker runs to what a load balancer asks for:
-// a list of runtime commands where that is enough, a reload where it is not.
-// Pure: reads the running state of one worker and one load balancer, returns a plan, touches nothing.
+// Plans how a HAProxy worker gets from its running state to a desired load balancer: by runtime commands, or by a reload
+// if commands are not enough. Pure.
 
 import type { Plan } from '../dataplane/dataplane.ts';
 import type { Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
@@ -23,15 +22,15 @@ export type ReloadReason =
   | 'server-changed';
 
 export interface HaproxyPlan extends Plan {
-  /** In the order in which they must be sent: what adds capacity before what takes it away. */
+  /** In the order in which they must be sent: additions of capacity first. */
   readonly commands: readonly Command[];
-  /** Why commands are not enough; undefined where they are. They are sent all the same: the old worker serves on. */
+  /** Why commands are not enough; undefined if they are. They are sent in any case, because the old worker still serves. */
   readonly reload: ReloadReason | undefined;
 }
 
 /**
- * `before` is the load balancer whose listeners this worker may still have, `after` the one that is wanted;
- * undefined where there was or shall be none.
+ * `before`: the load balancer that the worker booted with, undefined if it had none; `after`: the desired one, undefined
+ * if it is removed.
  */
 export function planLoadBalancer(
   key: string,
@@ -42,10 +41,10 @@ export function planLoadBalancer(
   const gain: Command[] = [];
   const loss: Command[] = [];
   let reload: ReloadReason | undefined;
-  const wanted = new Set<string>();
+  const desired = new Set<string>();
   for (const listener of after?.listeners ?? []) {
     if (!isForHaproxy(listener)) continue;
-    wanted.add(listener.name);
+    desired.add(listener.name);
     const current = running.get(listener.name);
     if (current === undefined) {
       reload = 'listener-added';
@@ -60,14 +59,14 @@ export function planLoadBalancer(
     planAllowed(listener, current, gain, loss);
   }
   for (const listener of before?.listeners ?? []) {
-    if (!wanted.has(listener.name) && running.has(listener.name)) reload ??= 'listener-removed';
+    if (!desired.has(listener.name) && running.has(listener.name)) reload ??= 'listener-removed';
   }
   const commands = [...gain, ...loss];
   const effort = reload !== undefined ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
   return { key, effort, commands, reload };
 }
 
-/** Gives a reason where a server would have to change its id, its address or its having a check: only a reload can. */
+/** A reason if a server must get another id, address, or a check or none: only a reload can do that. */
 function planServers(
   { name: backend, pool, listener }: Backend,
   current: RunningListener,
@@ -85,8 +84,9 @@ function planServers(
     } else if (server.id !== member.id) {
       reload = 'server-renumbered';
     } else {
-      const isOurs = current.structure === structureOf(listener);
-      if (isOurs && isOther(pool, server)) reload ??= 'server-changed';
+      // If the structure differs, a reload is due anyway.
+      const isSameStructure = current.structure === structureOf(listener);
+      if (isSameStructure && isChangedOutside(pool, server)) reload ??= 'server-changed';
       planServer(backend, pool, member, server, gain, loss);
     }
   }
@@ -97,8 +97,8 @@ function planServers(
   return reload;
 }
 
-/** Somebody has moved it, or added it without a check. Where the structure differs a reload is due anyway. */
-function isOther({ monitor }: Pool, { check, isMoved }: RunningServer): boolean {
+/** Another process moved the server, or added it with or without a check. */
+function isChangedOutside({ monitor }: Pool, { check, isMoved }: RunningServer): boolean {
   return isMoved === true || (check === 'none') !== (monitor === undefined);
 }
 
@@ -116,7 +116,7 @@ function addServer(backend: string, pool: Pool, member: Member): Command[] {
   return commands;
 }
 
-/** A server that was added begins with the least health, so that the first failed check would be enough. */
+/** An added server starts with the lowest health, at which the first failed check would take it down. */
 function enableHealth(backend: string, server: string): Command[] {
   return [
     { kind: 'EnableHealth', backend, server },
@@ -133,7 +133,7 @@ function planServer(
   loss: Command[],
 ): void {
   const server = member.name;
-  // Where whoever added it did not come so far.
+  // The agent that added the server may have ended before it enabled the check.
   const enable: Command[] =
     monitor !== undefined && current.check === 'off' ? enableHealth(backend, server) : [];
   if (member.state === 'drain') {
@@ -141,7 +141,7 @@ function planServer(
     const drains = current.state === 'drain' || (current.state === 'ready' && current.weight === 0);
     if (!drains) {
       loss.push({ kind: 'SetServerState', backend, server, state: 'drain' });
-      // A client that is tied to it would go on coming: HAProxy drains only those that are not.
+      // HAProxy does not drain clients with session affinity.
       if (persistence > 0) loss.push({ kind: 'ForgetClients', backend, serverId: member.id });
     }
     return;
@@ -153,18 +153,18 @@ function planServer(
 }
 
 /**
- * Lets new clients in before it shuts old ones out, so that nobody who is in both lists notices. What is new goes into
- * the first ACL, which takes as many as come; a worker that booted from a file of ours has at least that one.
+ * Adds CIDRs before it removes others, so that clients in both lists are never refused. New CIDRs go into the first ACL,
+ * which takes any number; a worker that booted from a file of the agent has at least that one.
  */
 function planAllowed(listener: Listener, current: RunningListener, gain: Command[], loss: Command[]): void {
   const [first] = current.allowed;
   if (first === undefined) return;
   const missing = new Set(allowedLines(listener).flat());
-  const wanted = new Set(missing);
+  const desired = new Set(missing);
   for (const { id: acl, cidrs } of current.allowed) {
     for (const cidr of cidrs) {
       missing.delete(cidr);
-      if (!wanted.has(cidr)) loss.push({ kind: 'DeleteCidr', acl, cidr });
+      if (!desired.has(cidr)) loss.push({ kind: 'DeleteCidr', acl, cidr });
     }
   }
   for (const cidr of missing) gain.push({ kind: 'AddCidr', acl: first.id, cidr });

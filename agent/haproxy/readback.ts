@@ -1,5 +1,5 @@
-// Reads from a HAProxy worker what it runs: all of it when the agent adopts a worker, one listener when a reply was
-// not what it should be, all servers at an audit.
+// Reads the state of a HAProxy worker: all of it when the agent adopts a worker, one listener after a refused command, all
+// servers in an audit.
 
 import { Slice } from '../base/slice.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
@@ -12,8 +12,8 @@ import { isAtHome, parseServersState, type ServerState } from './socket/servers-
 import type { Worker } from './worker.ts';
 
 /**
- * Everything, for a worker that this agent did not boot. `isOurs`: its description says that it booted from the
- * structure of `loadBalancers`; otherwise only its servers are known and every structure is ''.
+ * The state of a worker that this agent did not boot. `isOurs`: it booted from the structure of `loadBalancers`; otherwise
+ * only its servers are read, and every structure is ''. Errors: those of the connection.
  */
 export async function readRunning(
   runtime: Runtime,
@@ -45,10 +45,7 @@ export async function readRunning(
   return running;
 }
 
-/**
- * Replaces what is known of one listener's servers and allowed clients by what the worker says, if `isWanted` still
- * holds when the answer is there.
- */
+/** Reads the servers and allowed clients of one listener into `running`, if `isWanted` holds when the answer arrives. */
 export async function readListener(
   { runtime, running }: Worker,
   name: string,
@@ -91,14 +88,14 @@ export async function readServers(
 
 const COMMANDS_PER_BATCH = 64;
 
-/** By name, as `show servers state LISTENER` has it; none where the worker does not have the listener. */
+/** The servers in an answer of `show servers state LISTENER`, by name; none if the worker lacks the listener. */
 export function serversOf(answer: string): ReadonlyMap<string, RunningServer> {
   const servers = new Map<string, RunningServer>();
   for (const row of parseServersState(answer)) servers.set(row.server, serverOf(row));
   return servers;
 }
 
-/** Whether serversOf() would return these servers. */
+/** True if serversOf() would return these servers. */
 export function isBelieved(answer: string, servers: ReadonlyMap<string, RunningServer>): boolean {
   let count = 0;
   for (const row of parseServersState(answer)) {
@@ -119,7 +116,7 @@ export function isBelieved(answer: string, servers: ReadonlyMap<string, RunningS
 function serverOf(row: ServerState): RunningServer {
   const { id, weight, state } = row;
   const known = { id, weight, state, check: checkOf(row) };
-  // One of another's file may be called anything; then all of it goes with the first reload.
+  // In an unknown file a name may not contain the address; the first reload replaces it.
   return isAtHome(row) ? known : { ...known, isMoved: true };
 }
 
@@ -127,7 +124,7 @@ function checkOf({ check }: ServerState): RunningServer['check'] {
   return check === 'paused' ? 'on' : check;
 }
 
-/** Of a worker that booted from an unknown file: whatever backends with servers it has. */
+/** All backends with servers, of a worker that booted from an unknown file. */
 async function readAllServers(runtime: Runtime): Promise<ReadonlyMap<string, Map<string, RunningServer>>> {
   const slice = new Slice();
   const backends = new Map<string, Map<string, RunningServer>>();
@@ -141,8 +138,8 @@ async function readAllServers(runtime: Runtime): Promise<ReadonlyMap<string, Map
 }
 
 /**
- * The ids of a listener's ACLs by the first of them: those in the lines of the file right behind it. How many there
- * are only the file tells that the worker booted from, and which numbers they have.
+ * Finds the ids of a listener's ACLs by the first one: they are in the lines that follow it in the file. Only the worker
+ * knows how many its file had, and their ids.
  */
 async function readAclLines(runtime: Runtime): Promise<(first: number) => readonly number[]> {
   const slice = new Slice();
@@ -161,7 +158,7 @@ async function readAclLines(runtime: Runtime): Promise<(first: number) => readon
   };
 }
 
-/** The clients that ACLs let in, in the order of their ids. */
+/** The CIDRs of ACLs, in the order of `ids`. */
 export async function readAllowed(
   runtime: Runtime,
   ids: readonly number[],

@@ -1,7 +1,6 @@
-// What replies have proved about one HAProxy worker: its listeners, their servers and allowed clients.
-// Changes only by `fold`, one acknowledged command at a time, or by what was read back from the worker.
-// Of a listener that has not changed since the worker booted nothing is kept but what the file says of it: a worker of
-// thousands is then no work while endpoints change beside a reload, and no second copy of them in memory.
+// The state of one HAProxy worker as far as its replies prove it: listeners, servers and allowed clients. Changes only by
+// fold(), one acknowledged command at a time, or by reading the worker.
+// Unchanged listeners are not stored; they are derived from the configuration that the worker booted with.
 
 import type { Listener, LoadBalancer, Member } from '../model/load-balancer.ts';
 import { allowedLines, backendsOf, isForHaproxy, structureOf } from './config/listener-config.ts';
@@ -17,20 +16,20 @@ import type {
 export interface RunningServer {
   readonly id: number;
   readonly weight: number;
-  /** `off`: it has one that waits to be enabled. */
+  /** `off`: the server has a check that is not enabled yet. */
   readonly check: 'none' | 'off' | 'on';
-  /** At another address than its name says: somebody has moved it. */
+  /** Another process moved the server to another address than its name says. */
   readonly isMoved?: true;
-  /** `gone`: told to be deleted, no reply yet. */
+  /** `gone`: its deletion is under way. */
   readonly state: 'ready' | 'drain' | 'maint' | 'gone';
 }
 
 export interface RunningListener {
-  /** As `structureOf`; '' where this worker booted from a file that we do not know. */
+  /** See structureOf(); '' if the worker booted from an unknown file. */
   readonly structure: string;
-  /** One set per line of the file; ids are the ACLs'. */
+  /** One set for each line of the file, with the id of its ACL. */
   readonly allowed: readonly { readonly id: number; readonly cidrs: ReadonlySet<string> }[];
-  /** By name; those in `maint` wait for their connections to end, then to be deleted. */
+  /** By name; servers in `maint` are removed ones that wait for their deletion. */
   readonly servers: ReadonlyMap<string, RunningServer>;
 }
 
@@ -41,27 +40,24 @@ interface MutableListener extends RunningListener {
 
 type AclId = (listener: string, line: number) => number;
 
-/** Still as in the file that the worker booted from. */
+/** A listener as in the file that the worker booted from. */
 interface Booted {
   readonly listener: Listener;
-  /** One for each line of its allowed clients. */
+  /** One id for each line of its allowed clients. */
   readonly acls: readonly number[];
 }
 
 export class Running {
-  /** By the backend's name. */
+  /** By the name of the backend. */
   readonly #listeners = new Map<string, MutableListener | Booted>();
   /** ACL id to its listener's name. */
   readonly #acls = new Map<number, string>();
-  /** Who asks for one that is as it booted mostly asks for it more than once. */
-  #lastMade: { readonly booted: Booted; readonly made: MutableListener } | undefined;
-  /** Counts changes per listener, so that an audit can tell what moved while it was reading. */
+  /** Changes by listener, so that an audit can see which listeners changed while it read them. */
   readonly #changes = new Map<string, number>();
 
-  /** As it is now. */
   get(name: string): RunningListener | undefined {
     const listener = this.#listeners.get(name);
-    return listener !== undefined && isBooted(listener) ? this.#made(name, listener) : listener;
+    return listener !== undefined && isBooted(listener) ? derived(name, listener) : listener;
   }
 
   has(name: string): boolean {
@@ -72,7 +68,7 @@ export class Running {
     return this.#listeners.keys();
   }
 
-  /** Those of which something else was told, or read, than the worker booted from. */
+  /** Listeners that may differ from the file that the worker booted from. */
   *changed(): Generator<[name: string, listener: RunningListener], void, void> {
     for (const [name, listener] of this.#listeners) if (!isBooted(listener)) yield [name, listener];
   }
@@ -85,14 +81,14 @@ export class Running {
     return this.#changes.get(name) ?? 0;
   }
 
-  /** What a worker runs that has just booted from a file with these load balancers. */
+  /** The state of a worker that has just booted from a file with these load balancers. */
   static booted(loadBalancers: Iterable<LoadBalancer>, aclId: AclId): Running {
     const running = new Running();
     for (const loadBalancer of loadBalancers) running.boot(loadBalancer, aclId);
     return running;
   }
 
-  /** The same for one of them. */
+  /** Adds one load balancer of the file. */
   boot({ listeners }: LoadBalancer, aclId: AclId): void {
     for (const listener of listeners) {
       if (!isForHaproxy(listener)) continue;
@@ -102,7 +98,7 @@ export class Running {
     }
   }
 
-  /** Replaces what is known of a listener by what was read from the worker. */
+  /** Replaces the state of a listener by the state that was read from the worker. */
   put(name: string, listener: RunningListener): void {
     const { structure, allowed, servers } = listener;
     this.#listeners.set(name, {
@@ -121,7 +117,7 @@ export class Running {
     this.#touch(name);
   }
 
-  /** Takes in one command that the worker has acknowledged (or, for `gone`, that is on its way). */
+  /** Records one acknowledged command. */
   fold(command: Command): void {
     switch (command.kind) {
       case 'AddCidr':
@@ -141,15 +137,12 @@ export class Running {
     }
   }
 
-  /** A deletion is on its way. */
+  /** The deletion of a server is under way. */
   markGone(backend: string, server: string): void {
     this.#setServer(backend, server, { state: 'gone' });
   }
 
-  /**
-   * The deletion was refused: the server is still there, in maintenance, unless a command before the deletion has
-   * brought it back into use and is why it was refused.
-   */
+  /** The deletion was refused: the server is in maintenance, unless a command before the deletion brought it back. */
   markKept(backend: string, server: string): void {
     if (this.get(backend)?.servers.get(server)?.state !== 'gone') return;
     this.#setServer(backend, server, { state: 'maint' });
@@ -189,18 +182,13 @@ export class Running {
     return this.#own(this.#acls.get(acl) ?? '')?.allowed.find(({ id }) => id === acl)?.cidrs;
   }
 
-  /** From now on this listener may differ from what it booted as. */
+  /** The stored listener, which may differ from the file from now on. */
   #own(name: string): MutableListener | undefined {
     const listener = this.#listeners.get(name);
     if (listener === undefined || !isBooted(listener)) return listener;
-    const own = this.#made(name, listener);
+    const own = derived(name, listener);
     this.#listeners.set(name, own);
     return own;
-  }
-
-  #made(name: string, booted: Booted): MutableListener {
-    if (this.#lastMade?.booted !== booted) this.#lastMade = { booted, made: madeOf(name, booted) };
-    return this.#lastMade.made;
   }
 
   #touch(name: string): void {
@@ -212,9 +200,9 @@ function isBooted(listener: MutableListener | Booted): listener is Booted {
   return 'acls' in listener;
 }
 
-function madeOf(name: string, { listener, acls }: Booted): MutableListener {
+function derived(name: string, { listener, acls }: Booted): MutableListener {
   const { members, monitor } = listener.pool;
-  // Clients come to the other backend only by way of the listener, and nobody checks there.
+  // The fallback has no allow-list and no checks.
   const isFallback = name !== listener.name;
   const isChecked = monitor !== undefined && !isFallback;
   const lines = isFallback ? [] : allowedLines(listener);
@@ -226,7 +214,7 @@ function madeOf(name: string, { listener, acls }: Booted): MutableListener {
 }
 
 function bootedServer({ id, weight, state }: Member, isChecked: boolean): RunningServer {
-  // The file says `drain` by weight 0.
+  // In the file a draining server has weight 0.
   return { id, weight: state === 'drain' ? 0 : weight, check: isChecked ? 'on' : 'none', state: 'ready' };
 }
 

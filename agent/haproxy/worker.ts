@@ -1,22 +1,21 @@
-// One HAProxy worker, as everything that works on it sees it.
+// One HAProxy worker.
 
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { Running } from './running.ts';
 import type { Runtime } from './socket/runtime.ts';
 
 export interface Worker {
-  /** The connection that is pinned to it. */
+  /** A connection to this worker only. */
   readonly runtime: Runtime;
-  /** What it is known to run. */
   readonly running: Running;
 }
 
 /** A worker and the file it booted from. */
 export interface BootedWorker extends Worker {
-  /** What that file held, by key; empty where another file than ours was booted. */
+  /** The load balancers in that file, by key; empty for an unknown file. */
   readonly booted: ReadonlyMap<string, LoadBalancer>;
-  /** As in its description; '' where that is none of ours. */
+  /** As in its description; '' for an unknown file. */
   readonly structure: string;
-  /** `address port` of all that it listens on; undefined where that is not known. */
+  /** `address port` of all its listeners; undefined if unknown. */
   readonly bound: ReadonlySet<string> | undefined;
 }

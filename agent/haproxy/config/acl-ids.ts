@@ -1,36 +1,35 @@
-// Unique numbers for the ACLs of all listeners, by which a running HAProxy is told to change one.
-// A number is a hash of listener and line, so that both hosts choose the same; where two hashes meet, the later one
-// moves on by one.
+// Unique ids for the ACLs of all listeners, by which commands address them. An id is a hash of listener and line, so that
+// both hosts choose the same; if two hashes are equal, the later one takes the next number.
 
 import { createHash } from 'node:crypto';
 
 const MAX_ID = 2 ** 31 - 1;
 
 export class AclIds {
-  /** Number to `listener#line`. */
+  /** Id to `listener#line`. */
   readonly #owners = new Map<number, string>();
-  /** `listener#line` to number. */
+  /** `listener#line` to id. */
   readonly #ids = new Map<string, number>();
   readonly #hash: (text: string) => number;
 
-  /** `hash` is given by tests only. */
+  /** `hash`: for tests. */
   constructor(hash: (text: string) => number = hashOf) {
     this.#hash = hash;
   }
 
   readonly idOf = (listener: string, line: number): number => {
-    const owner = [listener, line].join('#');
+    const owner = `${listener}#${line}`;
     let id = this.#ids.get(owner);
     if (id === undefined) {
       id = this.#hash(owner);
-      while (this.#owners.has(id)) id = ((id % MAX_ID) + 1) | 0;
+      while (this.#owners.has(id)) id = (id % MAX_ID) + 1;
       this.#owners.set(id, owner);
       this.#ids.set(owner, id);
     }
     return id;
   };
 
-  /** Forgets a listener that is gone from the file and from every worker's plan. */
+  /** Frees the ids of a listener that is neither in a worker nor desired. */
   release(listener: string): void {
     for (let line = 0; ; line++) {
       const id = this.#ids.get(`${listener}#${line}`);
@@ -41,9 +40,8 @@ export class AclIds {
   }
 }
 
-/** HAProxy numbers its own ACLs from 0 upwards; ours begin well above. */
+/** HAProxy numbers ACLs without an id from 0 upwards. */
 function hashOf(text: string): number {
   const bits = createHash('sha256').update(text).digest().readUInt32BE(0);
-  // A whole number to V8, too, which otherwise keeps each in an object of its own.
-  return (100_000 + (bits % (MAX_ID - 100_000))) | 0;
+  return 100_000 + (bits % (MAX_ID - 100_000));
 }

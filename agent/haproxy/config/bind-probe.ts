@@ -1,11 +1,11 @@
-// Tries whether an address and port can be listened on, before HAProxy is told to: a single one that cannot would
-// make it refuse the whole file.
+// Finds out if an address and port can be bound before HAProxy gets them: HAProxy refuses the whole file because of one
+// that cannot.
 
 import { createServer } from 'node:net';
 
 /**
- * Why it cannot be bound, as half a sentence; undefined where it can, or where only HAProxy can tell.
- * `ignoreAccess`: HAProxy may bind low ports although the agent may not (it has CAP_NET_BIND_SERVICE from systemd).
+ * Why the address and port cannot be bound, a phrase without a full stop; undefined if they can, or if only HAProxy can find out.
+ * `ignoreAccess`: HAProxy may bind low ports although the agent may not.
  */
 export function probeBind(address: string, port: number, ignoreAccess: boolean): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -19,7 +19,7 @@ export function probeBind(address: string, port: number, ignoreAccess: boolean):
   });
 }
 
-/** For an error's code; undefined for one that says nothing about the address and port. */
+/** The reason for an error code; undefined for a code that is not about the address and port. */
 export function whyUnbindable(code: string | undefined, address: string, port: number): string | undefined {
   switch (code) {
     case 'EADDRINUSE':

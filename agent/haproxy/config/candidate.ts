@@ -1,7 +1,6 @@
-// Prepares the file for the next reload or start: leaves out what cannot be bound or is rejected, has HAProxy check
-// what it has not checked before, and gives the text. Sections stand for themselves, so a section that HAProxy has
-// accepted once need not be shown to it again, nor one that differs from such a one in nothing but its own name and
-// places: the check costs what is new, not what exists.
+// Prepares the file for the next reload or start: leaves out rejected load balancers and addresses that cannot be bound,
+// and lets HAProxy check the sections that are new. Sections are independent, so that an accepted section needs no second
+// check, nor one that differs from it only in names, addresses and ports.
 
 import { writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
@@ -17,74 +16,74 @@ import { type Quarantine, structureOfAll } from './quarantine.ts';
 import type { RenderContext } from './render-context.ts';
 
 export interface Candidate extends ConfigText {
-  /** What stands in the file, by key. */
+  /** The load balancers in the file, by key. */
   readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
 }
 
 export interface CandidateOptions {
   readonly executable: string;
-  /** A file to show to HAProxy; overwritten. */
+  /** The file that HAProxy checks; overwritten. */
   readonly scratchFile: string;
   readonly quarantine: Quarantine;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
-  /** `address port` of what the worker that serves listens on; undefined where that is not known. */
+  /** `address port` of the active worker's listeners; undefined if unknown. */
   readonly bound: () => ReadonlySet<string> | undefined;
-  /** True where HAProxy has rights to bind low ports that the agent lacks. */
+  /** True if HAProxy may bind low ports and the agent may not. */
   readonly ignoreAccess: boolean;
-  /** False where HAProxy has another network than the agent: only its own word tells then. */
+  /** False if HAProxy has another network namespace than the agent, so that only HAProxy can try an address. */
   readonly canProbe?: boolean;
-  /** Something of this load balancer was taken out of service: its problems have changed. */
+  /** A part of this load balancer was taken out of service: its problems have changed. */
   readonly onRefused: (key: string) => void;
 }
 
-/** Most shapes that are kept: what is said in annotations is mostly the same. */
-const SHAPES = 256;
-const NOBODY: ReadonlyMap<string, string> = new Map();
+/** Accepted shapes that are kept; most Services have the same annotations. */
+const MAX_SHAPES = 256;
+const NO_CULPRITS: ReadonlyMap<string, string> = new Map();
 
 export class CandidateMaker {
   readonly #options: CandidateOptions;
-  /** Key to the structure that HAProxy has accepted, under the global part in `#checkedGlobal`. */
+  /** Key to the structure that HAProxy has accepted, with the global section in `#checkedGlobal`. */
   readonly #checked = new Map<string, string>();
   #checkedGlobal = '';
-  /** Shapes of listeners that HAProxy has accepted, under the same global part; the oldest first. */
+  /** Shapes of listeners that HAProxy has accepted, with the same global section; the oldest first. */
   readonly #shapes = new Set<string>();
-  /** Found in `#checked` before, so that what has not changed is not compared again. */
+  /** Found in `#checked` before, so that an unchanged load balancer is not compared again. */
   #known = new WeakSet<LoadBalancer>();
-  /** The global part that HAProxy has refused last, until it serves again. */
+  /** The global section that HAProxy has refused last, until it serves again. */
   #refusedGlobal = '';
 
   constructor(options: CandidateOptions) {
     this.#options = options;
   }
 
-  /** What of the wanted load balancers is fit for the file now. */
-  effective(wanted: ReadonlyMap<string, LoadBalancer>): ReadonlyMap<string, LoadBalancer> {
+  /** The desired load balancers as far as they can be in the file now. */
+  effective(desired: ReadonlyMap<string, LoadBalancer>): ReadonlyMap<string, LoadBalancer> {
     const effective = new Map<string, LoadBalancer>();
-    for (const [key, loadBalancer] of wanted) {
+    for (const [key, loadBalancer] of desired) {
       const fit = this.#options.quarantine.effective(loadBalancer);
       if (fit !== undefined) effective.set(key, fit);
     }
     return effective;
   }
 
-  /** True where every section of these has been accepted by HAProxy. */
+  /** True if HAProxy has accepted every section of these. */
   isChecked(loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
     return this.#unchecked(loadBalancers).length === 0;
   }
 
-  /** True where HAProxy has refused the global part that a file with these would have: no section is at fault then. */
+  /** True if HAProxy has refused the global section of a file with these, so that no load balancer is at fault. */
   isGlobalRefused(loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
     return (
       this.#refusedGlobal !== '' && globalOf(this.#options.context(loadBalancers)) === this.#refusedGlobal
     );
   }
 
-  /** HAProxy serves, or does not start, with the global part of a file that has these. */
+  /** HAProxy serves, or does not start, with the global section of a file with these. */
   tried(loadBalancers: ReadonlyMap<string, LoadBalancer>, serves: boolean): void {
     this.#refusedGlobal = serves ? '' : globalOf(this.#options.context(loadBalancers));
   }
 
-  /** Takes a worker's word: it serves these, so they need no check. */
+  /** A worker serves these, so that they need no check. */
   accept(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
     this.#refusedGlobal = '';
     this.#checkedGlobal = globalOf(this.#options.context(loadBalancers));
@@ -92,66 +91,63 @@ export class CandidateMaker {
     for (const loadBalancer of loadBalancers.values()) this.#take(loadBalancer);
   }
 
-  /**
-   * HAProxy has refused a file that it was thought to take: from now on only what its worker serves counts as accepted,
-   * and everything else is shown to it, however familiar.
-   */
+  /** HAProxy has refused a file that it should accept: from now on only the sections that its worker serves count. */
   refused(served: ReadonlyMap<string, LoadBalancer>): void {
     this.accept(served);
     this.#shapes.clear();
   }
 
   /**
-   * Of what is wanted now, whatever comes while HAProxy checks it. `lastGood` is what the running worker booted from;
-   * `onDraft` is told what the candidate will be unless the check finds fault with it.
-   * Errors: HAPROXY_REJECTED where the global part is at fault; FILE_WRITE.
+   * Prepares the present desired state; later changes are left to the next candidate. `lastGood`: the load balancers that
+   * the worker booted with; `onDraft` gets the candidate before the check has ended.
+   * Errors: HAPROXY_REJECTED if the global section is at fault; FILE_WRITE.
    */
   async prepare(
-    wanted: ReadonlyMap<string, LoadBalancer>,
+    desired: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
     onDraft: (candidate: Candidate) => void = () => undefined,
   ): Promise<Candidate> {
-    const now = new Map(wanted);
+    const now = new Map(desired);
     const slice = new Slice();
     await this.probe(now, this.#options.bound());
     await slice.breathe();
     for (let draft: typeof onDraft | undefined = onDraft; ; draft = undefined) {
       const loadBalancers = this.effective(now);
-      // HAProxy checks what is new while the text of all is made.
-      const [isTaken, candidate] = await Promise.all([
-        this.#isTaken(loadBalancers, now, lastGood),
+      // HAProxy checks the new sections while the agent renders the whole file.
+      const [isAccepted, candidate] = await Promise.all([
+        this.#isAccepted(loadBalancers, now, lastGood),
         this.#candidate(loadBalancers, draft),
       ]);
-      if (isTaken) return candidate;
+      if (isAccepted) return candidate;
     }
   }
 
   /**
-   * Has HAProxy check what is wanted now, without trying any address: one that is about to be there has its own. True where
-   * something was put in quarantine. Errors: as prepare().
+   * Lets HAProxy check the present desired state, without trying addresses, which a starting HAProxy may hold. True if a
+   * load balancer was quarantined. Errors: as prepare().
    */
-  async weed(wanted: ReadonlyMap<string, LoadBalancer>): Promise<boolean> {
-    const now = new Map(wanted);
+  async weed(desired: ReadonlyMap<string, LoadBalancer>): Promise<boolean> {
+    const now = new Map(desired);
     for (let any = false; ; any = true)
-      if (await this.#isTaken(this.effective(now), now, new Map())) return any;
+      if (await this.#isAccepted(this.effective(now), now, new Map())) return any;
   }
 
-  /** For a start from nothing: HAProxy's own start is the best check, and a failed one costs no traffic. */
-  unchecked(wanted: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
-    return this.#candidate(this.effective(wanted));
+  /** Without a check, for a start: a failed start costs no traffic. */
+  unchecked(desired: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
+    return this.#candidate(this.effective(desired));
   }
 
   /**
-   * Blocks the addresses of unchecked load balancers that cannot be bound. What a worker of ours listens on (`bound`)
-   * is not tried; where that is not known nothing is, and HAProxy's own word at the reload tells.
+   * Blocks the addresses of unchecked load balancers that cannot be bound. `bound`: the listeners of the worker, which are
+   * not tried; if they are unknown no address is, and the reload finds out.
    */
   async probe(
-    wanted: ReadonlyMap<string, LoadBalancer>,
+    desired: ReadonlyMap<string, LoadBalancer>,
     bound: ReadonlySet<string> | undefined,
   ): Promise<void> {
     const { quarantine, ignoreAccess, canProbe = true, onRefused } = this.#options;
     if (bound === undefined || !canProbe) return;
-    for (const { key, listeners } of this.#unchecked(this.effective(wanted))) {
+    for (const { key, listeners } of this.#unchecked(this.effective(desired))) {
       for (const listener of listeners.filter(isForHaproxy)) {
         for (const address of listener.addresses) {
           if (bound.has(`${address} ${listener.port}`)) continue;
@@ -174,10 +170,10 @@ export class CandidateMaker {
     return candidate;
   }
 
-  /** Whether HAProxy takes all of `effective`; what it does not take is put in quarantine. */
-  async #isTaken(
+  /** True if HAProxy accepts all of `effective`; load balancers that it refuses are quarantined. */
+  async #isAccepted(
     effective: ReadonlyMap<string, LoadBalancer>,
-    wanted: ReadonlyMap<string, LoadBalancer>,
+    desired: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
   ): Promise<boolean> {
     const global = globalOf(this.#options.context(effective));
@@ -185,9 +181,9 @@ export class CandidateMaker {
     if (isOther) this.#forget();
     const unchecked = this.#unchecked(effective);
     const isNew = isOther || !unchecked.every((loadBalancer) => this.#isFamiliar(loadBalancer));
-    const culprits = isNew ? await this.#culprits(unchecked, effective) : NOBODY;
+    const culprits = isNew ? await this.#culprits(unchecked, effective) : NO_CULPRITS;
     for (const [key, message] of culprits) {
-      const loadBalancer = wanted.get(key);
+      const loadBalancer = desired.get(key);
       if (loadBalancer === undefined) continue;
       this.#options.quarantine.reject(loadBalancer, lastGood.get(key), message);
       this.#options.onRefused(key);
@@ -199,12 +195,12 @@ export class CandidateMaker {
     return true;
   }
 
-  /** HAProxy takes it. */
+  /** HAProxy accepts this load balancer. */
   #take(loadBalancer: LoadBalancer): void {
     this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
     for (const shape of shapesOf(loadBalancer)) this.#shapes.add(shape);
     for (const oldest of this.#shapes) {
-      if (this.#shapes.size <= SHAPES) return;
+      if (this.#shapes.size <= MAX_SHAPES) return;
       this.#shapes.delete(oldest);
     }
   }
@@ -215,39 +211,39 @@ export class CandidateMaker {
     this.#known = new WeakSet();
   }
 
-  /** Whether it differs from what HAProxy has accepted in nothing but names and places. */
+  /** True if it differs from accepted load balancers only in names, addresses and ports. */
   #isFamiliar(loadBalancer: LoadBalancer): boolean {
     return shapesOf(loadBalancer).every((shape) => this.#shapes.has(shape));
   }
 
-  /** Key to HAProxy's words, of those among `suspects` that it does not take. */
+  /** The load balancers among `suspects` that HAProxy refuses: key to HAProxy's message. */
   async #culprits(
     suspects: readonly LoadBalancer[],
     all: ReadonlyMap<string, LoadBalancer>,
   ): Promise<ReadonlyMap<string, string>> {
-    const result = await this.#ask(suspects, all);
+    const result = await this.#check(suspects, all);
     if (result.ok) return new Map();
     const message = `HAProxy rejects its configuration: ${result.alerts[0] ?? 'no reason given'}`;
     const named = new Set([...result.listeners].map(ownerOfListener));
     let culprits = suspects.filter(({ key }) => named.has(key));
     if (culprits.length === 0) {
-      if (!(await this.#ask([], all)).ok) {
+      if (!(await this.#check([], all)).ok) {
         this.tried(all, false);
         throw new HeadgateError('HAPROXY_REJECTED', message, { retry: 'later' });
       }
-      culprits = [...(await isolate(suspects, async (some) => (await this.#ask(some, all)).ok))];
+      culprits = [...(await isolate(suspects, async (some) => (await this.#check(some, all)).ok))];
     }
     return new Map(culprits.map(({ key }) => [key, message]));
   }
 
-  async #ask(
+  async #check(
     some: readonly LoadBalancer[],
     all: ReadonlyMap<string, LoadBalancer>,
   ): ReturnType<typeof checkConfig> {
     const { executable, scratchFile, context } = this.#options;
     const { chunks } = await configText(some, context(all));
     const text = chunks.join('');
-    // Not flushed to the disk: HAProxy reads it now, and nobody later.
+    // Not flushed to the disk, because the file is needed only now.
     await writeFile(scratchFile, text, { mode: 0o600 }).catch((cause: unknown) => {
       throw new HeadgateError('FILE_WRITE', `Cannot write "${scratchFile}"`, { retry: 'later', cause });
     });
@@ -259,7 +255,7 @@ export class CandidateMaker {
     for (const loadBalancer of loadBalancers.values()) {
       if (this.#known.has(loadBalancer)) continue;
       const structure = structureOfAll(loadBalancer);
-      // Of one that HAProxy serves nothing of there is nothing to check, and no reload to come that would do it.
+      // A load balancer without a listener for HAProxy needs no check.
       const isChecked = structure === '' || this.#checked.get(loadBalancer.key) === structure;
       if (isChecked) this.#known.add(loadBalancer);
       else unchecked.push(loadBalancer);

@@ -1,4 +1,4 @@
-// Asks HAProxy whether it would take a file, and reads from its alerts which listener is at fault.
+// Lets HAProxy check a file, and reads from its alerts which listener is at fault.
 
 import { runCommand } from '../../host/run-command.ts';
 import { listenersIn } from '../../model/names.ts';
@@ -6,26 +6,26 @@ import { whyUnbindable } from './bind-probe.ts';
 
 export interface CheckResult {
   readonly ok: boolean;
-  /** The alerts, one a line, without HAProxy's prefix. */
+  /** The alerts, without HAProxy's prefix. */
   readonly alerts: readonly string[];
-  /** Names of listeners (or of their sections) that the alerts point at. */
+  /** Names of the listeners that the alerts name, or in whose sections their lines are. */
   readonly listeners: ReadonlySet<string>;
 }
 
-const DEADLINE = 60_000;
-/** As nice(1) counts: traffic and its changes do not wait for it. */
+const TIMEOUT_MS = 60_000;
+/** Niceness: the check must not delay traffic. */
 const NICE = 10;
 
-/** `text` is the file's, for alerts that name only a line. Errors: COMMAND_FAILED. */
+/** `text`: the content of the file, for alerts that name only a line. Errors: COMMAND_FAILED. */
 export async function checkConfig(executable: string, path: string, text: string): Promise<CheckResult> {
   const { exitCode, stderr } = await runCommand(executable, ['-c', '-f', path], {
-    timeout: DEADLINE,
+    timeout: TIMEOUT_MS,
     nice: NICE,
   });
   return exitCode === 0 ? { ok: true, alerts: [], listeners: new Set() } : readAlerts(stderr, text);
 }
 
-/** From what HAProxy says at a failed check, start or reload. */
+/** Reads the output of a failed check, start or reload. */
 export function readAlerts(output: string, text: string): CheckResult {
   const alerts = output
     .split('\n')
@@ -46,11 +46,11 @@ export function readAlerts(output: string, text: string): CheckResult {
 export interface BindFailure {
   readonly address: string;
   readonly port: number;
-  /** As half a sentence. */
+  /** A phrase without a full stop. */
   readonly reason: string;
 }
 
-/** What HAProxy could not listen on, and what else it said: that a frontend cannot start is then no fault of its text. */
+/** The addresses that HAProxy could not bind, and the rest of its output. */
 export function splitBindFailures(output: string): {
   readonly failures: readonly BindFailure[];
   readonly rest: string;
@@ -64,23 +64,23 @@ export function splitBindFailures(output: string): {
       continue;
     }
     const port = Number(digits);
-    const reason = whyUnbindable(CODES[words], address, port) ?? `HAProxy says: ${words}`;
+    const reason = whyUnbindable(CODES[words], address, port) ?? `HAProxy reports: ${words}`;
     failures.push({ address, port, reason });
   }
   return { failures, rest: rest.join('\n') };
 }
 
-/** The C library's words for what probeBind() knows by its code. */
+/** The C library's messages for the codes that probeBind() gets. */
 const CODES: Readonly<Record<string, string>> = {
   'Address already in use': 'EADDRINUSE',
   'Cannot assign requested address': 'EADDRNOTAVAIL',
   'Permission denied': 'EACCES',
 };
 
-/** The same from 2.6 to 3.4; an IPv6 address comes without brackets of its own. */
+/** The same from 2.6 to 3.4; an IPv6 address has no further brackets. */
 const BIND_FAILURE = /cannot bind socket \(([^)]+)\) for \[([0-9a-f:.]+):(\d+)\]/;
 
-/** The listener in whose section the line (from 1) stands. */
+/** The listener whose section has this line (from 1). */
 function sectionAt(text: string, line: number): string | undefined {
   const lines = text.split('\n');
   for (let at = Math.min(line, lines.length) - 1; at >= 0; at--) {

@@ -1,16 +1,16 @@
-// haproxy.cfg on disk: always whole, always the last text that HAProxy has accepted, with the one that a worker was
-// last seen to serve kept beside it.
+// haproxy.cfg on disk: always complete and accepted by HAProxy, with a copy of the last file that a worker served.
 
 import { existsSync } from 'node:fs';
 import { link, readFile, unlink } from 'node:fs/promises';
+import { serial } from '../../base/serial.ts';
 import { copyAtomically, renameDurably, writeAtomically, writeDurably } from '../../host/atomic-file.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 
 export interface ConfigFileOptions {
   readonly mode?: number;
-  /** Makes the folder, and what is in it that the file refers to, where it is not there. Errors: FILE_WRITE. */
+  /** Creates the folder and the other files that haproxy.cfg needs, if they are missing. Errors: FILE_WRITE. */
   readonly keepBeside?: () => Promise<void>;
-  /** The file was written again because of what someone else had made of it. */
+  /** The file was written again because another process had changed it. */
   readonly onTampered?: () => void;
 }
 
@@ -19,9 +19,9 @@ export class ConfigFile {
   readonly #options: ConfigFileOptions;
   readonly #lastGood: string;
   #written: FileIdentity | undefined;
-  /** One write after the other: a start may come while a reload is still at it. */
-  #writing: Promise<unknown> = Promise.resolve();
-  /** Stands beside the file, or will soon. */
+  /** A start may write while a reload still does. */
+  readonly #writes = serial();
+  /** The next text, in a file of its own. */
   #draft:
     | { readonly chunks: readonly Buffer[]; readonly written: Promise<FileIdentity | undefined> }
     | undefined;
@@ -32,19 +32,19 @@ export class ConfigFile {
     this.#lastGood = `${path}.last-good`;
   }
 
-  /** Whether it was written, or found to hold what it should, since the start. */
+  /** True if the file was written, or found to have the right content, since the start. */
   get isKnown(): boolean {
     return this.#written !== undefined;
   }
 
-  /** To be called before HAProxy is shown any text, and from time to time. Errors: FILE_WRITE. */
+  /** Called before each check and in each round of the monitor. Errors: FILE_WRITE. */
   async keepBeside(): Promise<void> {
     await this.#options.keepBeside?.();
   }
 
   /**
-   * Writes beside the file what `write` will most likely be given next, the very same list, which has only a name to
-   * get then. Never throws: where this fails, `write` says why.
+   * Writes the next text to a file of its own, so that write() with the same list only renames it. Never throws: write()
+   * reports a failure.
    */
   draft(chunks: readonly Buffer[]): void {
     const before = this.#draft?.written ?? Promise.resolve();
@@ -55,39 +55,36 @@ export class ConfigFile {
   }
 
   /**
-   * At the start it does not touch a file that has these bytes. Errors: FILE_WRITE; the file is then as it was, or, where
-   * somebody has removed it, the last good one.
+   * Does not touch a file that already has these bytes. Errors: FILE_WRITE; the file is then unchanged, or the last good
+   * one if another process had removed it.
    */
   write(chunks: readonly Buffer[]): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#writes.run(async () => {
       try {
         await this.#write(chunks);
       } catch (error) {
-        // A second name, which a full disk has room for; where the file is there this fails.
+        // A hard link needs no room on a full disk; it fails if the file exists.
         await link(this.#lastGood, this.path).catch(() => undefined);
         throw error;
       }
     });
   }
 
-  /** Keeps a copy of what stands in the file, because a worker was seen to serve it. Errors: FILE_WRITE. */
+  /** Copies the file, because a worker serves it. Errors: FILE_WRITE. */
   keepAsLastGood(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#writes.run(async () => {
       await copyAtomically(this.path, this.#lastGood);
     });
   }
 
-  /** The same for a worker that was not started by a reload: where there is a copy, that one is good as well. */
+  /** The same for a started or adopted worker: an existing copy stays. */
   async keepAsFirstGood(): Promise<void> {
     if (!existsSync(this.#lastGood)) await this.keepAsLastGood();
   }
 
-  /**
-   * Puts the last good text back, so that whoever starts HAProxy next finds a file that works. False where there is none
-   * yet: the rejected file is no worse than no file.
-   */
+  /** Restores the last good text, so that the next start of HAProxy finds a valid file. False if there is none yet. */
   restoreLastGood(): Promise<boolean> {
-    return this.#inTurn(async () => {
+    return this.#writes.run(async () => {
       try {
         this.#written = await copyAtomically(this.#lastGood, this.path);
         return true;
@@ -97,14 +94,14 @@ export class ConfigFile {
     });
   }
 
-  /** False where someone else has changed or removed the file since we wrote it. */
+  /** False if another process has changed or removed the file since the last write. */
   isUntouched(): boolean {
     return this.#written === undefined || isSameFile(identityOf(this.path), this.#written);
   }
 
   /**
-   * `address port` of all that a worker with this description listens on; undefined where neither the file nor the
-   * last good one has that description.
+   * `address port` of all listeners of a worker with this description; undefined if neither the file nor its last good
+   * copy has that description.
    */
   async placesUnder(description: string): Promise<ReadonlySet<string> | undefined> {
     for (const path of [this.path, this.#lastGood]) {
@@ -112,12 +109,6 @@ export class ConfigFile {
       if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
     }
     return undefined;
-  }
-
-  #inTurn<T>(write: () => Promise<T>): Promise<T> {
-    const turn = this.#writing.then(write);
-    this.#writing = turn.catch(() => undefined);
-    return turn;
   }
 
   async #write(chunks: readonly Buffer[]): Promise<void> {
@@ -144,7 +135,7 @@ export class ConfigFile {
     return `${this.path}.draft`;
   }
 
-  /** What the draft is where this list stands in it; another draft is thrown away. */
+  /** The identity of the draft if it has this list; another draft is removed. */
   async #drafted(chunks: readonly Buffer[]): Promise<FileIdentity | undefined> {
     const draft = this.#draft;
     if (draft === undefined) return undefined;
@@ -161,7 +152,7 @@ export class ConfigFile {
   }
 }
 
-/** As our own templates write them. */
+/** The binds in a text of the agent's templates. */
 function placesIn(text: string): ReadonlySet<string> {
   const places = new Set<string>();
   for (const [, v6, v4, port] of text.matchAll(/^ {4}bind (?:\[([^\]]+)\]|([0-9.]+)):(\d+)(?= |$)/gm))

@@ -1,5 +1,5 @@
-// What stands in haproxy.cfg beside the load balancers, as it is by now: what the settings say, how many connections
-// fit into the limit of open files, the stick-tables that another host shares, and the numbers of ACLs.
+// The current contents of haproxy.cfg besides the load balancers: settings, the number of connections that the limit of
+// open files allows, the stick tables that the peer shares, and the ids of ACLs.
 
 import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
@@ -23,9 +23,8 @@ import {
 
 export interface GlobalSectionOptions {
   readonly paths: HaproxyPaths;
-  /** As they are now. */
   readonly settings: () => RenderSettings & { readonly maxConnections: number; readonly netns: string };
-  /** Whether a HAProxy answers at our sockets. */
+  /** True if a HAProxy answers at the sockets. */
   readonly isRunning: () => Promise<boolean>;
   readonly log: Log;
 }
@@ -33,10 +32,9 @@ export interface GlobalSectionOptions {
 export class GlobalSection {
   readonly aclIds = new AclIds();
   readonly #options: GlobalSectionOptions;
-  /** Nobody changes it while we run. */
   readonly #fileLimit = fileLimit();
   #tables: SharedTables | undefined;
-  /** Of the tables. */
+  /** The files of the shared tables. */
   #credentials: readonly KeptFile[] = [];
   #limit: { readonly value: number; readonly problem: string | undefined } = { value: 0, problem: undefined };
 
@@ -44,12 +42,12 @@ export class GlobalSection {
     this.#options = options;
   }
 
-  /** As it was rendered last. */
+  /** As last rendered. */
   get maxConnections(): number {
     return this.#limit.value;
   }
 
-  /** Why HAProxy could not take as many; '' where it can. */
+  /** Why HAProxy accepts fewer connections than configured; '' if it does not. */
   get fault(): string {
     return this.#limit.problem ?? '';
   }
@@ -73,17 +71,17 @@ export class GlobalSection {
     for (const file of this.#credentials) await file.keep();
   };
 
-  /** Errors: FILE_WRITE, and HAPROXY_REJECTED where the address and port cannot be listened on. */
+  /** Errors: FILE_WRITE, and HAPROXY_REJECTED if the address and port cannot be bound. */
   async shareTables(settings: TablesSettings, credentials: TablesCredentials): Promise<void> {
     const { paths, isRunning } = this.#options;
     const tables = sharedTables(settings, credentials.fingerprint, paths.config);
     const { address, port } = settings;
-    // In another network namespace only HAProxy itself can tell.
+    // In another network namespace only HAProxy can try the address.
     const canProbe = this.#options.settings().netns === '';
     const why = canProbe ? await probeBind(address, port, false) : undefined;
     const isOurs = why !== undefined && (await isShared(paths.config, tables));
     if (why !== undefined && !(isOurs && (await isRunning())))
-      throw new HeadgateError('HAPROXY_REJECTED', `The stick-tables cannot be shared: ${why}`);
+      throw new HeadgateError('HAPROXY_REJECTED', `Cannot share the stick tables: ${why}`);
     const files = credentialFiles(tables, credentials, paths.fileMode);
     for (const file of files) await file.write();
     this.#tables = tables;

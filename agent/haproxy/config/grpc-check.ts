@@ -1,6 +1,6 @@
-// The probe of gRPC's health checking protocol as bytes: a whole HTTP/2 connection from the client's side, and what a
-// healthy server answers. HAProxy's own HTTP checks cannot hold the zero bytes that every gRPC message begins with,
-// so it sends these by `tcp-check send-binary`. Pure.
+// The probe of gRPC's health checking protocol as bytes: the client's side of an HTTP/2 connection, and the answer of a
+// healthy server. HAProxy's HTTP checks cannot send the zero bytes at the begin of each gRPC message, so that these go by
+// `tcp-check send-binary`. Pure.
 // Formats: RFC 9113 (frames), RFC 7541 (headers), grpc/doc/PROTOCOL-HTTP2.md and health-checking.md of grpc/grpc.
 
 import type { HealthMonitor } from '../../model/load-balancer.ts';
@@ -22,13 +22,13 @@ export function grpcQuestion({ host, grpcService }: Pick<HealthMonitor, 'host' |
   ]).toString('hex');
 }
 
-/** In hexadecimal, somewhere in the answer: the end of a DATA frame's header, and the message that says SERVING. */
+/** In hexadecimal, a part of the answer: the end of a DATA frame's header, and the message SERVING. */
 export const grpcExpectation = Buffer.concat([
   stream(STREAM),
   message(Buffer.from([0x08, SERVING])),
 ]).toString('hex');
 
-/** RFC 7541: 0x80 and an index is an entry of the static table, 0x00 and an index one whose value follows. */
+/** RFC 7541: 0x80 with an index is an entry of the static table; 0x00 with an index is a name whose value follows. */
 function headers(authority: string): Buffer {
   const [POST, HTTP, AUTHORITY, PATH_NAME, CONTENT_TYPE] = [3, 6, 1, 4, 31];
   return Buffer.concat([
@@ -49,14 +49,14 @@ function text(value: string): Buffer {
   return Buffer.concat([integer(value.length, 7), Buffer.from(value)]);
 }
 
-/** RFC 7541, section 5.1, with zeroes in the bits before it. */
+/** RFC 7541, section 5.1, after zero bits. */
 function integer(value: number, bits: number): Buffer {
   const most = 2 ** bits - 1;
   if (value < most) return Buffer.from([value]);
   return Buffer.from([most, ...septets(value - most)]);
 }
 
-/** Least first, as HPACK and protobuf write a number. */
+/** Least significant first, as in HPACK and protobuf. */
 function septets(value: number): readonly number[] {
   return value < 128 ? [value] : [128 | (value % 128), ...septets(Math.floor(value / 128))];
 }
@@ -66,7 +66,7 @@ function field(number: number, value: string): Buffer {
   return Buffer.from([(number << 3) | 2, ...septets(value.length), ...Buffer.from(value)]);
 }
 
-/** Not compressed, with its length. */
+/** An uncompressed message with its length. */
 function message(bytes: Buffer): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(bytes.length, 1);

@@ -1,7 +1,7 @@
-// Finds which of many are at fault when only their sum can be asked: by halves, so that one among a thousand takes
-// ten questions. Used where HAProxy rejects a file without saying where.
+// Finds the items at fault if only a set of items can be checked: by halves, so that one of a thousand takes ten checks.
+// For a file that HAProxy refuses without naming a line.
 
-/** Those of `suspects` that cannot be accepted together with all the others. `isGood` must hold for []. */
+/** The suspects that are refused together with all others. `isGood` must hold for []. */
 export async function isolate<T>(
   suspects: readonly T[],
   isGood: (some: readonly T[]) => Promise<boolean>,
@@ -10,7 +10,7 @@ export async function isolate<T>(
   await admit([], suspects);
   return guilty;
 
-  /** Returns `good` with all of `some` that it can take. */
+  /** Returns `good` and all of `some` that are accepted with it. */
   async function admit(good: readonly T[], some: readonly T[]): Promise<readonly T[]> {
     if (some.length === 0 || (await isGood([...good, ...some]))) return [...good, ...some];
     if (some.length === 1) {

@@ -1,34 +1,33 @@
-// What one listener means to HAProxy, split by how it can be changed: its structure needs a reload, the rest
-// (servers, allowed clients) is told to the running worker.
-// The one source of both the file's lines and the socket's commands, so that the two can never differ. Pure.
+// A listener in HAProxy's terms, split by how it can change: its structure needs a reload; servers and allowed clients
+// change by commands. The only source of both the lines of the file and the commands, so that they never differ. Pure.
 
+import { memoByIdentity } from '../../base/memo.ts';
 import type { Listener, Member, Pool } from '../../model/load-balancer.ts';
 import { fallbackBackend } from '../../model/names.ts';
 
-/** HAProxy takes at most 64 words and 2,048 characters in a line; a longer list of CIDRs goes over several. */
+/** HAProxy accepts 64 words and 2,048 characters in a line; a longer list of CIDRs takes several lines. */
 const CIDRS_PER_LINE = 40;
 
-/** Stands for the empty list: addresses that no client can have. */
-const NOBODY = { v4: '255.255.255.255/32', v6: '::/128' } as const;
+/** For an empty list: addresses that no client can have. */
+const NO_CLIENT = { v4: '255.255.255.255/32', v6: '::/128' } as const;
 
-/** The servers of one section: those of a listener, or the same once more for when checks find all of them down. */
+/** A backend of a listener: its own, or the fallback for the time when checks find all members down. */
 export interface Backend {
   readonly name: string;
-  /** Without its monitor in the second one. */
+  /** Without a monitor in the fallback. */
   readonly pool: Pool;
   readonly listener: Listener;
 }
 
 /**
- * A listener whose monitor may not take all members away has a second backend with the same servers under the same
- * names and ids, but without checks, which gets the connections while the first has no server up. HAProxy goes over
- * to it by itself, within the same moment, also while no agent runs.
+ * A listener that must be served while all its members are down has a second backend with the same servers, names and ids,
+ * but without checks. HAProxy uses it while the first backend has no server up, also without the agent.
  */
 export function backendsOf(listener: Listener): readonly Backend[] {
   const { name, pool } = listener;
   const own = { name, pool, listener };
   if (!hasFallback(pool)) return [own];
-  // The table of clients that are tied to a member is the first one's.
+  // The stick table belongs to the first backend.
   return [
     own,
     { name: fallbackBackend(name), pool: { ...pool, monitor: undefined, persistence: 0 }, listener },
@@ -39,52 +38,36 @@ export function hasFallback({ monitor, whenAllDown }: Pool): boolean {
   return monitor !== undefined && whenAllDown === 'serve';
 }
 
-/** Listeners that HAProxy serves: those of its engine with an address of their own. */
+/** True for listeners of HAProxy's engine with an address. */
 export function isForHaproxy({ engine, addresses }: Listener): boolean {
   return engine === 'haproxy' && addresses.length > 0;
 }
 
-/** `address port` of everything that HAProxy listens on for it. Joined, because V8 keeps a template in parts and as a whole. */
+/** `address port` of each bind of a listener. */
 export function bindsOf(listener: Listener): readonly string[] {
-  return isForHaproxy(listener)
-    ? listener.addresses.map((address) => [address, listener.port].join(' '))
-    : [];
+  return isForHaproxy(listener) ? listener.addresses.map((address) => `${address} ${listener.port}`) : [];
 }
 
 /**
- * The allowed clients, one list per line of the file; never without a line, never with an empty one. How many lines a
- * worker booted with is no part of the structure: at runtime any of them takes any number of CIDRs.
+ * The allowed clients, one list for each line of the file; at least one line, and no empty line. The number of lines is no
+ * part of the structure, because at runtime an ACL takes any number of CIDRs.
  */
 export function allowedLines(listener: Listener): readonly (readonly string[])[] {
-  const cidrs = listener.allowedCidrs.length > 0 ? listener.allowedCidrs : [NOBODY[listener.family]];
+  const cidrs = listener.allowedCidrs.length > 0 ? listener.allowedCidrs : [NO_CLIENT[listener.family]];
   const lines: string[][] = [];
   for (let at = 0; at < cidrs.length; at += CIDRS_PER_LINE) lines.push(cidrs.slice(at, at + CIDRS_PER_LINE));
   return lines;
 }
 
-const structures = new WeakMap<Listener, string>();
+/** All that only a reload can change, as one text; equal texts need no reload. */
+export const structureOf = memoByIdentity((listener: Listener): string => {
+  const { name, port, family, addresses } = listener;
+  return JSON.stringify([name, port, family, addresses, ...optionsOf(listener)]);
+});
 
-/** Everything of a listener that only a reload can change, as one text; equal texts need no reload. */
-export function structureOf(listener: Listener): string {
-  let structure = structures.get(listener);
-  if (structure === undefined) {
-    structure = JSON.stringify(staticPartsOf(listener));
-    structures.set(listener, structure);
-  }
-  return structure;
-}
-
-/**
- * What is left of the structure without the listener's own name and places: whether HAProxy takes its section depends on
- * nothing else, as names, addresses and ports have passed their allow-lists.
- */
+/** The structure without name, addresses and port, which have passed their allow-lists: HAProxy accepts equal shapes alike. */
 export function shapeOf(listener: Listener): string {
   return JSON.stringify([listener.family, ...optionsOf(listener)]);
-}
-
-function staticPartsOf(listener: Listener): readonly unknown[] {
-  const { name, port, family, addresses } = listener;
-  return [name, port, family, addresses, ...optionsOf(listener)];
 }
 
 function optionsOf(listener: Listener): readonly unknown[] {
@@ -92,7 +75,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
   return [
     listener.mode,
     listener.acceptProxy,
-    // At runtime it could kill HAProxy 2.6.12 (issue #2726), and 0 would close the frontend instead of opening it.
+    // A change at runtime can crash HAProxy 2.6.12 (issue #2726), and 0 closes the frontend instead of opening it.
     listener.connectionLimit,
     listener.rateLimit,
     listener.clientTimeout,
@@ -108,15 +91,12 @@ function optionsOf(listener: Listener): readonly unknown[] {
   ];
 }
 
-/**
- * Of nearly every member. The file says it once, for all servers, because each keyword of a server is looked for among
- * all that HAProxy knows: a start with 10,000 servers is 5 ms shorter without that one.
- */
+/** The weight of nearly every member: the file has it once, in `default-server`, which makes a start shorter. */
 export const USUAL_WEIGHT = 16;
 
 /**
- * The words of a server after its address, the same in the file and in `add server`, but for the weight: that of one that
- * drains, and in the file the usual one, which `default-server` says there and which `add server` does not take from it.
+ * The keywords of a server after its address, the same in the file and in `add server` except for the weight: `usual` in the
+ * file leaves it to `default-server`, which `add server` ignores.
  */
 export function serverKeywords(pool: Pool, member: Member, weight: number | 'usual'): readonly string[] {
   const words = ['id', String(member.id)];
@@ -135,7 +115,7 @@ export function serverKeywords(pool: Pool, member: Member, weight: number | 'usu
       'fall',
       String(monitor.fall),
     );
-    // HAProxy's own rule for static servers, said aloud for those added at runtime.
+    // HAProxy's default for servers in the file; `add server` needs the keyword.
     if (monitor.port > 0) words.push('port', String(monitor.port));
     else if (pool.proxyProtocol !== 'none') words.push('check-send-proxy');
     if (monitor.type === 'https' || monitor.type === 'tls' || monitor.type === 'grpcs') {

@@ -1,6 +1,5 @@
-// Keeps haproxy.cfg at desired, so that a crash or a reboot comes back right: a write follows a change by two seconds,
-// for all that has changed by then. Owns its timer.
-// Writes only what HAProxy has accepted: a reload that still has something to check writes the file itself.
+// Keeps haproxy.cfg at the desired state for a crash or a reboot: one write follows the changes of two seconds. Writes only
+// sections that HAProxy has accepted; a reload that must check others writes the file itself.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -17,14 +16,14 @@ export interface PersisterOptions {
   /** What the file must hold; undefined while a reload decides that. */
   readonly loadBalancers: () => ReadonlyMap<string, LoadBalancer> | undefined;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
-  /** Writes what is kept beside the file. Errors: FILE_WRITE. */
+  /** Writes the rejections. Errors: FILE_WRITE. */
   readonly keepRejections: () => Promise<void>;
   readonly onPersisted: (result: 'done' | 'failed') => void;
   readonly log: Log;
   readonly clock?: Clock;
 }
 
-/** From the first of some changes to their write, which is of the whole file. */
+/** From the first change to the write of the whole file. */
 const WRITE_DELAY_MS = 2_000;
 const RETRY_DELAY_MS = 1_000;
 
@@ -41,7 +40,7 @@ export class Persister {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Why the file is not at desired; '' if it is, or soon will be. */
+  /** Why the file is not at the desired state; '' if it is, or will be soon. */
   get fault(): string {
     return this.#fault.text;
   }

@@ -1,12 +1,12 @@
-// Keeps what HAProxy or this host refuses out of the file, so that one load balancer's fault is nobody else's:
-// a rejected load balancer goes on with its last good structure, an address that cannot be bound is left out.
+// Keeps rejected configuration out of the file, so that one load balancer's fault does not affect others: a rejected load
+// balancer continues with its last good structure, and an address that cannot be bound is left out.
 
 import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { isForHaproxy, structureOf } from './listener-config.ts';
 
 export interface Rejection {
-  /** The structure that was refused; another one is tried afresh. */
+  /** The refused structure; another structure is a new attempt. */
   readonly structure: string;
   readonly lastGood: LoadBalancer | undefined;
   readonly problem: Problem;
@@ -20,21 +20,21 @@ interface Block {
 
 export class Quarantine {
   readonly #rejected = new Map<string, Rejection>();
-  /** `address port` to why it cannot be bound. */
+  /** By `address port`. */
   readonly #blocked = new Map<string, Block>();
-  /** The same load balancer gives the same effective value, so that rendered sections stay cached. */
+  /** An unchanged load balancer keeps its effective value, so that its rendered section stays cached. */
   #effective = new WeakMap<LoadBalancer, LoadBalancer>();
 
   get rejected(): number {
     return this.#rejected.size;
   }
 
-  /** By key; plain data, to be kept over a restart. */
+  /** By key; plain data that is kept over a restart. */
   get rejections(): ReadonlyMap<string, Rejection> {
     return this.#rejected;
   }
 
-  /** What an agent before this one had rejected. */
+  /** Takes over the rejections of an earlier agent. */
   restore(rejections: ReadonlyMap<string, Rejection>): void {
     for (const [key, rejection] of rejections) this.#rejected.set(key, rejection);
     this.#effective = new WeakMap();
@@ -45,25 +45,25 @@ export class Quarantine {
   }
 
   /**
-   * What of a load balancer goes into the file; undefined where nothing does. A rejection ends as soon as something
-   * else is wanted, so that going back to what was rejected is a new attempt, with a new last good structure.
+   * The load balancer as it goes into the file; undefined if it does not. A rejection ends with another desired structure, so
+   * that a return to the rejected one is a new attempt with a new last good structure.
    */
-  effective(wanted: LoadBalancer): LoadBalancer | undefined {
-    if (this.#rejected.size === 0 && this.#blocked.size === 0) return wanted;
-    const known = this.#effective.get(wanted);
+  effective(desired: LoadBalancer): LoadBalancer | undefined {
+    if (this.#rejected.size === 0 && this.#blocked.size === 0) return desired;
+    const known = this.#effective.get(desired);
     if (known !== undefined) return known;
-    const accepted = this.#accepted(wanted);
+    const accepted = this.#accepted(desired);
     const effective = accepted && this.#bindable(accepted);
-    if (effective !== undefined) this.#effective.set(wanted, effective);
+    if (effective !== undefined) this.#effective.set(desired, effective);
     return effective;
   }
 
-  /** Said twice of one structure, it means that what stood in for it is refused as well: then nothing does. */
-  reject(wanted: LoadBalancer, lastGood: LoadBalancer | undefined, message: string): void {
-    const structure = structureOfAll(wanted);
-    const isAgain = this.#rejected.get(wanted.key)?.structure === structure;
-    const problem: Problem = { object: objectOf(wanted.key), reason: 'ConfigurationRejected', message };
-    this.#rejected.set(wanted.key, { structure, lastGood: isAgain ? undefined : lastGood, problem });
+  /** A second rejection of one structure means that the last good structure is refused too, and is dropped. */
+  reject(desired: LoadBalancer, lastGood: LoadBalancer | undefined, message: string): void {
+    const structure = structureOfAll(desired);
+    const isAgain = this.#rejected.get(desired.key)?.structure === structure;
+    const problem: Problem = { object: objectOf(desired.key), reason: 'ConfigurationRejected', message };
+    this.#rejected.set(desired.key, { structure, lastGood: isAgain ? undefined : lastGood, problem });
     this.#effective = new WeakMap();
   }
 
@@ -80,24 +80,24 @@ export class Quarantine {
     return this.#blocked.has(`${address} ${port}`);
   }
 
-  /** Forgets what is kept of a load balancer that is gone. */
+  /** The load balancer was removed. */
   forget(key: string): void {
     if (this.#rejected.delete(key)) this.#effective = new WeakMap();
   }
 
-  problemsOf(wanted: LoadBalancer): readonly Problem[] {
+  problemsOf(desired: LoadBalancer): readonly Problem[] {
     const problems: Problem[] = [];
-    const rejection = this.#rejected.get(wanted.key);
-    if (rejection !== undefined && rejection.structure === structureOfAll(wanted))
+    const rejection = this.#rejected.get(desired.key);
+    if (rejection !== undefined && rejection.structure === structureOfAll(desired))
       problems.push(rejection.problem);
     if (this.#blocked.size === 0) return problems;
-    for (const { protocol, port, addresses } of wanted.listeners.filter(isForHaproxy)) {
+    for (const { protocol, port, addresses } of desired.listeners.filter(isForHaproxy)) {
       for (const address of addresses) {
         const block = this.#blocked.get(`${address} ${port}`);
         if (block === undefined) continue;
         const message = `Cannot listen on ${address} port ${port}: ${block.reason}`;
         problems.push({
-          object: objectOf(wanted.key),
+          object: objectOf(desired.key),
           reason: 'AddressUnavailable',
           message,
           port: { protocol, port },
@@ -107,14 +107,14 @@ export class Quarantine {
     return problems;
   }
 
-  #accepted(wanted: LoadBalancer): LoadBalancer | undefined {
-    const rejection = this.#rejected.get(wanted.key);
-    if (rejection === undefined) return wanted;
-    if (rejection.structure !== structureOfAll(wanted)) {
-      this.#rejected.delete(wanted.key);
-      return wanted;
+  #accepted(desired: LoadBalancer): LoadBalancer | undefined {
+    const rejection = this.#rejected.get(desired.key);
+    if (rejection === undefined) return desired;
+    if (rejection.structure !== structureOfAll(desired)) {
+      this.#rejected.delete(desired.key);
+      return desired;
     }
-    return rejection.lastGood && inPlaceOf(wanted, rejection.lastGood);
+    return rejection.lastGood && inPlaceOf(desired, rejection.lastGood);
   }
 
   #bindable(loadBalancer: LoadBalancer): LoadBalancer {
@@ -137,16 +137,16 @@ export function structureOfAll({ listeners }: LoadBalancer): string {
 }
 
 /**
- * The last good listeners with today's members and clients: those go on changing while a new option waits for its
- * author. An address that the load balancer has given up may be another's by now, so it is not listened on any more.
+ * The last good listeners with the desired members and clients, which continue to change. An address that is no longer
+ * desired may belong to another load balancer, and is left out.
  */
-function inPlaceOf(wanted: LoadBalancer, lastGood: LoadBalancer): LoadBalancer {
+function inPlaceOf(desired: LoadBalancer, lastGood: LoadBalancer): LoadBalancer {
   const listeners = lastGood.listeners.flatMap((listener) => {
-    const today = wanted.listeners.find(({ name }) => name === listener.name);
+    const today = desired.listeners.find(({ name }) => name === listener.name);
     if (today === undefined) return [];
     const addresses = listener.addresses.filter((address) => today.addresses.includes(address));
     const pool = { ...listener.pool, members: today.pool.members };
     return [{ ...listener, addresses, allowedCidrs: today.allowedCidrs, pool }];
   });
-  return { ...wanted, listeners };
+  return { ...desired, listeners };
 }

@@ -1,5 +1,5 @@
-// Keeps what HAProxy has rejected over a restart of the agent, beside haproxy.cfg: without the last good structure of
-// such a load balancer the next agent would have to leave it out, and without the rejection to try it again.
+// Keeps rejections over a restart of the agent: without the last good structure the next agent could not serve the load
+// balancer, and without the rejection it would try it again.
 
 import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { type Rejection, structureOfAll } from './quarantine.ts';
 
 export class RejectionFile {
   readonly #path: string;
-  /** Another version may judge otherwise. */
+  /** Rejections of another version of HAProxy do not count. */
   #haproxyVersion = '';
   #text = '';
 
@@ -16,7 +16,7 @@ export class RejectionFile {
     this.#path = path;
   }
 
-  /** By load-balancer key; empty where there are none, or where another version of HAProxy has rejected them. */
+  /** By key of the load balancer; empty if there are none or if they are of another version of HAProxy. */
   async load(haproxyVersion: string): Promise<ReadonlyMap<string, Rejection>> {
     this.#haproxyVersion = haproxyVersion;
     const text = await readFile(this.#path, 'utf8').catch(() => '');
@@ -33,7 +33,7 @@ export class RejectionFile {
     }
   }
 
-  /** Writes only what differs from what it has read or written, or has been removed since. Errors: FILE_WRITE. */
+  /** Writes the file if its content changes or if it was removed. Errors: FILE_WRITE. */
   async save(rejections: ReadonlyMap<string, Rejection>): Promise<void> {
     const text =
       rejections.size === 0
@@ -46,7 +46,7 @@ export class RejectionFile {
   }
 }
 
-/** An older agent may have written it. */
+/** Rejections of an older agent may have another form. */
 function isUsable({ structure, problem, lastGood }: Rejection): boolean {
   return (
     typeof structure === 'string' &&

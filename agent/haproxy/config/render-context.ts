@@ -1,4 +1,4 @@
-// What of this host and its settings stands in haproxy.cfg beside the load balancers.
+// The values of the host and its settings in haproxy.cfg.
 
 import type { HaproxyPaths } from '../paths.ts';
 import type { SharedTables } from './shared-tables.ts';
@@ -7,17 +7,17 @@ export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
   readonly serverState: string;
-  /** Of both sockets, octal. */
+  /** The mode of both sockets, octal. */
   readonly socketMode: string;
   readonly maxConnections: number;
   /** 0: HAProxy's own choice. */
   readonly threads: number;
   /** Milliseconds. */
   readonly hardStopAfter: number;
-  /** A worker older than this many reloads is ended, whatever it still serves. */
+  /** HAProxy ends a worker after this many reloads, even with connections. */
   readonly maxReloads: number;
   readonly localPeer: string;
-  /** Where the stick-tables are shared with another host's HAProxy. */
+  /** undefined if no peer shares the stick tables. */
   readonly sharedTables?: SharedTables;
   /** '': HAProxy keeps the user that starts it. */
   readonly user: string;

@@ -1,5 +1,5 @@
-// From the model to the text of haproxy.cfg: one section per load balancer, cached by its identity, and the global
-// part. Pure but for reading the templates at start; a caller that renders thousands of sections does so in slices.
+// Renders haproxy.cfg: the global section, and the listeners of each load balancer, cached by its identity. Pure, except
+// that it reads the templates at the start.
 
 import { hash } from 'node:crypto';
 import { loadTemplate, type View } from '../../base/template.ts';
@@ -30,10 +30,7 @@ const templatesHash = hash(
     .join(''),
 );
 
-/**
- * The part before the first load balancer. Its description carries a hash of everything in the file that only a
- * reload can change; a worker tells it in `show info`, so that anyone can see which structure it serves.
- */
+/** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
   return templates.global({
     description: descriptionOf(structure),
@@ -74,8 +71,8 @@ export function descriptionOf(structure: string): string {
 }
 
 /**
- * A hash of the global part and of every listener's structure, with the id of its first ACL: two agents may number
- * them differently where hashes meet. Further ACLs are found beside the first (readback.ts). `loadBalancers` in the order of the file.
+ * A hash of all that only a reload can change: the global section, and each listener's structure with the id of its first
+ * ACL, because ids with equal hashes depend on their order. `loadBalancers` in file order.
  */
 export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
   const { aclId, ...global } = context;
@@ -86,7 +83,7 @@ export function structureHash(context: RenderContext, loadBalancers: Iterable<Lo
 
 const digests = new WeakMap<LoadBalancer, { aclId: RenderContext['aclId']; digest: string }>();
 
-/** Of one load balancer, so that the hash of all costs next to nothing where few have changed; '' where it serves nothing. */
+/** Cached by load balancer; '' if HAProxy serves none of its listeners. */
 function structureDigest(loadBalancer: LoadBalancer, aclId: RenderContext['aclId']): string {
   const known = digests.get(loadBalancer);
   if (known?.aclId === aclId) return known.digest;
@@ -101,11 +98,8 @@ function structureDigest(loadBalancer: LoadBalancer, aclId: RenderContext['aclId
 const sections = new WeakMap<LoadBalancer, Buffer>();
 
 /**
- * The listeners of one load balancer, each a `listen` section: frontend and backend in one, because HAProxy 3.3 and
- * newer refuse a frontend and a backend of the same name; HAProxy before 2.8 takes it as those two, which start faster
- * there. Empty where nothing of it is served.
- * As the bytes of the file, outside the heap: a write of the file is then neither made again from strings nor
- * anything for the garbage collector to look at.
+ * The listeners of one load balancer, each a `listen` section, because HAProxy 3.3 and newer refuse a frontend and a backend
+ * of the same name. Empty if HAProxy serves none of them. Bytes outside V8's heap, which later writes of the file reuse.
  */
 export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderContext): Buffer {
   let section = sections.get(loadBalancer);
@@ -137,11 +131,11 @@ function frontView(listener: Listener, context: RenderContext): View {
       id: context.aclId(listener.name, line),
       cidrs: cidrs.join(' '),
     })),
-    // The client's address is known only after the PROXY protocol header, which `connection` rules do not wait for.
+    // `connection` rules run before the PROXY protocol header with the client's address.
     phase: listener.acceptProxy ? 'session' : 'connection',
     hasRateLimit: listener.rateLimit > 0,
     rateLimit: listener.rateLimit,
-    // HAProxy tells 1 for the whole window after the one with a single connection: two windows are a second then.
+    // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: listener.rateLimit === 1 ? 500 : 1000,
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };

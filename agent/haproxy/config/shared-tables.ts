@@ -1,5 +1,5 @@
-// Stick-tables that two HAProxies share, each on a host of its own: by TLS, both sides with a certificate, because the
-// peers protocol itself is clear text that anybody could write into a table.
+// Stick tables that the HAProxies of two hosts share: by TLS with certificates on both sides, because any sender could
+// write to a table with the plain peers protocol.
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -9,32 +9,32 @@ import { socketAddress } from './listener-config.ts';
 export interface TablesSettings {
   readonly address: string;
   readonly peerAddress: string;
-  /** The same on both hosts. */
+  /** Equal on both hosts. */
   readonly port: number;
 }
 
 export interface TablesCredentials {
   /** A private key and its certificate, PEM. */
   readonly identity: string;
-  /** The certificates that are trusted, PEM. */
+  /** The trusted certificates, PEM. */
   readonly trusted: string;
   readonly fingerprint: string;
 }
 
-/** As it stands in haproxy.cfg. */
+/** The values in haproxy.cfg. */
 export interface SharedTables {
-  /** Names of the two peers: the same on both hosts, whichever of them renders. */
+  /** The names of the two peers, equal on both hosts. */
   readonly ownName: string;
   readonly peerName: string;
   readonly own: string;
   readonly peer: string;
   readonly identityFile: string;
   readonly trustedFile: string;
-  /** Other credentials need a reload, as a changed line would. */
+  /** Part of the structure, so that new credentials cause a reload. */
   readonly fingerprint: string;
 }
 
-/** `configFile`: beside it are the credentials. */
+/** The credentials are in the folder of `configFile`. */
 export function sharedTables(
   { address, peerAddress, port }: TablesSettings,
   fingerprint: string,
@@ -52,16 +52,15 @@ export function sharedTables(
   };
 }
 
-/** Whether the file that HAProxy starts from has them already. */
+/** True if haproxy.cfg has these tables already. */
 export async function isShared(configFile: string, { own }: SharedTables): Promise<boolean> {
   const text = await readFile(configFile, 'utf8').catch(() => '');
   return text.includes(`\n    bind ${own} ssl `);
 }
 
 /**
- * HAProxy gets a copy that was found to be good: it would refuse the whole configuration because of a file that is
- * not, also where nobody has told the agent of a change. `mode` is that of the files, which are to be written in their
- * order.
+ * Copies of the validated credentials, because HAProxy refuses its whole configuration if the original becomes invalid. To
+ * be written in this order.
  */
 export function credentialFiles(
   { identityFile, trustedFile }: SharedTables,

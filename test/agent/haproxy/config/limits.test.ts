@@ -60,7 +60,7 @@ test('A number that the limit has no room for is a problem that says what to rai
   t.deepEqual(maxConnections(10_000, 1_024, { listeners: 3, checks: 2 }), {
     value: 130,
     problem:
-      'HAProxy needs 20756 file descriptors for 10000 connections, 3 listeners and 2 health checks, but the limit is 1024, so it takes 130 connections: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections',
+      'HAProxy needs 20756 file descriptors for 10000 connections, 3 listeners and 2 health checks, but the limit is 1024, so it accepts 130 connections: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections',
   });
 });
 
