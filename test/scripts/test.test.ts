@@ -25,7 +25,7 @@ async function suiteOf(
   await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
   await writeFile(
     join(directory, 'ava.config.js'),
-    "export default { files: ['test/*.test.ts'], extensions: ['ts'], timeout: process.env.SUITE_TIMEOUT ?? '10s', workerThreads: false };",
+    "export default { files: ['test/*.test.ts'], extensions: ['ts'], timeout: process.env.SUITE_TIMEOUT ?? '60s', workerThreads: false };",
   );
   for (const [name, text] of Object.entries(files)) await writeFile(join(directory, 'test', name), text);
   return directory;
