@@ -127,7 +127,7 @@ function servingOf(running: Running, names: readonly string[]) {
   return effectOf(running, names).map(({ name, serving }) => ({ name, serving }));
 }
 
-/** Where the pool has a monitor each server is probed, also one that was added just now. */
+/** If the pool has a monitor, each server is probed, even a server that was just added. */
 async function checksAreOn(
   t: ExecutionContext,
   { runtime }: Worker,

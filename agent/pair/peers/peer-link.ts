@@ -17,7 +17,7 @@ export interface PeerLinkOptions {
   readonly report: () => PairReport;
   /** The peer's report has changed, or is too old. */
   readonly onPeer: () => void;
-  /** Where the HAProxies of the two hosts share their tables, as any text that differs for another place. */
+  /** A text that identifies where the two HAProxies share their tables. */
   readonly tables: () => string;
   /**
    * The credentials are usable and the address is this host's own. Called once, and again after a change of the

@@ -46,7 +46,7 @@ async function started(t: ExecutionContext, annotations: Readonly<Record<string,
   };
 }
 
-test('A plan without commands asks HAProxy nothing', async (t) => {
+test('A plan without commands sends nothing', async (t) => {
   const { worker, apply, before } = await started(t);
   worker.runtime.close();
   t.deepEqual(await apply(before), {
@@ -58,11 +58,11 @@ test('A plan without commands asks HAProxy nothing', async (t) => {
   });
 });
 
-test('A worker that has a successor is asked nothing more once it has said so', async (t) => {
+test('A replaced worker gets no further command after its refusal', async (t) => {
   const { worker, web, apply } = await started(t);
   const { pid } = worker.runtime.worker;
   process.kill(pid, 'SIGUSR1');
-  // It goes on for a moment, beside its successor.
+  // It continues for a moment beside its replacement.
   while (!(await worker.runtime.ask('show stat -1 1 -1')).includes(',STOP,')) await delay(5);
   let questions = 0;
   const { ask } = worker.runtime;
@@ -77,7 +77,7 @@ test('A worker that has a successor is asked nothing more once it has said so', 
   t.is(questions, 0);
 });
 
-test('A command that is refused has its listener read back, planned again and repaired', async (t) => {
+test('After a refused command the listener is read back, planned again and repaired', async (t) => {
   const { tell, apply, web, isForHaproxy } = await started(t);
   const wanted = await web('10.0.0.1', '10.0.0.3');
   const [kept] = (await web('10.0.0.3')).listeners[0]?.pool.members ?? [];
@@ -96,7 +96,7 @@ test('A command that is refused has its listener read back, planned again and re
   await isForHaproxy(wanted);
 });
 
-test('A server that is to be changed but is not there any more is made good', async (t) => {
+test('A server that another process removed is added again', async (t) => {
   const { tell, apply, web, isForHaproxy } = await started(t);
   const wanted = await web('10.0.0.1');
   const gone = { backend: NAME, server: '10.0.0.2:8080' } as const;
@@ -107,7 +107,7 @@ test('A server that is to be changed but is not there any more is made good', as
   await isForHaproxy(wanted);
 });
 
-test('What only a reload can repair is said so: an id that another server has', async (t) => {
+test('An id that another server has is beyond repair', async (t) => {
   const { tell, apply, web } = await started(t);
   const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
   const id = wanted.listeners[0]?.pool.members[2]?.id;
@@ -124,7 +124,7 @@ test('What only a reload can repair is said so: an id that another server has', 
   t.deepEqual([repaired, beyondRepair, lost], [[], [NAME], undefined]);
 });
 
-test('What only a reload can repair is said so: a server of that name and id that is not checked', async (t) => {
+test('A server of that name and id without a check is beyond repair', async (t) => {
   const { tell, apply, web } = await started(t, { 'headgate.io/health-monitor': 'tcp' });
   const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
   const { name = '', id, address = '', port = 0 } = wanted.listeners[0]?.pool.members[2] ?? {};
@@ -135,7 +135,7 @@ test('What only a reload can repair is said so: a server of that name and id tha
   t.deepEqual([repaired, beyondRepair, lost], [[], [NAME], undefined]);
 });
 
-test('A listener that the worker does not have is beyond repair, and the others get their commands', async (t) => {
+test('A listener that the worker lacks is beyond repair, and the others get their commands', async (t) => {
   const { worker, apply, web, before } = await started(t);
   const absent = 'default:web:tcp:81:v4';
   const withAbsent = (loadBalancer: LoadBalancer) => ({
@@ -157,7 +157,7 @@ test('A listener that the worker does not have is beyond repair, and the others 
   );
 });
 
-test('A connection that is gone is an outcome, not an exception', async (t) => {
+test('A lost connection is an outcome, not an exception', async (t) => {
   const { worker, apply, web } = await started(t);
   worker.runtime.close();
   const { acknowledged, lost } = await apply(await web('10.0.0.3'));
@@ -165,7 +165,7 @@ test('A connection that is gone is an outcome, not an exception', async (t) => {
   t.is(lost?.code, 'RUNTIME_CLOSED');
 });
 
-test('A command that must not be sent is an outcome that says so, and nothing of the batch is sent', async (t) => {
+test('An invalid command is an outcome, and nothing of the batch is sent', async (t) => {
   const { apply, web, before, isForHaproxy } = await started(t);
   const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
   const listeners = wanted.listeners.map((listener) => ({

@@ -49,7 +49,7 @@ test('A worker that has just booted from a load balancer needs no command and no
   t.notThrows(check(property));
 });
 
-test('A plan that has been acknowledged leaves nothing to plan', (t) => {
+test('An acknowledged plan leaves nothing to plan', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     const running = booted(a);
     const first = plan(running, a, b);
@@ -60,7 +60,7 @@ test('A plan that has been acknowledged leaves nothing to plan', (t) => {
   t.notThrows(check(property));
 });
 
-test('A plan that has been acknowledged has the effect of booting from the file', (t) => {
+test('An acknowledged plan has the effect of booting from the file', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     const running = booted(a);
     fold(running, plan(running, a, b));
@@ -69,7 +69,7 @@ test('A plan that has been acknowledged has the effect of booting from the file'
   t.notThrows(check(property));
 });
 
-test('However many plans follow each other, and whatever is deleted in between, the effect is that of the last', (t) => {
+test('A sequence of plans and deletions has the effect of the last plan', (t) => {
   const fates = fc.constantFrom('kept', 'gone', 'deleted');
   const steps = fc.tuple(alike(6), fc.array(fates, { minLength: 60, maxLength: 60 }));
   const property = fc.property(steps, ([[first, ...others], random]) => {
@@ -102,7 +102,7 @@ function isLoss(command: Command, added: ReadonlySet<string>): boolean {
   return command.state !== 'ready';
 }
 
-test('What adds capacity or clients comes before what takes them away', (t) => {
+test('Additions of members and clients come before removals', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     const { commands } = plan(booted(a), a, b);
     const added = new Set(
@@ -114,7 +114,7 @@ test('What adds capacity or clients comes before what takes them away', (t) => {
   t.notThrows(check(property));
 });
 
-test('A server is added before it is told anything, and its check is enabled after it is ready, in good health', (t) => {
+test('A server is added before its other commands, and its check is enabled after it is ready', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     const running = booted(a);
     const told = new Map<string, string[]>();
@@ -134,7 +134,7 @@ test('A server is added before it is told anything, and its check is enabled aft
   t.notThrows(check(property));
 });
 
-test('A member that drains is never cut: it gets no maintenance and is not deleted before it is removed', (t) => {
+test('A draining member gets no maintenance and no deletion before it is removed', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     const draining = new Set(
       b.listeners.flatMap(({ name, pool }) => pool.members.map((member) => `${name} ${member.name}`)),
@@ -150,7 +150,7 @@ test('A member that drains is never cut: it gets no maintenance and is not delet
   t.notThrows(check(property));
 });
 
-test('A plan never deletes a server and never ends sessions: that is for later', (t) => {
+test('A plan never deletes a server and never ends sessions', (t) => {
   const property = fc.property(pairs, ([a, b]) =>
     plan(booted(a), a, b).commands.every(
       ({ kind }) => kind !== 'DeleteServer' && kind !== 'ShutdownSessions',
@@ -159,7 +159,7 @@ test('A plan never deletes a server and never ends sessions: that is for later',
   t.notThrows(check(property));
 });
 
-test('A plan asks for a reload exactly where a structure differs', (t) => {
+test('A plan asks for a reload exactly if a structure differs', (t) => {
   const property = fc.property(anyLoadBalancer, anyLoadBalancer, (a, b) => {
     const structures = ({ listeners }: LoadBalancer) =>
       listeners.filter(isForHaproxy).map(structureOf).sort();
@@ -169,7 +169,7 @@ test('A plan asks for a reload exactly where a structure differs', (t) => {
   t.notThrows(check(property));
 });
 
-test('While a reload is due, the worker that still serves gets the new members all the same', (t) => {
+test('The worker gets new members although a reload is due', (t) => {
   const property = fc.property(anyLoadBalancer, anyLoadBalancer, (a, b) => {
     const running = booted(a);
     const both = namesOf(a).filter((name) => namesOf(b).includes(name));
@@ -180,7 +180,7 @@ test('While a reload is due, the worker that still serves gets the new members a
   t.notThrows(check(property));
 });
 
-test('A load balancer that goes asks for a reload where it was served, and sends no command', (t) => {
+test('A removed load balancer asks for a reload if it was served, and sends no command', (t) => {
   const property = fc.property(anyLoadBalancer, (a) => {
     const { commands, reload } = plan(booted(a), a, undefined);
     deepStrictEqual(commands, []);
@@ -189,7 +189,7 @@ test('A load balancer that goes asks for a reload where it was served, and sends
   t.notThrows(check(property));
 });
 
-test('Every command of every plan is one that can be sent to the oldest HAProxy', (t) => {
+test('Every command of every plan is valid for the oldest HAProxy', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     for (const command of plan(booted(a), a, b).commands) commandText(command, OLDEST);
   });

@@ -18,7 +18,7 @@ function booted() {
   return Running.booted(model.loadBalancers.values(), new AclIds().idOf);
 }
 
-test('A worker runs what stands in the file that it booted from', (t) => {
+test('Running starts with the file that the worker booted from', (t) => {
   const running = booted();
   t.deepEqual([...running.names()].sort(), [API, WEB]);
   const web = running.get(WEB);
@@ -32,7 +32,7 @@ test('A worker runs what stands in the file that it booted from', (t) => {
   t.is(running.get('default:other:tcp:80:v4'), undefined);
 });
 
-test('A command changes its own listener only, and no other is kept for it', (t) => {
+test('A command changes its own listener only, and no other is stored', (t) => {
   const running = booted();
   const names = [...running.names()];
   const api = running.get(API);
@@ -44,11 +44,11 @@ test('A command changes its own listener only, and no other is kept for it', (t)
     [...running.changed()].map(([name]) => name),
     [WEB],
   );
-  // An audit goes on where the one before has stopped.
+  // An audit continues where the last one stopped.
   t.deepEqual([...running.names()], names);
 });
 
-test('Allowed clients change by the number of their ACL, on whichever line it stands', (t) => {
+test('Allowed clients change by the id of their ACL, on any line', (t) => {
   const running = booted();
   const [first, second] = running.get(WEB)?.allowed.map(({ id }) => id) ?? [];
   t.is(running.listenerOfAcl(second ?? 0), WEB);

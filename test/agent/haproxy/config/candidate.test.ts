@@ -90,7 +90,7 @@ function all(...loadBalancers: readonly LoadBalancer[]): ReadonlyMap<string, Loa
 
 const listenerName = ({ listeners }: LoadBalancer): string => listeners[0]?.name ?? '';
 
-test('What HAProxy takes is the candidate, and one check says so', async (t) => {
+test('A desired state that HAProxy accepts is the candidate after one check', async (t) => {
   const { maker, shown, isAccepted } = await started(t);
   const wanted = all(good('a'), good('bb'));
   const { loadBalancers, chunks } = await maker.prepare(wanted, all());
@@ -99,7 +99,7 @@ test('What HAProxy takes is the candidate, and one check says so', async (t) => 
   t.true(await isAccepted(chunks));
 });
 
-test('What HAProxy has accepted once is not shown to it again, only what is new is', async (t) => {
+test('HAProxy checks only new sections', async (t) => {
   const { maker, shown } = await started(t);
   const [a, b] = [good('a'), good('bb', { 'headgate.io/mode': 'http' })];
   await maker.prepare(all(a), all());
@@ -109,7 +109,7 @@ test('What HAProxy has accepted once is not shown to it again, only what is new 
   t.true(maker.isChecked(all(a, b)));
 });
 
-test('What differs from something accepted in nothing but name, address and port is not shown to HAProxy', async (t) => {
+test('A section that differs from an accepted one only in name, address and port is not checked', async (t) => {
   const { maker, shown, isAccepted } = await started(t);
   const [a, b, c] = [good('a'), good('bb'), good('ccc', { 'headgate.io/mode': 'http' })];
   await maker.prepare(all(a), all());
@@ -123,7 +123,7 @@ test('What differs from something accepted in nothing but name, address and port
   t.deepEqual((await shown()).slice(1), [[listenerName(c), listenerName(good('dddd'))]]);
 });
 
-test('Once HAProxy has refused a file all that its worker does not serve is shown to it, however familiar', async (t) => {
+test('After a refused file HAProxy checks every section that its worker does not serve', async (t) => {
   const { maker, shown } = await started(t);
   const [a, b] = [good('a'), good('bb')];
   await maker.prepare(all(a), all());
@@ -149,7 +149,7 @@ test('New members need no check', async (t) => {
   t.regex(chunks.join(''), /server 10\.0\.0\.9:8080/);
 });
 
-test('One that HAProxy serves nothing of needs no check', async (t) => {
+test('A load balancer without a listener for HAProxy needs no check', async (t) => {
   const { maker } = await started(t);
   const [a, pending] = [good('a'), { ...good('bb'), listeners: [] }];
   await maker.prepare(all(a), all());
@@ -157,7 +157,7 @@ test('One that HAProxy serves nothing of needs no check', async (t) => {
   t.false(maker.isChecked(all(a, good('bb'))));
 });
 
-test('What comes while HAProxy checks is not in the candidate, because nobody has checked it', async (t) => {
+test('A change during the check is not in the candidate', async (t) => {
   const { maker } = await started(t);
   const wanted = new Map(all(good('a')));
   const drafts: Candidate[] = [];
@@ -170,7 +170,7 @@ test('What comes while HAProxy checks is not in the candidate, because nobody ha
   t.deepEqual(drafts, [candidate]);
 });
 
-test('A draft with which HAProxy finds fault is not the candidate', async (t) => {
+test('A draft that HAProxy refuses is not the candidate', async (t) => {
   const { maker, isAccepted } = await started(t);
   const drafts: Candidate[] = [];
   const { chunks } = await maker.prepare(all(good('a'), bad('bb')), all(), (draft) => drafts.push(draft));
@@ -181,7 +181,7 @@ test('A draft with which HAProxy finds fault is not the candidate', async (t) =>
   t.true(await isAccepted(chunks));
 });
 
-test('What a worker serves needs no check', async (t) => {
+test('A load balancer that a worker serves needs no check', async (t) => {
   const { maker, shown } = await started(t);
   const a = good('a');
   maker.accept(all(a));
@@ -189,7 +189,7 @@ test('What a worker serves needs no check', async (t) => {
   t.deepEqual(await shown(), []);
 });
 
-test('With another global part everything is checked again', async (t) => {
+test('Another global section makes HAProxy check all sections again', async (t) => {
   let threads = 1;
   const context: { current?: RenderContext } = {};
   const {
@@ -207,7 +207,7 @@ test('With another global part everything is checked again', async (t) => {
   t.deepEqual(await shown(), [[listenerName(a)], [listenerName(a)]]);
 });
 
-test('A load balancer that HAProxy rejects is left out with its reason, the others go on', async (t) => {
+test('A load balancer that HAProxy rejects is left out with its reason, and the others stay', async (t) => {
   const { maker, quarantine, refused, isAccepted } = await started(t);
   const culprit = bad('bb');
   const { loadBalancers, chunks } = await maker.prepare(all(good('a'), culprit, good('ccc')), all());
@@ -220,7 +220,7 @@ test('A load balancer that HAProxy rejects is left out with its reason, the othe
   );
 });
 
-test('A load balancer that HAProxy rejects goes on as it was before', async (t) => {
+test('A load balancer that HAProxy rejects keeps its last good structure', async (t) => {
   const { maker, isAccepted } = await started(t);
   const before = good('bb');
   await maker.prepare(all(before), all());
@@ -236,7 +236,7 @@ test('A load balancer whose last good structure is rejected as well is left out'
   t.deepEqual(refused, ['default/bb', 'default/bb']);
 });
 
-test('Several that are at fault are all left out', async (t) => {
+test('Several load balancers at fault are all left out', async (t) => {
   const { maker, isAccepted } = await started(t);
   const names = ['a', 'bb', 'ccc', 'dddd', 'eeeee'];
   const wanted = all(...names.map((name, at) => (at % 2 === 0 ? bad(name) : good(name))));
@@ -245,7 +245,7 @@ test('Several that are at fault are all left out', async (t) => {
   t.true(await isAccepted(chunks));
 });
 
-test('One that HAProxy rejects without a word of where is found by halves', async (t) => {
+test('A load balancer that HAProxy rejects without naming a line is found by halves', async (t) => {
   const sh = `grep -q 'listen default:bb:' "$3" && { echo '[ALERT] (1) : out of luck' >&2; exit 1; }`;
   const { maker, quarantine, shown } = await started(t, sh);
   const culprit = good('bb');
@@ -255,7 +255,7 @@ test('One that HAProxy rejects without a word of where is found by halves', asyn
   t.true((await shown()).length < 10);
 });
 
-test('Where the global part is at fault no load balancer is accused', async (t) => {
+test('No load balancer is rejected if the global section is at fault', async (t) => {
   const sh = `echo '[ALERT] (1) : config : no such user' >&2; exit 1`;
   const { maker, refused } = await started(t, sh);
   await t.throwsAsync(maker.prepare(all(good('a')), all()), {
@@ -265,7 +265,7 @@ test('Where the global part is at fault no load balancer is accused', async (t) 
   t.deepEqual(refused, []);
 });
 
-test('An address that another program listens on is left out, and what a worker of ours listens on is not tried', async (t) => {
+test('An address of another program is left out, and binds of the worker are not tried', async (t) => {
   const server = createServer();
   const { address, port } = await new Loopback().place('192.0.2.1', 80);
   server.listen(port, address);

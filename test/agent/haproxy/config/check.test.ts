@@ -43,11 +43,11 @@ async function checked(t: ExecutionContext, text: string): Promise<CheckResult> 
   return checkConfig(haproxyExecutable, path, text);
 }
 
-test('A file that HAProxy takes is good', async (t) => {
+test('checkConfig() accepts a file that HAProxy accepts', async (t) => {
   t.deepEqual(await checked(t, GOOD), { ok: true, alerts: [], listeners: new Set() });
 });
 
-test('A line that HAProxy does not know is found in its listener', async (t) => {
+test('An unknown line is attributed to its listener', async (t) => {
   const { ok, alerts, listeners } = await checked(
     t,
     GOOD.replace('    bind [::1]', '    nonsense yes\n    bind [::1]'),
@@ -58,12 +58,12 @@ test('A line that HAProxy does not know is found in its listener', async (t) => 
   t.notRegex(alerts.join('\n'), /^\[ALERT\]/m);
 });
 
-test('A value that HAProxy refuses is found in its listener', async (t) => {
+test('A refused value is attributed to its listener', async (t) => {
   const { listeners } = await checked(t, GOOD.replace('10.0.0.1:80 id 5', '10.0.0.1:80 id 5 weight 257'));
   t.deepEqual([...listeners], ['default:web:tcp:80:v4']);
 });
 
-test('An alert without a line is found by the name that it says', async (t) => {
+test('An alert without a line is attributed by the name in it', async (t) => {
   const { ok, listeners } = await checked(
     t,
     GOOD.replace('127.0.0.1:20080', '127.0.0.1:20080\n    use_backend nowhere'),
@@ -72,19 +72,19 @@ test('An alert without a line is found by the name that it says', async (t) => {
   t.deepEqual([...listeners], ['default:web:tcp:80:v4']);
 });
 
-test('Two listeners at fault are both found', async (t) => {
+test('checkConfig() finds two listeners at fault', async (t) => {
   const { listeners } = await checked(t, GOOD.replaceAll(' id 5', ' id 0'));
   t.deepEqual([...listeners].sort(), ['default:api:tcp:81:v6', 'default:web:tcp:80:v4']);
 });
 
-test('A fault in the global part is no listener’s', async (t) => {
+test('A fault in the global section is attributed to no listener', async (t) => {
   const { ok, alerts, listeners } = await checked(t, GOOD.replace('maxconn 100', 'nonsense yes'));
   t.false(ok);
   t.deepEqual([...listeners], []);
   t.true(alerts.length > 0);
 });
 
-test('A fault in the table of a rate limit is that of its listener', async (t) => {
+test('A fault in the table of a rate limit is attributed to its listener', async (t) => {
   const text = `${GOOD}\nbackend default:web:tcp:80:v4:rate\n    stick-table type nonsense\n`;
   t.deepEqual([...(await checked(t, text)).listeners], ['default:web:tcp:80:v4']);
 });
@@ -101,7 +101,7 @@ test('Warnings and notices are no alerts', (t) => {
   });
 });
 
-test('What HAProxy cannot listen on is told apart from what else it says', async (t) => {
+test('splitBindFailures() separates addresses that cannot be bound from the other output', async (t) => {
   const taken: { readonly host: string; readonly port: number }[] = [];
   for (const host of ['127.0.0.1', '::1']) {
     const server = createServer();
@@ -131,7 +131,7 @@ test('What HAProxy cannot listen on is told apart from what else it says', async
   ]);
 });
 
-test('A line that the text does not have is nobody’s', (t) => {
+test('A line that the text does not have is attributed to no listener', (t) => {
   const output = '[ALERT] (7) : config : parsing [haproxy.cfg:0] : nonsense';
   t.deepEqual([...readAlerts(output, GOOD).listeners], []);
 });

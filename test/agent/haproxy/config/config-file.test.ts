@@ -13,7 +13,7 @@ async function emptyFolder(t: ExecutionContext): Promise<string> {
 const textOf = (file: ConfigFile): Promise<string> => readFile(file.path, 'utf8');
 const [ONE, TWO] = [[Buffer.from('one\n')], [Buffer.from('two\n')]];
 
-test('A draft is not the file until the same list is written, and then it is', async (t) => {
+test('A draft becomes the file when the same list is written', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'haproxy.cfg'), { mode: 0o640 });
   await file.write(ONE);
@@ -26,7 +26,7 @@ test('A draft is not the file until the same list is written, and then it is', a
   t.true(file.isUntouched());
 });
 
-test('A draft that turns out wrong leaves nothing behind', async (t) => {
+test('A draft of another text is removed', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'haproxy.cfg'));
   file.draft(ONE);
@@ -39,7 +39,7 @@ test('A draft that turns out wrong leaves nothing behind', async (t) => {
   t.deepEqual(await readdir(folder), ['haproxy.cfg']);
 });
 
-test('Of two writes at the same time the later one counts, and none fails', async (t) => {
+test('The later of two simultaneous writes counts, and none fails', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'haproxy.cfg'));
   await Promise.all([file.write(ONE), file.write(TWO)]);
@@ -48,7 +48,7 @@ test('Of two writes at the same time the later one counts, and none fails', asyn
   t.deepEqual(await readdir(folder), ['haproxy.cfg']);
 });
 
-test('A draft that cannot be written is no fault of its own: the write says why', async (t) => {
+test('A failed draft is reported by the write', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'gone', 'haproxy.cfg'));
   file.draft(ONE);
@@ -58,7 +58,7 @@ test('A draft that cannot be written is no fault of its own: the write says why'
   t.is(await textOf(other), 'two\n');
 });
 
-test('The last good text comes back with its mode, and counts as written by us', async (t) => {
+test('restoreLastGood() restores text and mode, and the file counts as untouched', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'haproxy.cfg'), { mode: 0o640 });
   await file.write(ONE);
@@ -71,7 +71,7 @@ test('The last good text comes back with its mode, and counts as written by us',
   t.deepEqual((await readdir(folder)).sort(), ['haproxy.cfg', 'haproxy.cfg.last-good']);
 });
 
-test('Where there is no last good text yet the file stays as it is', async (t) => {
+test('restoreLastGood() without a last good text leaves the file unchanged', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'haproxy.cfg'));
   await file.write(TWO);

@@ -6,7 +6,7 @@ import { GlobalSection, type GlobalSectionOptions } from '../../../../agent/hapr
 import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
-test('GlobalSection.keepFiles() keeps the folder, and in it what HAProxy reads and needs to share its tables, as they are', async (t) => {
+test('GlobalSection.keepFiles() restores the folder and the files of the shared tables', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'host-part-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const paths = haproxyPaths(join(directory, 's'), join(directory, 'r'));
@@ -29,7 +29,7 @@ test('GlobalSection.keepFiles() keeps the folder, and in it what HAProxy reads a
   }
   t.is((await stat(folder)).mode & 0o777, 0o700);
   t.is((await stat(identity)).mode & 0o777, 0o600);
-  // Nobody writes what is as it was.
+  // An unchanged file is not written.
   const { ino } = await stat(identity);
   await part.keepFiles();
   t.is((await stat(identity)).ino, ino);

@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { isolate } from '../../../../agent/haproxy/config/isolate.ts';
 
-/** Isolates those that are bad by themselves and counts the questions. */
+/** Isolates items that are bad alone, and counts the checks. */
 async function isolated(count: number, bad: readonly number[]) {
   let questions = 0;
   const suspects = Array.from({ length: count }, (_, at) => at);
@@ -13,15 +13,15 @@ async function isolated(count: number, bad: readonly number[]) {
   return { guilty, questions };
 }
 
-test('Where all are good one question says so', async (t) => {
+test('isolate() needs one check if all are accepted', async (t) => {
   t.deepEqual(await isolated(1000, []), { guilty: [], questions: 1 });
 });
 
-test('Of none, none is at fault, and nobody is asked', async (t) => {
+test('isolate() of an empty list checks nothing', async (t) => {
   t.deepEqual(await isolated(0, []), { guilty: [], questions: 0 });
 });
 
-test('One among a thousand is found with few questions', async (t) => {
+test('isolate() finds one of a thousand in few checks', async (t) => {
   for (const bad of [0, 1, 499, 500, 998, 999]) {
     const { guilty, questions } = await isolated(1000, [bad]);
     t.deepEqual(guilty, [bad]);
@@ -29,7 +29,7 @@ test('One among a thousand is found with few questions', async (t) => {
   }
 });
 
-test('Whoever is at fault is found, and nobody else', async (t) => {
+test('isolate() finds exactly the items at fault', async (t) => {
   const bad = fc.uniqueArray(fc.nat(49), { maxLength: 10 });
   const property = fc.asyncProperty(bad, async (list) => {
     const { guilty } = await isolated(50, list);
@@ -38,7 +38,7 @@ test('Whoever is at fault is found, and nobody else', async (t) => {
   await t.notThrowsAsync(() => fc.assert(property));
 });
 
-test('Of two that only cannot stand together, one stays', async (t) => {
+test('isolate() keeps one of two items that exclude each other', async (t) => {
   const guilty = await isolate(
     ['a', 'b', 'c', 'd'],
     async (some) => !(some.includes('b') && some.includes('d')),
@@ -46,7 +46,7 @@ test('Of two that only cannot stand together, one stays', async (t) => {
   t.deepEqual(guilty, ['d']);
 });
 
-test('What is admitted is good all together', async (t) => {
+test('The items that isolate() keeps are accepted together', async (t) => {
   const pairs = fc.array(fc.tuple(fc.nat(19), fc.nat(19)), { maxLength: 12 });
   const property = fc.asyncProperty(pairs, async (enemies) => {
     const suspects = Array.from({ length: 20 }, (_, at) => at);
@@ -58,7 +58,7 @@ test('What is admitted is good all together', async (t) => {
   await t.notThrowsAsync(() => fc.assert(property));
 });
 
-test('A question that cannot be asked is an error of the whole', async (t) => {
+test('isolate() rejects if a check rejects', async (t) => {
   await t.throwsAsync(
     isolate([1], async () => {
       throw new Error('HAProxy cannot be started');

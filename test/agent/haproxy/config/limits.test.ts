@@ -14,7 +14,7 @@ const test = requires(ava, { haproxy: true });
 
 const monitored = { 'headgate.io/health-monitor': 'tcp' };
 
-test('Each address of a listener needs a descriptor, each member one where it is checked', (t) => {
+test('needsOf() counts each address of a listener and each checked member', (t) => {
   const model = translated([
     service({ loadBalancerIP: undefined, statusIPs: ['192.0.2.1', '192.0.2.2'], annotations: monitored }),
     slice({ endpoints: ['10.0.0.1', '10.0.0.2', '10.0.0.3'] }),
@@ -25,7 +25,7 @@ test('Each address of a listener needs a descriptor, each member one where it is
   t.deepEqual(needsOf(model.loadBalancers.values()), { listeners: 3, checks: 3 });
 });
 
-test('What is served nowhere needs nothing', (t) => {
+test('needsOf() ignores a listener without an address', (t) => {
   const model = translated([
     service({ name: 'old', created: 1 }),
     service({ created: 2, annotations: monitored }),
@@ -36,7 +36,7 @@ test('What is served nowhere needs nothing', (t) => {
 
 const none = { listeners: 0, checks: 0 };
 
-test('The computed number of connections is what the limit leaves, in round figures', (t) => {
+test('maxConnections() uses what the limit leaves, in round figures', (t) => {
   t.deepEqual(maxConnections(0, 20_000, none), { value: 9_600, problem: undefined });
   t.deepEqual(maxConnections(0, 1_048_576, none), { value: 200_000, problem: undefined });
   t.deepEqual(maxConnections(0, 4_096, { listeners: 1_000, checks: 0 }), {
@@ -45,18 +45,18 @@ test('The computed number of connections is what the limit leaves, in round figu
   });
 });
 
-test('A few listeners more or less change nothing', (t) => {
+test('maxConnections() does not change with a few listeners', (t) => {
   const values = [0, 1, 100, 256].map(
     (listeners) => maxConnections(0, 20_000, { listeners, checks: 0 }).value,
   );
   t.deepEqual(new Set(values), new Set([9_600]));
 });
 
-test('A number that was asked for is taken as it is', (t) => {
+test('maxConnections() keeps a configured number that fits', (t) => {
   t.deepEqual(maxConnections(12_345, 1_048_576, none), { value: 12_345, problem: undefined });
 });
 
-test('A number that the limit has no room for is a problem that says what to raise, and not what HAProxy is started with', (t) => {
+test('maxConnections() lowers a configured number that does not fit, and says what to raise', (t) => {
   t.deepEqual(maxConnections(10_000, 1_024, { listeners: 3, checks: 2 }), {
     value: 130,
     problem:
@@ -64,13 +64,13 @@ test('A number that the limit has no room for is a problem that says what to rai
   });
 });
 
-test('A limit that leaves no room for a hundred connections is a problem', (t) => {
+test('maxConnections() reports a limit that leaves less than a hundred connections', (t) => {
   const { value, problem } = maxConnections(0, 900, none);
   t.is(value, 100);
   t.regex(problem ?? '', /needs 956 file descriptors/);
 });
 
-test('Whatever is asked for, what HAProxy is started with fits, unless not even a hundred connections do', (t) => {
+test('maxConnections() always fits, unless not even a hundred connections do', (t) => {
   const property = fc.property(
     fc.nat(1_000_000),
     fc.nat(2_000_000),
@@ -83,7 +83,7 @@ test('Whatever is asked for, what HAProxy is started with fits, unless not even 
   t.notThrows(() => fc.assert(property));
 });
 
-test('The limit is the hard one of this process', (t) => {
+test('fileLimit() reads the hard limit of this process', (t) => {
   const limits = (hard: string) => () =>
     `Limit                     Soft Limit           Hard Limit           Units
 Max processes             95000                95000                processes
@@ -98,7 +98,7 @@ Max open files            1024                 ${hard}               files
   t.true(fileLimit() > 0);
 });
 
-test('With the computed number HAProxy starts under the limit, with all listeners and checks', async (t) => {
+test('HAProxy starts under the limit with the computed number, all listeners and checks', async (t) => {
   const limit = 1_500;
   const model = translated([
     service({

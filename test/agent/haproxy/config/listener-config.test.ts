@@ -32,14 +32,14 @@ const CONTEXT = renderContext(
 
 const sectionOf = (listener: Listener) => String(renderLoadBalancer(loadBalancer([listener]), CONTEXT));
 
-test('Two listeners that differ in one option have the same structure exactly where their sections are the same', (t) => {
+test('Two listeners have the same structure exactly if their sections are the same', (t) => {
   const property = fc.property(nearlyAlike, ([a, b]) => {
     strictEqual(structureOf(a) === structureOf(b), sectionOf(a) === sectionOf(b));
   });
   t.notThrows(() => fc.assert(property, { numRuns: 1_000 }));
 });
 
-test('Members, their state and who is allowed are no part of the structure', (t) => {
+test('Members, their states and allowed clients are no part of the structure', (t) => {
   const listener = listenerOf(translated([service()]));
   const other = {
     ...listener,
@@ -49,7 +49,7 @@ test('Members, their state and who is allowed are no part of the structure', (t)
   t.is(structureOf(other), structureOf(listener));
 });
 
-test('A server is added by the same words that its line in the file has', (t) => {
+test('`add server` has the same keywords as the line in the file', (t) => {
   const oldest = capabilitiesOf(parseVersion('3.0.0'));
   const property = fc.property(anyLoadBalancer, (wanted) => {
     const listeners = wanted.listeners.map((each) => ({ ...each, pool: { ...each.pool, members: [] } }));
@@ -74,7 +74,7 @@ test('A server is added by the same words that its line in the file has', (t) =>
   t.notThrows(() => fc.assert(property));
 });
 
-test('The list of allowed clients is never without a line and never has an empty one', (t) => {
+test('allowedLines() has at least one line, and no empty line', (t) => {
   const listener = listenerOf(translated([service()]));
   const lines = (count: number) =>
     allowedLines({
@@ -84,7 +84,7 @@ test('The list of allowed clients is never without a line and never has an empty
   t.deepEqual([lines(0), lines(1), lines(40), lines(41), lines(81)], [[1], [1], [40], [40, 1], [40, 40, 1]]);
 });
 
-test('Where nobody is allowed the list holds an address that no client can have', (t) => {
+test('allowedLines() of an empty list has an address that no client can have', (t) => {
   const listener = listenerOf(translated([service()]));
   t.deepEqual(allowedLines({ ...listener, allowedCidrs: [] }), [['255.255.255.255/32']]);
   t.deepEqual(allowedLines({ ...listener, family: 'v6', allowedCidrs: [] }), [['::/128']]);

@@ -15,31 +15,31 @@ const algorithm = (value: string) => ({ annotations: { 'headgate.io/algorithm': 
 const good = webWith();
 const bad = webWith(algorithm('random'));
 
-test('Without anything in quarantine a load balancer is itself', (t) => {
+test('effective() returns the same load balancer if the quarantine is empty', (t) => {
   t.is(new Quarantine().effective(good), good);
 });
 
-test('A rejected load balancer goes on with its last good structure', (t) => {
+test('A rejected load balancer keeps its last good structure', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'no');
   t.deepEqual(quarantine.effective(bad)?.listeners, good.listeners);
   t.is(quarantine.rejected, 1);
 });
 
-test('A rejected load balancer that never was good is left out', (t) => {
+test('A rejected load balancer without a last good structure is left out', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, undefined, 'no');
   t.is(quarantine.effective(bad), undefined);
 });
 
-test('Others are not touched by a rejection', (t) => {
+test('A rejection does not affect other load balancers', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, undefined, 'no');
   const other = loadBalancerOf(translated([service({ name: 'api' })]), 'default/api');
   t.is(quarantine.effective(other), other);
 });
 
-test('A rejection is a problem of the Service, in the words that were given', (t) => {
+test('A rejection is a problem of the Service with the given message', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'HAProxy rejects its configuration: unknown keyword');
   t.deepEqual(quarantine.problemsOf(bad), [
@@ -52,7 +52,7 @@ test('A rejection is a problem of the Service, in the words that were given', (t
   t.deepEqual(quarantine.problemsOf(good), []);
 });
 
-test('Members and clients of a rejected load balancer go on changing', (t) => {
+test('Members and clients of a rejected load balancer continue to change', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'no');
   const today = webWith({
@@ -76,7 +76,7 @@ test('A change of members alone does not lift a rejection', (t) => {
   t.is(quarantine.problemsOf(today).length, 1);
 });
 
-test('Another structure is tried afresh', (t) => {
+test('Another structure is a new attempt', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'no');
   const repaired = webWith(algorithm('least-connections'));
@@ -84,7 +84,7 @@ test('Another structure is tried afresh', (t) => {
   t.deepEqual(quarantine.problemsOf(repaired), []);
 });
 
-test('A rejected load balancer gives up the addresses that it does not ask for any more: they may be another one’s', (t) => {
+test('A rejected load balancer gives up addresses that are no longer desired', (t) => {
   const quarantine = new Quarantine();
   const moved = webWith({ ...algorithm('random'), loadBalancerIP: '192.0.2.99' });
   quarantine.reject(moved, good, 'no');
@@ -97,7 +97,7 @@ test('A rejected load balancer gives up the addresses that it does not ask for a
   t.deepEqual(quarantine.effective(otherPort)?.listeners, []);
 });
 
-test('A load balancer whose last good structure is rejected as well is left out', (t) => {
+test('A load balancer whose last good structure is rejected too is left out', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'no');
   quarantine.reject(bad, good, 'neither');
@@ -105,13 +105,13 @@ test('A load balancer whose last good structure is rejected as well is left out'
   t.is(quarantine.problemsOf(bad)[0]?.message, 'neither');
 });
 
-test('The same load balancer has the same effective value, for those who cache by it', (t) => {
+test('An unchanged load balancer keeps its effective value', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'no');
   t.is(quarantine.effective(bad), quarantine.effective(bad));
 });
 
-test('A load balancer that is forgotten is tried afresh', (t) => {
+test('forget() makes the load balancer a new attempt', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'no');
   t.not(quarantine.effective(bad), bad);
@@ -122,7 +122,7 @@ test('A load balancer that is forgotten is tried afresh', (t) => {
 
 const twoAddresses = webWith({ loadBalancerIP: undefined, statusIPs: ['192.0.2.10', '192.0.2.11'] });
 
-test('An address that cannot be bound is left out, the others are listened on', (t) => {
+test('An address that cannot be bound is left out, the others stay', (t) => {
   const quarantine = new Quarantine();
   quarantine.block('192.0.2.10', 80, 'another program listens there');
   t.deepEqual(quarantine.effective(twoAddresses)?.listeners[0]?.addresses, ['192.0.2.11']);
@@ -136,7 +136,7 @@ test('An address that cannot be bound is left out, the others are listened on', 
   ]);
 });
 
-test('An address is blocked on the one port and for TCP only', (t) => {
+test('An address is blocked on one port and for TCP only', (t) => {
   const quarantine = new Quarantine();
   quarantine.block('192.0.2.10', 80, 'no');
   const others = webWith({
@@ -149,7 +149,7 @@ test('An address is blocked on the one port and for TCP only', (t) => {
   t.deepEqual(quarantine.problemsOf(others), []);
 });
 
-test('An address that can be bound again is listened on again', (t) => {
+test('unblock() brings the address back', (t) => {
   const quarantine = new Quarantine();
   quarantine.block('192.0.2.10', 80, 'no');
   t.true(quarantine.isBlocked('192.0.2.10', 80));
@@ -159,7 +159,7 @@ test('An address that can be bound again is listened on again', (t) => {
   t.deepEqual(quarantine.blocked, []);
 });
 
-test('What stands in for a rejected load balancer loses the addresses that cannot be bound, too', (t) => {
+test('The last good structure loses addresses that cannot be bound too', (t) => {
   const quarantine = new Quarantine();
   quarantine.reject(bad, good, 'no');
   quarantine.block('192.0.2.10', 80, 'no');

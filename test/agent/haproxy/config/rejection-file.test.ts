@@ -7,7 +7,7 @@ import { RejectionFile } from '../../../../agent/haproxy/config/rejection-file.t
 import { clusterOf, service, slice } from '../../../support/values/build.ts';
 import { translateCluster } from '../../../support/values/translated.ts';
 
-test('What was saved is loaded by the next agent', async (t) => {
+test('RejectionFile loads what an earlier agent saved', async (t) => {
   const path = await pathOf(t);
   const first = new RejectionFile(path);
   t.is((await first.load('2.6.12')).size, 0);
@@ -20,7 +20,7 @@ test('What was saved is loaded by the next agent', async (t) => {
   t.is(structureOfAll(read.lastGood), structureOfAll(saved.lastGood));
 });
 
-test('Another version of HAProxy may judge otherwise', async (t) => {
+test('RejectionFile ignores rejections of another version of HAProxy', async (t) => {
   const path = await pathOf(t);
   const first = new RejectionFile(path);
   await first.load('2.6.12');
@@ -28,7 +28,7 @@ test('Another version of HAProxy may judge otherwise', async (t) => {
   t.is((await new RejectionFile(path).load('3.0.11')).size, 0);
 });
 
-test('What was saved is saved again where somebody has removed it', async (t) => {
+test('RejectionFile writes a removed file again', async (t) => {
   const path = await pathOf(t);
   const file = new RejectionFile(path);
   await file.load('2.6.12');
@@ -38,7 +38,7 @@ test('What was saved is saved again where somebody has removed it', async (t) =>
   t.is((await new RejectionFile(path).load('2.6.12')).size, 1);
 });
 
-test('Without rejections there is no file', async (t) => {
+test('RejectionFile removes the file without rejections', async (t) => {
   const path = await pathOf(t);
   const file = new RejectionFile(path);
   await file.load('2.6.12');

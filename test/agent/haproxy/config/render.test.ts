@@ -24,7 +24,7 @@ const webOf = (...objects: Parameters<typeof translated>[0]) =>
 const web = webOf(slice());
 const api = loadBalancerOf(translated([service({ name: 'api' })]), 'default/api');
 
-test('What the settings say of HAProxy as a whole stands in its global section, and only what they say', (t) => {
+test('The global section has exactly the settings of HAProxy', (t) => {
   const paths = haproxyPaths('/var/lib', '/run');
   const said = {
     threads: 3,
@@ -54,7 +54,7 @@ test('What the settings say of HAProxy as a whole stands in its global section, 
   ]);
 });
 
-test('The file says the usual weight once, and a server only another one', (t) => {
+test('The file has the usual weight once, and a server only another weight', (t) => {
   const [usual, heavy, draining] = web.listeners.flatMap(({ pool }) =>
     [{}, { weight: 40 }, { state: 'drain' } as const].map((change) => ({ ...pool.members[0], ...change })),
   );
@@ -70,11 +70,11 @@ test('The file says the usual weight once, and a server only another one', (t) =
   t.regex(renderGlobal(CONTEXT, 'x'), /^defaults\n(?: {4}.*\n)* {4}default-server weight 16\n/m);
 });
 
-test('The structure of a file is the same with other members', (t) => {
+test('structureHash() does not change with members', (t) => {
   t.is(structureHash(CONTEXT, [web]), structureHash(CONTEXT, [webOf()]));
 });
 
-test('The structure of a file is another with another option, another listener or another global part', (t) => {
+test('structureHash() changes with an option, a listener or the global section', (t) => {
   const other = loadBalancerOf(translated([service({ affinitySeconds: 60 })]));
   const hashes = [
     structureHash(CONTEXT, [web]),
@@ -86,25 +86,25 @@ test('The structure of a file is another with another option, another listener o
   t.is(new Set(hashes).size, hashes.length);
 });
 
-test('What is served nowhere is no part of the structure', (t) => {
+test('structureHash() ignores a load balancer without addresses', (t) => {
   const unserved = loadBalancerOf(translated([service({ ports: [{ port: 80, protocol: 'UDP' }] })]));
   t.is(structureHash(CONTEXT, [unserved]), structureHash(CONTEXT, []));
 });
 
-test('The structure tells files apart whose ACLs are numbered differently, because hashes meet', (t) => {
+test('structureHash() changes with the ids of ACLs', (t) => {
   const [first, second] = [0, 1].map(() => context(100, new AclIds(() => 500_000)));
   if (first === undefined || second === undefined) throw new Error('No context');
   second.aclId('default:web:tcp:80:v4', 0);
   t.not(structureHash(first, [api, web]), structureHash(second, [api, web]));
 });
 
-test('A worker tells its structure in its description, one word after a prefix', async (t) => {
+test('The description of a worker has its structure after a prefix', async (t) => {
   const { chunks, structure } = await configText([web], CONTEXT);
   t.regex(structure, /^[0-9a-f]{32}$/);
   t.true(chunks.join('').includes(`\n    description ${descriptionOf(structure)}\n`));
 });
 
-test('A section is made once for one load balancer', (t) => {
+test('renderLoadBalancer() renders a load balancer once', (t) => {
   let asked = 0;
   const counting = {
     ...CONTEXT,
@@ -119,12 +119,12 @@ test('A section is made once for one load balancer', (t) => {
   t.is(asked, 1);
 });
 
-test('A load balancer that is served nowhere has no section', (t) => {
+test('A load balancer without addresses has no section', (t) => {
   const nowhere = loadBalancerOf(translated([service({ loadBalancerIP: undefined })]));
   t.is(renderLoadBalancer(nowhere, CONTEXT).length, 0);
 });
 
-test('The file is in the order of keys, whatever the order of objects', (t) => {
+test('The file is in the order of keys', (t) => {
   const keys = ['b/a', 'a/b', 'a/a', 'a/b-c'];
   const map = new Map(keys.map((key) => [key, { ...web, key }]));
   t.deepEqual(
@@ -133,7 +133,7 @@ test('The file is in the order of keys, whatever the order of objects', (t) => {
   );
 });
 
-test('However many load balancers there are, the text is that of all of them', async (t) => {
+test('configText() has the sections of all load balancers', async (t) => {
   const many = Array.from({ length: 450 }, (_, at) =>
     loadBalancerOf(translated([service({ name: `s${at}`, ports: [1_000 + at] })]), `default/s${at}`),
   );

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { hasListened } from '../../../../agent/haproxy/process/find-master.ts';
 
-test('hasListened() knows of a socket that HAProxy has bound, also where its file is gone', async (t) => {
+test('hasListened() finds a socket that HAProxy has bound, even if its file was removed', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-master-'));
   t.teardown(() => rmSync(directory, { recursive: true }));
   const adminSocket = join(directory, 'admin.sock');
