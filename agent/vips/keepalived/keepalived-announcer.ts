@@ -108,6 +108,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       paths,
       daemon: this.#daemon,
       file: this.#file,
+      states: this.#states,
       reconciler,
       advertInterval,
       auditInterval: () => this.#auditInterval,
@@ -217,7 +218,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       lowered: this.#lowered ?? [],
       rivals: this.#rivals.instances,
       refused: this.#choice.refused,
-      fault: this.#applier.fault || this.#daemon.fault || this.#rivals.fault,
+      fault: this.#applier.fault || this.#daemon.fault || this.#monitor.fault || this.#rivals.fault,
     });
   }
 
