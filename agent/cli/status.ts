@@ -117,7 +117,7 @@ function healthLines({ counts, unwell }: AgentStatus['operating']): readonly str
 
 function vrrpLines(vrrp: VrrpStatus | undefined): readonly string[] {
   if (vrrp === undefined) return [];
-  const { version, pid, instances, lowered, refused, fault } = vrrp;
+  const { version, pid, instances, lowered, refused, unready, fault } = vrrp;
   return [
     ...instances.map(({ name, state, since, priority, vips }) => {
       const role = `${name} ${state}${since === '' ? '' : ` since ${since}`}`;
@@ -128,6 +128,7 @@ function vrrpLines(vrrp: VrrpStatus | undefined): readonly string[] {
     ...refused
       .slice(0, MAX_REFUSED_VIPS)
       .map(({ address, reason }) => row('Refused VIPs', `${address}: ${reason}`)),
+    ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
     ...rowIfAny('Fault', fault),
   ];
 }

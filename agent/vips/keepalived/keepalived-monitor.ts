@@ -8,6 +8,7 @@ import { trimLog } from '../../host/daemon-output.ts';
 import { AdvertFlow } from './advert-flow.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
+import type { HostReadiness } from './host-readiness.ts';
 import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { Pulse, stillAfterMs } from './pulse.ts';
@@ -18,6 +19,7 @@ export interface KeepalivedMonitorOptions extends Pick<KeepalivedOptions, 'metri
   readonly daemon: Daemon;
   readonly file: ConfigFile;
   readonly states: Pick<VrrpStates, 'counts'>;
+  readonly readiness: Pick<HostReadiness, 'check'>;
   readonly reconciler: Reconciler;
   /** Milliseconds between two advertisements. */
   readonly advertInterval: () => number;
@@ -153,8 +155,9 @@ export class KeepalivedMonitor {
   /** Compares keepalived and its file with the desired state. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { paths, daemon, file, reconciler, hasRefused, metrics, log } = this.#options;
+    const { paths, daemon, file, readiness, reconciler, hasRefused, metrics, log } = this.#options;
     await trimLog(paths.log, MAX_LOG_BYTES);
+    await readiness.check();
     await daemon.checkForSecond();
     const found = await file.read();
     if (reconciler.isUnderWay) return;

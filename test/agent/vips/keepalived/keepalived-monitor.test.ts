@@ -13,6 +13,7 @@ function started(t: ExecutionContext, options: object) {
   const monitor = new KeepalivedMonitor({
     paths: { log: '/nowhere/log' },
     states: { counts: () => [] },
+    readiness: { check: async () => undefined },
     advertInterval: () => 1_000,
     onCheck: () => undefined,
     metrics: { repaired: () => t.fail() },
