@@ -117,6 +117,11 @@ export class ApiSource {
     return this.#reflectors.map((reflector) => reflector.status().fault).find(Boolean) ?? '';
   }
 
+  /** The time of the last answer or event of any kind, milliseconds since the epoch; 0 before the first. */
+  get lastAnswer(): number {
+    return Math.max(0, ...this.#reflectors.map((reflector) => reflector.status().lastAnswer));
+  }
+
   /** Why there are no objects of a kind although all kinds are synced. */
   lackOf(kind: ReflectedKind): Lack {
     return this.#reflectors.find((reflector) => reflector.status().kind === kind)?.lack ?? 'none';

@@ -76,6 +76,8 @@ export interface ReflectorStatus {
   readonly resourceVersion: string;
   /** Time of the last event or bookmark, milliseconds since the epoch; 0 before the first. */
   readonly lastEvent: number;
+  /** Time of the last answer, event or bookmark, milliseconds since the epoch; 0 before the first. */
+  readonly lastAnswer: number;
   readonly lists: number;
   readonly watches: number;
   /** Why the last request failed; '' once a watch is open, and if the API server does not know the kind. */

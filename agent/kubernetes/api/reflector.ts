@@ -57,7 +57,7 @@ export class Reflector<T extends Keyed> {
   #confirmAt = 0;
   #isConnected = false;
   #lack: Lack = 'none';
-  readonly #status = { lastEvent: 0, lists: 0, watches: 0, fault: '' };
+  readonly #status = { lastEvent: 0, lastAnswer: 0, lists: 0, watches: 0, fault: '' };
   #isClosed = false;
   #running: Promise<void> | undefined;
 
@@ -297,12 +297,14 @@ export class Reflector<T extends Keyed> {
   }
 
   #answered(): void {
+    this.#status.lastAnswer = Date.now();
     if (this.#attempts.answered()) this.#options.onConnected?.();
   }
 
   #seen(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {
     this.#version = version;
     this.#status.lastEvent = Date.now();
+    this.#status.lastAnswer = this.#status.lastEvent;
     this.#options.observer?.onEvent?.(this.#options.resource.kind, type);
   }
 }

@@ -37,12 +37,14 @@ export interface PeerListenerOptions {
 }
 
 const LISTEN_RETRY_DELAY_MS = 1_000;
-/** One that counts, one that replaces it, and some that are still in their handshake. */
-const MAX_CONNECTIONS = 4;
+/** Connections without a certificate so far; of more than that the oldest gives way, so that the peer always gets in. */
+const MAX_HANDSHAKES = 16;
 
 export class PeerListener {
   readonly #options: PeerListenerOptions;
   readonly #sockets = new Set<Socket>();
+  /** Connections in their handshake by the peer's port, the oldest first. */
+  readonly #handshakes = new Map<number | undefined, Socket>();
   /** Accepts connections by their address, and passes them to the TLS server. */
   #server: Server | undefined;
   readonly #tlsServer: TlsServer;
@@ -110,18 +112,25 @@ export class PeerListener {
   }
 
   #newServer(): Server {
-    const server = createServer((socket) => {
+    return createServer((socket) => {
       this.#sockets.add(socket);
       socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
       if (socket.remoteAddress === this.#options.peerAddress) {
-        this.#tlsServer.emit('connection', socket);
+        this.#beginHandshake(socket);
         return;
       }
       this.#refuse('address', `from ${socket.remoteAddress}`);
       socket.destroy();
     });
-    server.maxConnections = MAX_CONNECTIONS;
-    return server;
+  }
+
+  #beginHandshake(socket: Socket): void {
+    const { remotePort } = socket;
+    this.#handshakes.set(remotePort, socket);
+    socket.once('close', () => this.#handshakes.delete(remotePort));
+    const [oldest] = this.#handshakes.values();
+    if (this.#handshakes.size > MAX_HANDSHAKES) oldest?.destroy();
+    this.#tlsServer.emit('connection', socket);
   }
 
   #newTlsServer(credentials: PairCredentials): TlsServer {
@@ -140,6 +149,7 @@ export class PeerListener {
   }
 
   #readFrom(socket: TLSSocket): void {
+    this.#handshakes.delete(socket.remotePort);
     const reader = new ReportReader();
     this.#current?.destroy();
     this.#current = socket;

@@ -172,6 +172,13 @@ export class Daemon {
   readonly readDump = (): Promise<readonly InstanceDump[] | undefined> =>
     this.#dumps.read(this.#pid, this.#program.dumpSignal);
 
+  /** Reads the state; false if keepalived does not run or does not answer. Never rejects. */
+  async readStates(): Promise<boolean> {
+    const dump = await this.readDump();
+    if (dump !== undefined) this.#options.states.update(dump);
+    return dump !== undefined;
+  }
+
   /** Reads the state and compares it with the text of keepalived.conf: the difference as half a sentence, or ''. */
   async compare(text: string): Promise<string> {
     const dump = await this.readDump();
