@@ -267,6 +267,14 @@ test('Reflector lists after a bookmark with an older version', async (t) => {
 });
 
 // Conformance: a silent connection
+test('Reflector ends a silent watch, and continues it', async (t) => {
+  const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 100 });
+  // The second one is silent as well.
+  await until(() => api.watches.length >= 2);
+  t.is(log[1], 'end silence');
+  t.is(api.watches[1]?.query?.resourceVersion, '8');
+});
+
 test('Reflector reports when the API server last answered', async (t) => {
   const began = Date.now();
   const { reflector } = run(t, new Script([unreachable, list(5)], [open(bookmark(7))]));
@@ -278,14 +286,6 @@ test('Reflector reports when the API server last answered', async (t) => {
   t.true(lastAnswer >= began && lastAnswer <= Date.now());
   await delay(20);
   t.is(reflector.status().lastAnswer, lastAnswer);
-});
-
-test('Reflector ends a silent watch, and continues it', async (t) => {
-  const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 100 });
-  // The second one is silent as well.
-  await until(() => api.watches.length >= 2);
-  t.is(log[1], 'end silence');
-  t.is(api.watches[1]?.query?.resourceVersion, '8');
 });
 
 test('Reflector ends a silent list, and requests it again', async (t) => {
