@@ -28,10 +28,7 @@ test('DueTimer never works twice at the same time', async (t) => {
   const clock = new FakeClock();
   const { promise, resolve } = Promise.withResolvers<number>();
   let calls = 0;
-  const timer = new DueTimer(() => {
-    calls++;
-    return promise;
-  }, clock);
+  const timer = new DueTimer(async () => (++calls === 1 ? promise : Number.POSITIVE_INFINITY), clock);
   timer.wakeAt(clock.monotonic());
   await clock.advance(0);
   timer.wakeAt(clock.monotonic() + 10);
