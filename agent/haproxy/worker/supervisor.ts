@@ -1,8 +1,8 @@
 // Gets a HAProxy worker, however long it takes: adopts a running one, or starts HAProxy if that is the agent's task.
 
 import { existsSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../base/backoff.ts';
+import { type Clock, sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
@@ -34,6 +34,7 @@ export interface SupervisorOptions {
   /** The file could not be written: HAProxy starts with an older one. */
   readonly onUnwritten: (error: unknown) => void;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
 /** The fault before the end of the first attempt. */
@@ -76,7 +77,7 @@ export class Supervisor {
 
   /** Tries until it has a worker; undefined only after close(). `onAttempt` is called after each failed attempt. */
   async obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
-    const { finder, startsHaproxy, faults, file, log, onRepair } = this.#options;
+    const { finder, startsHaproxy, faults, file, log, onRepair, clock = systemClock } = this.#options;
     await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
@@ -96,7 +97,7 @@ export class Supervisor {
         if (this.#fault.set(reason)) log.error('Cannot start or reach HAProxy', { error: reason });
       }
       await onAttempt();
-      await delay(backoffMs(attempt + 1, BACKOFF));
+      await sleep(clock, backoffMs(attempt + 1, BACKOFF));
     }
     return undefined;
   }

@@ -3,6 +3,7 @@
 
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
@@ -34,6 +35,7 @@ export interface PeerListenerOptions {
   readonly onPeer: () => void;
   readonly onRefused: (why: Refusal) => void;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
 const LISTEN_RETRY_DELAY_MS = 1_000;
@@ -42,25 +44,28 @@ const MAX_HANDSHAKES = 16;
 
 export class PeerListener {
   readonly #options: PeerListenerOptions;
+  readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
   /** Connections in their handshake by the peer's port, the oldest first. */
   readonly #handshakes = new Map<number | undefined, Socket>();
   /** Accepts connections by their address, and passes them to the TLS server. */
   #server: Server | undefined;
   readonly #tlsServer: TlsServer;
-  readonly #tooOld = new ReadFirstTimeout(() => {
-    this.#report = undefined;
-    this.#options.onPeer();
-  });
+  readonly #tooOld: ReadFirstTimeout;
   /** The connection whose reports count: the last one that was accepted. */
   #current: TLSSocket | undefined;
   #report: PairReport | undefined;
-  #retry: NodeJS.Timeout | undefined;
+  #cancelRetry: (() => void) | undefined;
   readonly #fault = new Fault();
   #closed = false;
 
   constructor(options: PeerListenerOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#tooOld = new ReadFirstTimeout(() => {
+      this.#report = undefined;
+      options.onPeer();
+    }, this.#clock);
     this.#tlsServer = this.#newTlsServer(options.credentials);
   }
 
@@ -90,7 +95,7 @@ export class PeerListener {
     if (error !== undefined) {
       const isNews = this.#fault.set(`Cannot listen on ${own.address} port ${own.port}: ${messageOf(error)}`);
       if (isNews) log.error(this.#fault.text);
-      this.#retry = setTimeout(() => void this.start(), LISTEN_RETRY_DELAY_MS);
+      this.#cancelRetry = this.#clock.after(LISTEN_RETRY_DELAY_MS, () => void this.start());
       return;
     }
     this.#fault.clear();
@@ -105,7 +110,7 @@ export class PeerListener {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#retry);
+    this.#cancelRetry?.();
     this.#tooOld.end();
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();
@@ -157,7 +162,7 @@ export class PeerListener {
     const silence = new ReadFirstTimeout(() => {
       this.#refuse('silence', 'no report came in time');
       socket.destroy();
-    });
+    }, this.#clock);
     silence.wait(connectionTimeoutMs);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {

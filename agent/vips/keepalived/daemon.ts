@@ -1,7 +1,7 @@
 // The keepalived that runs, as far as the agent knows it: adopts or starts it, reloads it, reads its state, ends it. Its
 // desired state comes in as the text of keepalived.conf.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
 import { differenceOf, heldIn } from './config-text.ts';
@@ -29,6 +29,7 @@ export interface DaemonOptions extends Pick<KeepalivedOptions, 'settings' | 'met
   readonly states: VrrpStates;
   /** A keepalived that was started here has ended. */
   readonly onExit: () => void;
+  readonly clock?: Clock;
 }
 
 /** A younger keepalived may not be ready for signals. */
@@ -39,6 +40,7 @@ const NO_ANSWER = 'it does not answer';
 
 export class Daemon {
   readonly #options: DaemonOptions;
+  readonly #clock: Clock;
   readonly #dumps: DumpReader;
   #program: KeepalivedProgram = { version: '', dumpSignal: 0 };
   #pid = 0;
@@ -53,7 +55,8 @@ export class Daemon {
 
   constructor(options: DaemonOptions) {
     this.#options = options;
-    this.#dumps = new DumpReader(options.paths);
+    this.#clock = options.clock ?? systemClock;
+    this.#dumps = new DumpReader(options.paths, this.#clock);
   }
 
   /** '' until the program is found. */
@@ -228,9 +231,10 @@ export class Daemon {
   /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_RELOAD. */
   async #verify(text: string): Promise<void> {
     let difference = NO_ANSWER;
-    for (const until = performance.now() + RELOAD_TIMEOUT_MS; performance.now() < until; ) {
+    const until = this.#clock.monotonic() + RELOAD_TIMEOUT_MS;
+    while (this.#clock.monotonic() < until) {
       // The first wait as well: right after the signal keepalived still gives its old state.
-      await delay(RELOAD_POLL_INTERVAL_MS);
+      await sleep(this.#clock, RELOAD_POLL_INTERVAL_MS);
       const dump = await this.readDump();
       difference = dump === undefined ? NO_ANSWER : differenceOf(dump, text);
       if (dump === undefined || difference !== '') continue;
@@ -248,7 +252,7 @@ export class Daemon {
   #firstNotification(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onNotified = resolve;
-    void delay(READY_AGE_MS, undefined, { ref: false }).then(resolve);
+    this.#clock.after(READY_AGE_MS, resolve);
     return promise;
   }
 
