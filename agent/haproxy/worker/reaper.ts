@@ -104,7 +104,7 @@ export class Reaper {
 
   async #reap(): Promise<void> {
     try {
-      for (let batch = this.#takeDue(); batch.length > 0 && !this.#closed; batch = this.#takeDue()) {
+      for (let batch = this.#takeDue(); batch.length > 0 && !this.#isClosed; batch = this.#takeDue()) {
         await this.#delete(batch);
       }
     } catch (error) {
