@@ -31,13 +31,13 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class DecisionLoop {
   readonly #options: DecisionLoopOptions;
-  readonly #clock: Clock;
   #changes = noChanges();
   #isStarted = false;
   #isWorking = false;
   #isClosed = false;
   /** For runNow(), while it runs. */
   #answer: Set<string> | undefined;
+  readonly #clock: Clock;
   #cancel: (() => void) | undefined;
 
   constructor(options: DecisionLoopOptions) {
@@ -113,7 +113,7 @@ export class DecisionLoop {
     this.#cancel?.();
     const next = this.#options.addresses.nextExpiry();
     if (next === Number.POSITIVE_INFINITY || this.#isClosed) return;
-    const wait = Math.min(next - this.#clock.wall(), MAX_TIMER_MS);
+    const wait = Math.min(Math.max(0, next - this.#clock.wall()), MAX_TIMER_MS);
     this.#cancel = this.#clock.after(wait, () => {
       this.#changes.hasExpired = true;
       void this.run();

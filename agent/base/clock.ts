@@ -5,23 +5,23 @@ export interface Clock {
   monotonic(): number;
   /** Milliseconds since the epoch, by the machine's time of day. */
   wall(): number;
-  /** Calls back once; the returned function cancels the call. Keeps the process alive only if `keepsAlive`. */
-  after(milliseconds: number, callback: () => void, options?: { readonly keepsAlive?: boolean }): () => void;
+  /** Calls back once; the returned function cancels the call. Does not keep the process alive. */
+  after(milliseconds: number, callback: () => void): () => void;
 }
 
 export const systemClock: Clock = {
   monotonic: () => performance.now(),
   wall: () => Date.now(),
-  after(milliseconds, callback, { keepsAlive = false } = {}) {
+  after(milliseconds, callback) {
     const timer = setTimeout(callback, Math.max(0, milliseconds));
-    if (!keepsAlive) timer.unref();
+    timer.unref();
     return () => clearTimeout(timer);
   },
 };
 
-/** Keeps the process alive, because the caller waits for it. */
-export function sleep(clock: Clock, milliseconds: number): Promise<void> {
-  return new Promise((resolve) => clock.after(milliseconds, resolve, { keepsAlive: true }));
+/** Resolves after the time. Keeps the process alive until then. */
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 /** Kubernetes' MicroTime has six digits after the point; the API server answers 400 to the three digits of a Date. */

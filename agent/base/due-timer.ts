@@ -1,48 +1,42 @@
-// Works when something is due: a timer for the earliest time, and one run of the work at a time. Owns the timer, which
-// does not keep the process alive.
+// Calls work when the earliest of many due times has come. One call at a time; owns its timer.
 
 import { type Clock, systemClock } from './clock.ts';
 
-export interface DueTimerOptions {
-  /** Must not reject. */
-  readonly work: () => Promise<void>;
-  /** Read after the work: when the next work is due, by the monotonic clock; Infinity for never. */
-  readonly nextDue: () => number;
-  readonly clock?: Clock;
-}
-
 export class DueTimer {
-  readonly #options: DueTimerOptions;
-  /** When the timer fires. */
-  #wakes = Number.POSITIVE_INFINITY;
+  readonly #work: () => Promise<void>;
+  readonly #nextDue: () => number;
+  readonly #clock: Clock;
+  #due = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
   #isWorking = false;
   #isClosed = false;
 
-  constructor(options: DueTimerOptions) {
-    this.#options = options;
+  /** `work` must not reject. After it `nextDue` gives the next due time by `clock.monotonic()`, or Infinity. */
+  constructor(work: () => Promise<void>, nextDue: () => number, clock: Clock = systemClock) {
+    this.#work = work;
+    this.#nextDue = nextDue;
+    this.#clock = clock;
   }
 
-  /** Works at this time, by the monotonic clock, unless an earlier time is set. Ignored during the work. */
+  /** Calls `work` at this time, unless it is due earlier. Ignored during the work, after which `nextDue` decides. */
   wakeAt(due: number): void {
-    if (this.#isClosed || this.#isWorking || due >= this.#wakes) return;
-    const { clock = systemClock } = this.#options;
+    if (this.#isClosed || this.#isWorking || due >= this.#due) return;
     this.#cancel?.();
-    this.#wakes = due;
-    this.#cancel = clock.after(due - clock.monotonic(), () => void this.#work());
+    this.#due = due;
+    this.#cancel = this.#clock.after(due - this.#clock.monotonic(), () => void this.#run());
   }
 
-  /** No further work begins. */
   close(): void {
     this.#isClosed = true;
     this.#cancel?.();
   }
 
-  async #work(): Promise<void> {
+  async #run(): Promise<void> {
     this.#isWorking = true;
-    this.#wakes = Number.POSITIVE_INFINITY;
-    await this.#options.work();
+    this.#due = Number.POSITIVE_INFINITY;
+    await this.#work();
     this.#isWorking = false;
-    this.wakeAt(this.#options.nextDue());
+    // Read only now: a result of the work could be older than a call of wakeAt() that was ignored.
+    this.wakeAt(this.#nextDue());
   }
 }

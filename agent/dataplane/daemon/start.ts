@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
 import { type ErrorCode, HeadgateError } from '../../base/errors.ts';
 import { logSince } from '../../host/daemon-output.ts';
 
@@ -28,7 +28,6 @@ export interface DaemonStart<T> {
   readonly timeoutMs: number;
   /** Selects what the error shows of the daemon's messages. */
   readonly excerpt: (messages: string) => string;
-  readonly clock?: Clock;
 }
 
 const POLL_INTERVAL_MS = 10;
@@ -41,7 +40,7 @@ export async function startDaemon<T>(
   kind: DaemonKind,
   start: DaemonStart<T>,
 ): Promise<{ readonly child: ChildProcess; readonly found: T }> {
-  const { command, env = process.env, find, timeoutMs, excerpt, clock = systemClock } = start;
+  const { command, env = process.env, find, timeoutMs, excerpt } = start;
   const log = await open(start.log, 'a', 0o600);
   const from = (await log.stat()).size;
   const child = spawn(...command, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
@@ -57,10 +56,10 @@ export async function startDaemon<T>(
     await log.close();
   }
   child.unref();
-  for (const until = clock.monotonic() + timeoutMs; ; await sleep(clock, POLL_INTERVAL_MS)) {
+  for (const until = performance.now() + timeoutMs; ; await sleep(POLL_INTERVAL_MS)) {
     const found = await find();
     if (found !== undefined) return { child, found };
-    if (end === undefined && clock.monotonic() <= until) continue;
+    if (end === undefined && performance.now() <= until) continue;
     const why = end === undefined ? `does not serve after ${timeoutMs} ms` : `ended with ${end}`;
     const message = `${kind.name} ${why}\n${excerpt(await logSince(start.log, from))}`;
     throw new HeadgateError(kind.failed, message, { retry: end === undefined ? 'now' : 'later' });

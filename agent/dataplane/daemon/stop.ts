@@ -1,6 +1,6 @@
 // Signals a daemon and stops it.
 
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { runsWith } from './find.ts';
 import type { DaemonKind } from './start.ts';
@@ -19,12 +19,11 @@ export async function stopDaemon(
   pid: number,
   config: string,
   steps: readonly StopStep[],
-  clock: Clock = systemClock,
 ): Promise<void> {
   for (const { signal, waitMs } of steps) {
     if (!(await runsWith(pid, config)) || !sendSignal(kind, pid, signal)) return;
-    const until = clock.monotonic() + waitMs;
-    while (clock.monotonic() < until && (await runsWith(pid, config))) await sleep(clock, POLL_INTERVAL_MS);
+    const until = performance.now() + waitMs;
+    while (performance.now() < until && (await runsWith(pid, config))) await sleep(POLL_INTERVAL_MS);
   }
 }
 

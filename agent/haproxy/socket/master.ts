@@ -2,7 +2,7 @@
 // question, because a reload closes all connections.
 
 import { existsSync } from 'node:fs';
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { askOnce } from './ask-once.ts';
 import { type Processes, parseShowProc } from './readings.ts';
@@ -18,7 +18,6 @@ export interface ReloadOptions {
   readonly timeoutMs?: number;
   /** Whether the new worker serves already. Then no answer of the master is needed if its socket's file is gone. */
   readonly isServed?: () => boolean;
-  readonly clock?: Clock;
 }
 
 export interface ReloadOutcome {
@@ -43,10 +42,10 @@ export async function showProc(
  * Errors: those of askOnce() if the master does not answer; HAPROXY_RELOAD if the reload does not end in time.
  */
 export async function reload(masterSocketPath: string, options: ReloadOptions = {}): Promise<ReloadOutcome> {
-  const msLeft = deadline(options);
+  const until = deadline(options);
   const before = await showProc(masterSocketPath);
   for (;;) {
-    const answer = await askReload(masterSocketPath, msLeft());
+    const answer = await askReload(masterSocketPath, until);
     const [, success, log = ''] = /^Success=([01])\n--\n?(.*)$/s.exec(answer) ?? [];
     if (success !== '0') {
       const end = await reloadEnd({
@@ -54,13 +53,13 @@ export async function reload(masterSocketPath: string, options: ReloadOptions = 
         masterSocketPath,
         masterPid: before.master.pid,
         before,
-        msLeft,
+        until,
       });
       return { ...end, log };
     }
     // 3.1 and newer refuse a reload while another reload is under way, such as one by a signal.
     if (!log.includes('Another reload is still in progress')) return { ok: false, workerPid: undefined, log };
-    await sleep(options.clock ?? systemClock, POLL_INTERVAL_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
@@ -70,7 +69,7 @@ export async function signalReload(
   masterSocketPath: string,
   options: ReloadOptions = {},
 ): Promise<ReloadOutcome> {
-  const msLeft = deadline(options);
+  const until = deadline(options);
   // Without an answer now, the first answer comes after the reload.
   const before = await showProc(masterSocketPath).catch(() => undefined);
   try {
@@ -80,13 +79,13 @@ export async function signalReload(
       cause,
     });
   }
-  return { ...(await reloadEnd({ ...options, masterSocketPath, masterPid, before, msLeft })), log: '' };
+  return { ...(await reloadEnd({ ...options, masterSocketPath, masterPid, before, until })), log: '' };
 }
 
 /** '' from 2.6, which closes the connection without an answer. */
-async function askReload(masterSocketPath: string, timeoutMs: number): Promise<string> {
+async function askReload(masterSocketPath: string, until: number): Promise<string> {
   try {
-    return await askOnce(masterSocketPath, 'reload', { timeoutMs });
+    return await askOnce(masterSocketPath, 'reload', { timeoutMs: left(until) });
   } catch (error) {
     if (error instanceof HeadgateError && error.code === 'RUNTIME_CLOSED') return '';
     throw error instanceof HeadgateError && error.code === 'RUNTIME_TIMEOUT'
@@ -99,7 +98,8 @@ interface ReloadUnderWay extends ReloadOptions {
   readonly masterSocketPath: string;
   readonly masterPid: number;
   readonly before: Processes | undefined;
-  readonly msLeft: () => number;
+  /** On performance.now()'s clock. */
+  readonly until: number;
 }
 
 /**
@@ -110,14 +110,13 @@ async function reloadEnd({
   masterSocketPath,
   masterPid,
   before,
-  msLeft,
+  until,
   isServed = () => false,
-  clock = systemClock,
 }: ReloadUnderWay): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
   const known = new Set([...(before?.workers ?? []), ...(before?.oldWorkers ?? [])].map(({ pid }) => pid));
-  for (let problem: unknown; ; await sleep(clock, POLL_INTERVAL_MS)) {
+  for (let problem: unknown; ; await sleep(POLL_INTERVAL_MS)) {
     try {
-      const { master, workers } = await showProc(masterSocketPath, { timeoutMs: msLeft() });
+      const { master, workers } = await showProc(masterSocketPath, { timeoutMs: left(until) });
       problem = undefined;
       if (master.pid !== masterPid) throw unfinished('its master has ended, and another master runs');
       if (master.reloads > (before?.master.reloads ?? 0)) {
@@ -133,7 +132,7 @@ async function reloadEnd({
       // While the master executes itself again, its socket refuses or closes connections.
       problem = error;
     }
-    if (msLeft() === 0) {
+    if (performance.now() >= until) {
       throw unfinished(problem === undefined ? 'there is no new worker' : messageOf(problem));
     }
   }
@@ -165,8 +164,10 @@ function unfinished(why: string): HeadgateError {
   return new HeadgateError('HAPROXY_RELOAD', `HAProxy does not finish a reload: ${why}`);
 }
 
-/** Gives the milliseconds that are left of the timeout; 0 after it. */
-function deadline({ timeoutMs = RELOAD_TIMEOUT_MS, clock = systemClock }: ReloadOptions): () => number {
-  const until = clock.monotonic() + timeoutMs;
-  return () => Math.max(0, until - clock.monotonic());
+function deadline({ timeoutMs = RELOAD_TIMEOUT_MS }: ReloadOptions): number {
+  return performance.now() + timeoutMs;
+}
+
+function left(until: number): number {
+  return Math.max(1, until - performance.now());
 }

@@ -1,7 +1,7 @@
 // The connection to one HAProxy worker: sends commands and judges the replies. HAProxy ties a connection to the worker
 // that accepted it: it ends with this worker, and it keeps an old worker alive until it is closed.
 
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { type Serial, serial } from '../../base/serial.ts';
 import { Slice } from '../../base/slice.ts';
@@ -23,7 +23,6 @@ export interface RuntimeOptions {
   readonly isStarting?: boolean;
   /** HAProxy counts as hung if a reply is due and HAProxy sends nothing for this long. */
   readonly timeoutMs?: number;
-  readonly clock?: Clock;
 }
 
 /** The worker at the other end, as it was when the connection began. */
@@ -163,12 +162,11 @@ export class Runtime {
   /** For a moment the previous worker accepts connections as well. */
   async #reachAgain(): Promise<Pipeline> {
     const own = this.worker.pid;
-    const { clock = systemClock } = this.#options;
-    for (const until = clock.monotonic() + 2 * GRACE_MS; ; await sleep(clock, RETRY_DELAY_MS)) {
+    for (const until = performance.now() + 2 * GRACE_MS; ; await sleep(RETRY_DELAY_MS)) {
       const { pipeline, worker } = await open(this.#options, this.worker);
       if (worker.pid === own) return pipeline;
       pipeline.close();
-      if (worker.stopping && clock.monotonic() < until) continue;
+      if (worker.stopping && performance.now() < until) continue;
       const message = `Worker ${own} does not accept connections any more: worker ${worker.pid} does`;
       throw new HeadgateError('RUNTIME_CLOSED', message, { retry: 'now' });
     }

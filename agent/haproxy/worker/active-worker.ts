@@ -50,7 +50,7 @@ export class ActiveWorker {
   readonly #oldWorkers: OldWorkers;
   #worker: BootedWorker | undefined;
   #reaper: Reaper | undefined;
-  /** The replaced worker, and until when it may still take connections, by the monotonic clock. */
+  /** The replaced worker, and until when it may still take connections. */
   #draining: { readonly worker: BootedWorker; readonly until: number } | undefined;
   /** Keys with commands that were refused during a reload: planned again after it. */
   readonly #afterReload = new Set<string>();
@@ -66,9 +66,9 @@ export class ActiveWorker {
   #closed = false;
 
   constructor(options: ActiveWorkerOptions) {
-    const { masterSocket, settings, log, clock = systemClock } = options;
+    const { masterSocket, settings, log } = options;
     this.#options = options;
-    this.#clock = clock;
+    this.#clock = options.clock ?? systemClock;
     this.#oldWorkers = new OldWorkers({
       masterSocket,
       drainTimeout: () => settings().drainTimeout,
@@ -76,7 +76,7 @@ export class ActiveWorker {
       onEnded: (sessions) =>
         log.info('Ended connections of draining workers to removed members', { sessions }),
       onError: (error) => log.debug('Cannot check draining workers now', { error }),
-      clock,
+      clock: this.#clock,
     });
   }
 
@@ -87,8 +87,8 @@ export class ActiveWorker {
 
   /** The replaced worker while it may still take connections; it gets the same changes. */
   get draining(): BootedWorker | undefined {
-    const isOver = this.#draining !== undefined && this.#clock.monotonic() > this.#draining.until;
-    if (isOver) this.#draining = undefined;
+    if (this.#draining !== undefined && this.#clock.monotonic() > this.#draining.until)
+      this.#draining = undefined;
     return this.#draining?.worker;
   }
 
@@ -217,7 +217,7 @@ export class ActiveWorker {
   #drain(old: BootedWorker): void {
     // The grace period began some milliseconds ago, but HAProxy's timer may be late.
     this.#draining = { worker: old, until: this.#clock.monotonic() + GRACE_MS };
-    void keepAwakeForTables(old, this.#clock);
+    void keepAwakeForTables(old);
     this.#options.statistics.retire(old.runtime);
   }
 

@@ -34,18 +34,17 @@ const COMMANDS_PER_LINE = 100;
 export class OldWorkers {
   readonly #options: OldWorkersOptions;
   readonly #clock: Clock;
-  /** `backend server` → when it was removed. */
+  readonly #timer: DueTimer;
+  /** `backend server` to when it was removed. */
   readonly #removed = new Map<string, number>();
   #current: Worker | undefined;
-  readonly #timer: DueTimer;
-  /** No run begins before. */
+  /** No work before this time, so that it does not load HAProxy. */
   #earliest = Number.NEGATIVE_INFINITY;
 
   constructor(options: OldWorkersOptions) {
     this.#options = options;
-    const { clock = systemClock } = options;
-    this.#clock = clock;
-    this.#timer = new DueTimer({ work: () => this.#work(), nextDue: () => this.#nextDue(), clock });
+    this.#clock = options.clock ?? systemClock;
+    this.#timer = new DueTimer(this.#work, this.#nextDue, this.#clock);
   }
 
   /** Servers whose connections are still to be ended. */
@@ -86,12 +85,12 @@ export class OldWorkers {
     this.#removed.set(name, this.#clock.monotonic());
   }
 
-  #nextDue(): number {
+  readonly #nextDue = (): number => {
     const [first = Number.POSITIVE_INFINITY] = this.#removed.values();
     return Math.max(first + this.#options.drainTimeout(), this.#earliest);
-  }
+  };
 
-  async #work(): Promise<void> {
+  readonly #work = async (): Promise<void> => {
     const began = this.#clock.monotonic();
     const due = new Set<string>();
     for (const [name, since] of this.#removed) {
@@ -112,7 +111,7 @@ export class OldWorkers {
     }
     this.#earliest =
       this.#clock.monotonic() + Math.max(MIN_WAIT_MS, WAIT_PER_WORK * (this.#clock.monotonic() - began));
-  }
+  };
 
   /** A server that came back keeps its connections. */
   #isInUse(name: string): boolean {

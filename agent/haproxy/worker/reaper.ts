@@ -48,18 +48,17 @@ export class Reaper {
   readonly #worker: Worker;
   readonly #options: ReaperOptions;
   readonly #clock: Clock;
+  readonly #timer: DueTimer;
   /** By `backend server`. */
   readonly #waiting = new Map<string, Waiting>();
-  readonly #timer: DueTimer;
-  #closed = false;
+  #isClosed = false;
 
   /** The reaper of one worker. Takes over servers that are already in maintenance there. */
   constructor(worker: Worker, options: ReaperOptions) {
     this.#worker = worker;
     this.#options = options;
-    const { clock = systemClock } = options;
-    this.#clock = clock;
-    this.#timer = new DueTimer({ work: () => this.#reap(), nextDue: () => this.#nextDue(), clock });
+    this.#clock = options.clock ?? systemClock;
+    this.#timer = new DueTimer(this.#reap, this.#nextDue, this.#clock);
     // The configuration never puts a server into maintenance, so these are changes of an agent.
     for (const [backend, { servers }] of worker.running.changed())
       for (const [server, { state }] of servers) if (state === 'maint') this.#add(backend, server);
@@ -81,7 +80,7 @@ export class Reaper {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#timer.close();
   }
 
@@ -96,13 +95,13 @@ export class Reaper {
     return due;
   }
 
-  #nextDue(): number {
+  readonly #nextDue = (): number => {
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) due = Math.min(due, each.due);
     return due;
-  }
+  };
 
-  async #reap(): Promise<void> {
+  readonly #reap = async (): Promise<void> => {
     try {
       for (let batch = this.#takeDue(); batch.length > 0 && !this.#isClosed; batch = this.#takeDue()) {
         await this.#delete(batch);
@@ -112,7 +111,7 @@ export class Reaper {
       this.#options.onError(messageOf(error));
       this.close();
     }
-  }
+  };
 
   /** Servers that are due and still in maintenance; servers that came back are forgotten. */
   #takeDue(): readonly Waiting[] {

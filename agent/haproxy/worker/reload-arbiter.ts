@@ -32,7 +32,6 @@ export class ReloadArbiter {
   readonly #clock: Clock;
   readonly #pace = new ReloadPace();
   #pending = new Set<ReloadCause>();
-  /** Set while a reload waits or is under way. */
   #cancel: (() => void) | undefined;
   #isReloading = false;
   #lastEnd = Number.NEGATIVE_INFINITY;
@@ -75,7 +74,7 @@ export class ReloadArbiter {
     const interval = this.#options.interval();
     const rest =
       this.#failures === 0 ? this.#pace.rest(this.#lastEnd, interval) : backoff(interval, this.#failures);
-    const wait = this.#lastEnd + rest - this.#clock.monotonic();
+    const wait = Math.max(0, this.#lastEnd + rest - this.#clock.monotonic());
     this.#cancel = this.#clock.after(wait, () => void this.#fire());
   }
 

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { logSince, logSize } from '../../host/daemon-output.ts';
@@ -38,7 +38,6 @@ export interface ReloaderOptions {
   readonly take: (next: BootedWorker) => void;
   readonly onReload: (causes: ReadonlySet<ReloadCause>, result: 'done' | 'failed') => void;
   readonly log: Log;
-  readonly clock?: Clock;
 }
 
 const NEW_WORKER_TIMEOUT_MS = 10_000;
@@ -73,12 +72,10 @@ interface Replacement {
 
 export class Reloader {
   readonly #options: ReloaderOptions;
-  readonly #clock: Clock;
   readonly #fault = new Fault();
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
   }
 
   /** Why the last reload failed; '' if it did not. */
@@ -93,7 +90,7 @@ export class Reloader {
     const { maker, file, persister, desired, onReload, log } = this.#options;
     const isLost = (): boolean => this.#options.worker() !== worker;
     try {
-      await tablesLearned(worker, this.#clock);
+      await tablesLearned(worker);
       await file.keepBeside();
       const candidate = await maker.prepare(desired, worker.booted, ({ chunks }) => file.draft(chunks));
       await persister.idle();
@@ -106,10 +103,10 @@ export class Reloader {
         maker.tried(candidate.loadBalancers, true);
         return 'unneeded';
       }
-      const began = this.#clock.monotonic();
+      const began = performance.now();
       const result = await this.#replace(worker, candidate);
       if (result === 'done') {
-        const ms = Math.round(this.#clock.monotonic() - began);
+        const ms = Math.round(performance.now() - began);
         log.info('Reloaded HAProxy', {
           causes: [...causes],
           worker: this.#options.worker()?.runtime.worker.pid,
@@ -191,24 +188,24 @@ export class Reloader {
    */
   async #takeEarly(replacement: Replacement): Promise<boolean> {
     const { finder, paths } = this.#options;
-    await sleep(this.#clock, FIRST_LOOK_MS);
+    await sleep(FIRST_LOOK_MS);
     replacement.expected = await finder.expect(replacement.candidate); // while HAProxy reads its file
     let isNear = false;
     for (let looks = 1; !replacement.isOver; looks++) {
       isNear ||= !isSameFile(identityOf(paths.masterSocket), replacement.oldSocket);
       if ((isNear || looks % LOOKS_PER_CONNECTION === 0) && (await this.#isTaken(replacement, 'starting')))
         return true;
-      await sleep(this.#clock, POLL_INTERVAL_MS);
+      await sleep(POLL_INTERVAL_MS);
     }
     return false;
   }
 
   /** A reload counts only when a new worker serves the new file. */
   async #takeReloaded(replacement: Replacement): Promise<void> {
-    const until = this.#clock.monotonic() + NEW_WORKER_TIMEOUT_MS;
-    while (this.#clock.monotonic() < until) {
+    const until = performance.now() + NEW_WORKER_TIMEOUT_MS;
+    while (performance.now() < until) {
       if (await this.#isTaken(replacement, 'running')) return;
-      await sleep(this.#clock, POLL_INTERVAL_MS);
+      await sleep(POLL_INTERVAL_MS);
     }
     throw new HeadgateError(
       'HAPROXY_RELOAD',
@@ -252,14 +249,14 @@ export class Reloader {
 
   async #order(replacement: Replacement): Promise<ReloadOutcome> {
     const { masterSocket } = this.#options.paths;
-    const options = { isServed: () => replacement.isTaken, clock: this.#clock };
-    if (existsSync(masterSocket)) return reload(masterSocket, options);
+    const isServed = (): boolean => replacement.isTaken;
+    if (existsSync(masterSocket)) return reload(masterSocket, { isServed });
     const pid = await findMaster(this.#options.paths);
     if (pid === undefined)
       throw new HeadgateError(
         'HAPROXY_RELOAD',
         'HAProxy has no master socket, and its master process cannot be found',
       );
-    return signalReload(pid, masterSocket, options);
+    return signalReload(pid, masterSocket, { isServed });
   }
 }

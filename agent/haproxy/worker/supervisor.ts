@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { backoffMs } from '../../base/backoff.ts';
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
@@ -34,7 +34,6 @@ export interface SupervisorOptions {
   /** The file could not be written: HAProxy starts with an older one. */
   readonly onUnwritten: (error: unknown) => void;
   readonly log: Log;
-  readonly clock?: Clock;
 }
 
 /** The fault before the end of the first attempt. */
@@ -77,7 +76,7 @@ export class Supervisor {
 
   /** Tries until it has a worker; undefined only after close(). `onAttempt` is called after each failed attempt. */
   async obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
-    const { finder, startsHaproxy, faults, file, log, onRepair, clock = systemClock } = this.#options;
+    const { finder, startsHaproxy, faults, file, log, onRepair } = this.#options;
     await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
@@ -97,7 +96,7 @@ export class Supervisor {
         if (this.#fault.set(reason)) log.error('Cannot start or reach HAProxy', { error: reason });
       }
       await onAttempt();
-      await sleep(clock, backoffMs(attempt + 1, BACKOFF));
+      await sleep(backoffMs(attempt + 1, BACKOFF));
     }
     return undefined;
   }

@@ -2,7 +2,7 @@
 // them itself. HAProxy 2.6 waits for tables for 5 s after a cold start; a worker that is reloaded in that time sends none,
 // and one that is reloaded while it receives a large table may send a part.
 
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
 import { GRACE_MS } from '../config/grace.ts';
 import type { Worker } from '../worker.ts';
 
@@ -16,12 +16,12 @@ const MAX_SYNC_SECONDS = 12;
 const FINISHED = 3;
 
 /** Resolves when a reload keeps all affinity, at once if the tables are empty. Errors: those of the connection. */
-export async function tablesLearned({ runtime }: Worker, clock: Clock = systemClock): Promise<void> {
+export async function tablesLearned({ runtime }: Worker): Promise<void> {
   while (!isFinished(await runtime.ask('show peers'))) {
     if (isEmpty(await tablesOf(runtime))) return;
     const uptime = /^Uptime_sec: (\d{1,10})$/m.exec(await runtime.ask('show info'))?.[1];
     if (uptime === undefined || Number(uptime) >= MAX_SYNC_SECONDS) return;
-    await sleep(clock, POLL_INTERVAL_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
@@ -34,12 +34,12 @@ function tablesOf(runtime: Worker['runtime']): Promise<string> {
  * Keeps a replaced worker awake until it has sent its tables. Before 3.1 a timer stops its listeners, and the transfer
  * continues only at the next event; without events clients lose their members for half a second. Never rejects.
  */
-export async function keepAwakeForTables({ runtime }: Worker, clock: Clock = systemClock): Promise<void> {
-  const until = clock.monotonic() + WAKE_FOR_MS;
+export async function keepAwakeForTables({ runtime }: Worker): Promise<void> {
+  const until = performance.now() + WAKE_FOR_MS;
   try {
-    while (clock.monotonic() < until) {
+    while (performance.now() < until) {
       await runtime.ask('show version');
-      await sleep(clock, WAKE_INTERVAL_MS);
+      await new Promise<void>((resolve) => systemClock.after(WAKE_INTERVAL_MS, resolve));
     }
   } catch {
     // It has ended.

@@ -43,7 +43,6 @@ export class PeerSender {
   #failures = 0;
   /** Cancels the next attempt to connect while there is no connection, the next report while there is one. */
   #cancelNext: (() => void) | undefined;
-  /** Cancels the report of a change. */
   #cancelSoon: (() => void) | undefined;
   #fault = 'Not connected yet';
   #closed = false;

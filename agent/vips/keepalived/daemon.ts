@@ -1,7 +1,7 @@
 // The keepalived that runs, as far as the agent knows it: adopts or starts it, reloads it, reads its state, ends it. Its
 // desired state comes in as the text of keepalived.conf.
 
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
 import { differenceOf, heldIn } from './config-text.ts';
@@ -29,7 +29,6 @@ export interface DaemonOptions extends Pick<KeepalivedOptions, 'settings' | 'met
   readonly states: VrrpStates;
   /** A keepalived that was started here has ended. */
   readonly onExit: () => void;
-  readonly clock?: Clock;
 }
 
 /** A younger keepalived may not be ready for signals. */
@@ -40,7 +39,6 @@ const NO_ANSWER = 'it does not answer';
 
 export class Daemon {
   readonly #options: DaemonOptions;
-  readonly #clock: Clock;
   readonly #dumps: DumpReader;
   #program: KeepalivedProgram = { version: '', dumpSignal: 0 };
   #pid = 0;
@@ -55,8 +53,7 @@ export class Daemon {
 
   constructor(options: DaemonOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.#dumps = new DumpReader(options.paths, this.#clock);
+    this.#dumps = new DumpReader(options.paths);
   }
 
   /** '' until the program is found. */
@@ -231,10 +228,9 @@ export class Daemon {
   /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_RELOAD. */
   async #verify(text: string): Promise<void> {
     let difference = NO_ANSWER;
-    const until = this.#clock.monotonic() + RELOAD_TIMEOUT_MS;
-    while (this.#clock.monotonic() < until) {
+    for (const until = performance.now() + RELOAD_TIMEOUT_MS; performance.now() < until; ) {
       // The first wait as well: right after the signal keepalived still gives its old state.
-      await sleep(this.#clock, RELOAD_POLL_INTERVAL_MS);
+      await sleep(RELOAD_POLL_INTERVAL_MS);
       const dump = await this.readDump();
       difference = dump === undefined ? NO_ANSWER : differenceOf(dump, text);
       if (dump === undefined || difference !== '') continue;
@@ -252,7 +248,7 @@ export class Daemon {
   #firstNotification(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onNotified = resolve;
-    this.#clock.after(READY_AGE_MS, resolve);
+    systemClock.after(READY_AGE_MS, resolve);
     return promise;
   }
 

@@ -2,7 +2,7 @@
 // 2.2.
 
 import { readFile, rm } from 'node:fs/promises';
-import { type Clock, sleep, systemClock } from '../../base/clock.ts';
+import { sleep } from '../../base/clock.ts';
 import { serial } from '../../base/serial.ts';
 import { isMapping, listOf, number, object, string } from '../../base/validate.ts';
 import { runsWith } from '../../dataplane/daemon/find.ts';
@@ -35,13 +35,11 @@ const POLL_INTERVAL_MS = 3;
 
 export class DumpReader {
   readonly #paths: KeepalivedPaths;
-  readonly #clock: Clock;
   /** All dumps have the same file. */
   readonly #turns = serial();
 
-  constructor(paths: KeepalivedPaths, clock: Clock = systemClock) {
+  constructor(paths: KeepalivedPaths) {
     this.#paths = paths;
-    this.#clock = clock;
   }
 
   /** `pid` of the parent process. undefined if keepalived does not run or does not answer. Never rejects. */
@@ -53,8 +51,8 @@ export class DumpReader {
     if (!(await runsWith(pid, this.#paths.config))) return undefined;
     await rm(this.#paths.dump, { force: true });
     if (!signalKeepalived(pid, dumpSignal)) return undefined;
-    const until = this.#clock.monotonic() + ANSWER_TIMEOUT_MS;
-    for (; this.#clock.monotonic() < until; await sleep(this.#clock, POLL_INTERVAL_MS)) {
+    const until = performance.now() + ANSWER_TIMEOUT_MS;
+    for (; performance.now() < until; await sleep(POLL_INTERVAL_MS)) {
       const dump = parseDump(await readFile(this.#paths.dump, 'utf8').catch(() => ''));
       if (dump !== undefined) return dump;
     }

@@ -2,84 +2,92 @@ import test from 'ava';
 import { DueTimer } from '../../../agent/base/due-timer.ts';
 import { FakeClock } from '../../support/basics/fake-clock.ts';
 
-/** A timer whose work takes `workMs`, with the times at which its work began. */
-function timer(workMs = 0) {
-  const clock = new FakeClock();
-  const start = clock.monotonic();
-  const began: number[] = [];
-  let nextDue = Number.POSITIVE_INFINITY;
-  const made = new DueTimer({
-    work: () => {
-      began.push(clock.monotonic() - start);
-      return new Promise((resolve) => clock.after(workMs, resolve));
-    },
-    nextDue: () => nextDue,
-    clock,
-  });
-  return {
-    clock,
-    began,
-    made,
-    wakeAt: (at: number) => made.wakeAt(start + at),
-    setNext: (at: number) => {
-      nextDue = start + at;
-    },
-  };
-}
-
-test('DueTimer works at the earliest of several times', async (t) => {
-  const { clock, began, wakeAt } = timer();
-  wakeAt(200);
-  wakeAt(100);
-  wakeAt(300);
+test('DueTimer works at the earliest of the due times', async (t) => {
+  const { timer, calls, clock } = started([Number.POSITIVE_INFINITY]);
+  timer.wakeAt(clock.monotonic() + 300);
+  timer.wakeAt(clock.monotonic() + 100);
+  timer.wakeAt(clock.monotonic() + 200);
+  await clock.advance(99);
+  t.is(calls.length, 0);
+  await clock.advance(1);
+  t.is(calls.length, 1);
   await clock.advance(1_000);
-  t.deepEqual(began, [100]);
+  t.is(calls.length, 1);
 });
 
-test('DueTimer works at once if the time is over', async (t) => {
-  const { clock, began, wakeAt } = timer();
-  wakeAt(-1_000);
+test('DueTimer works again at the next due time after the work', async (t) => {
+  const { timer, calls, clock } = started([1_500, Number.POSITIVE_INFINITY]);
+  timer.wakeAt(clock.monotonic());
   await clock.advance(0);
-  t.deepEqual(began, [0]);
+  t.is(calls.length, 1);
+  await clock.advance(1_500 - clock.monotonic());
+  t.is(calls.length, 2);
 });
 
-test('DueTimer works again when the next work is due, and never for Infinity', async (t) => {
-  const { clock, began, wakeAt, setNext } = timer();
-  setNext(250);
-  wakeAt(100);
-  await clock.advance(200);
-  setNext(Number.POSITIVE_INFINITY);
-  await clock.advance(1_000);
-  t.deepEqual(began, [100, 250]);
-});
-
-test('DueTimer runs one work at a time', async (t) => {
-  const { clock, began, wakeAt, setNext } = timer(500);
-  wakeAt(100);
-  await clock.advance(150);
-  setNext(200);
-  wakeAt(160);
-  await clock.advance(400);
-  t.deepEqual(began, [100]);
+test('DueTimer never works twice at the same time', async (t) => {
+  const clock = new FakeClock();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let calls = 0;
+  let due = Number.POSITIVE_INFINITY;
+  const work = () => {
+    calls++;
+    due = Number.POSITIVE_INFINITY;
+    return promise;
+  };
+  const timer = new DueTimer(work, () => due, clock);
+  timer.wakeAt(clock.monotonic());
+  await clock.advance(0);
+  timer.wakeAt(clock.monotonic() + 10);
   await clock.advance(100);
-  t.deepEqual(began, [100, 600]);
+  t.is(calls, 1);
+  due = clock.monotonic() + 50;
+  resolve();
+  await clock.advance(49);
+  t.is(calls, 1);
+  await clock.advance(1);
+  t.is(calls, 2);
 });
 
-test('A closed DueTimer begins no work', async (t) => {
-  const { clock, began, made, wakeAt, setNext } = timer(500);
-  wakeAt(100);
-  await clock.advance(150);
-  setNext(700);
-  made.close();
-  wakeAt(650);
-  await clock.advance(1_000);
-  t.deepEqual(began, [100]);
+test('DueTimer misses nothing that becomes due while the work ends', async (t) => {
+  const clock = new FakeClock();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let calls = 0;
+  let due = Number.POSITIVE_INFINITY;
+  const work = async () => {
+    calls++;
+    await promise;
+    // After the end of the work, but before the timer continues.
+    if (calls === 1)
+      queueMicrotask(() => {
+        due = clock.monotonic() + 50;
+        timer.wakeAt(due);
+      });
+    else due = Number.POSITIVE_INFINITY;
+  };
+  const timer = new DueTimer(work, () => due, clock);
+  timer.wakeAt(clock.monotonic());
+  await clock.advance(0);
+  resolve();
+  await clock.advance(50);
+  t.is(calls, 2);
 });
 
-test('DueTimer can be closed before its first work', async (t) => {
-  const { clock, began, made, wakeAt } = timer();
-  wakeAt(100);
-  made.close();
-  await clock.advance(1_000);
-  t.deepEqual(began, []);
+test('DueTimer does nothing after close()', async (t) => {
+  const { timer, calls, clock } = started([]);
+  timer.wakeAt(clock.monotonic() + 10);
+  timer.close();
+  timer.wakeAt(clock.monotonic() + 20);
+  await clock.advance(100);
+  t.is(calls.length, 0);
 });
+
+/** `dueTimes`: the next due time after each call. */
+function started(dueTimes: readonly number[]) {
+  const clock = new FakeClock();
+  const calls: number[] = [];
+  const work = async () => {
+    calls.push(clock.monotonic());
+  };
+  const timer = new DueTimer(work, () => dueTimes[calls.length - 1] ?? Number.POSITIVE_INFINITY, clock);
+  return { timer, calls, clock };
+}
