@@ -13,7 +13,7 @@ import { type ConfigText, configText, inFileOrder } from './config-text.ts';
 import { isolate } from './isolate.ts';
 import { isForHaproxy, shapeOf } from './listener-config.ts';
 import { type Quarantine, structureOfAll } from './quarantine.ts';
-import type { RenderContext } from './render-context.ts';
+import { globalValues, type RenderContext } from './render-context.ts';
 
 export interface Candidate extends ConfigText {
   /** The load balancers in the file, by key. */
@@ -74,19 +74,19 @@ export class CandidateMaker {
   /** True if HAProxy has refused the global section of a file with these, so that no load balancer is at fault. */
   isGlobalRefused(loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
     return (
-      this.#refusedGlobal !== '' && globalOf(this.#options.context(loadBalancers)) === this.#refusedGlobal
+      this.#refusedGlobal !== '' && globalValues(this.#options.context(loadBalancers)) === this.#refusedGlobal
     );
   }
 
   /** HAProxy serves, or does not start, with the global section of a file with these. */
   tried(loadBalancers: ReadonlyMap<string, LoadBalancer>, serves: boolean): void {
-    this.#refusedGlobal = serves ? '' : globalOf(this.#options.context(loadBalancers));
+    this.#refusedGlobal = serves ? '' : globalValues(this.#options.context(loadBalancers));
   }
 
   /** A worker serves these, so that they need no check. */
   accept(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
     this.#refusedGlobal = '';
-    this.#checkedGlobal = globalOf(this.#options.context(loadBalancers));
+    this.#checkedGlobal = globalValues(this.#options.context(loadBalancers));
     this.#forget();
     for (const loadBalancer of loadBalancers.values()) this.#take(loadBalancer);
   }
@@ -176,7 +176,7 @@ export class CandidateMaker {
     desired: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
   ): Promise<boolean> {
-    const global = globalOf(this.#options.context(effective));
+    const global = globalValues(this.#options.context(effective));
     const isOther = global !== this.#checkedGlobal;
     if (isOther) this.#forget();
     const unchecked = this.#unchecked(effective);
@@ -266,9 +266,4 @@ export class CandidateMaker {
 
 function shapesOf({ listeners }: LoadBalancer): readonly string[] {
   return listeners.filter(isForHaproxy).map(shapeOf);
-}
-
-function globalOf(context: RenderContext): string {
-  const { aclId: _, ...global } = context;
-  return JSON.stringify(global);
 }
