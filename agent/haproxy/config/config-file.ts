@@ -103,10 +103,10 @@ export class ConfigFile {
    * `address port` of all listeners of a worker with this description; undefined if neither the file nor its last good
    * copy has that description.
    */
-  async placesUnder(description: string): Promise<ReadonlySet<string> | undefined> {
+  async bindsUnder(description: string): Promise<ReadonlySet<string> | undefined> {
     for (const path of [this.path, this.#lastGood]) {
       const text = await readFile(path, 'utf8').catch(() => '');
-      if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
+      if (text.includes(`\n    description ${description}\n`)) return bindsIn(text);
     }
     return undefined;
   }
@@ -153,9 +153,9 @@ export class ConfigFile {
 }
 
 /** The binds in a text of the agent's templates. */
-function placesIn(text: string): ReadonlySet<string> {
-  const places = new Set<string>();
+function bindsIn(text: string): ReadonlySet<string> {
+  const binds = new Set<string>();
   for (const [, v6, v4, port] of text.matchAll(/^ {4}bind (?:\[([^\]]+)\]|([0-9.]+)):(\d+)(?= |$)/gm))
-    places.add(`${v6 ?? v4} ${port}`);
-  return places;
+    binds.add(`${v6 ?? v4} ${port}`);
+  return binds;
 }

@@ -92,9 +92,9 @@ const listenerName = ({ listeners }: LoadBalancer): string => listeners[0]?.name
 
 test('A desired state that HAProxy accepts is the candidate after one check', async (t) => {
   const { maker, shown, isAccepted } = await started(t);
-  const wanted = all(good('a'), good('bb'));
-  const { loadBalancers, chunks } = await maker.prepare(wanted, all());
-  t.deepEqual(loadBalancers, wanted);
+  const desired = all(good('a'), good('bb'));
+  const { loadBalancers, chunks } = await maker.prepare(desired, all());
+  t.deepEqual(loadBalancers, desired);
   t.is((await shown()).length, 1);
   t.true(await isAccepted(chunks));
 });
@@ -159,14 +159,14 @@ test('A load balancer without a listener for HAProxy needs no check', async (t) 
 
 test('A change during the check is not in the candidate', async (t) => {
   const { maker } = await started(t);
-  const wanted = new Map(all(good('a')));
+  const desired = new Map(all(good('a')));
   const drafts: Candidate[] = [];
-  const candidate = await maker.prepare(wanted, all(), (draft) => {
+  const candidate = await maker.prepare(desired, all(), (draft) => {
     drafts.push(draft);
-    wanted.set('default/bb', good('bb'));
+    desired.set('default/bb', good('bb'));
   });
   t.deepEqual([...candidate.loadBalancers.keys()], ['default/a']);
-  t.false(maker.isChecked(wanted));
+  t.false(maker.isChecked(desired));
   t.deepEqual(drafts, [candidate]);
 });
 
@@ -176,7 +176,7 @@ test('A draft that HAProxy refuses is not the candidate', async (t) => {
   const { chunks } = await maker.prepare(all(good('a'), bad('bb')), all(), (draft) => drafts.push(draft));
   t.deepEqual(
     drafts.map((draft) => [...draft.loadBalancers.keys()]),
-    [['default/a', 'default/bb']],
+    [['default/a', 'default/bb'], ['default/a']],
   );
   t.true(await isAccepted(chunks));
 });
@@ -239,8 +239,8 @@ test('A load balancer whose last good structure is rejected as well is left out'
 test('Several load balancers at fault are all left out', async (t) => {
   const { maker, isAccepted } = await started(t);
   const names = ['a', 'bb', 'ccc', 'dddd', 'eeeee'];
-  const wanted = all(...names.map((name, at) => (at % 2 === 0 ? bad(name) : good(name))));
-  const { loadBalancers, chunks } = await maker.prepare(wanted, all());
+  const desired = all(...names.map((name, at) => (at % 2 === 0 ? bad(name) : good(name))));
+  const { loadBalancers, chunks } = await maker.prepare(desired, all());
   t.deepEqual([...loadBalancers.keys()], ['default/bb', 'default/dddd']);
   t.true(await isAccepted(chunks));
 });
@@ -271,18 +271,18 @@ test('An address of another program is left out, and binds of the worker are not
   server.listen(port, address);
   await once(server, 'listening');
   t.teardown(() => server.close());
-  const wanted = all(
+  const desired = all(
     loadBalancerOf(
       translated([service({ loadBalancerIP: undefined, statusIPs: [address, '127.0.0.1'], ports: [port] })]),
     ),
   );
 
   const strange = await started(t, '', { bound: () => new Set() });
-  const [left] = (await strange.maker.prepare(wanted, all())).loadBalancers.values();
+  const [left] = (await strange.maker.prepare(desired, all())).loadBalancers.values();
   t.deepEqual(left?.listeners[0]?.addresses, ['127.0.0.1']);
   t.like(strange.quarantine.blocked, { length: 1, 0: { address, port } });
   t.deepEqual(strange.refused, ['default/web']);
 
   const ours = await started(t, '', { bound: () => new Set([`${address} ${port}`]) });
-  t.deepEqual((await ours.maker.prepare(wanted, all())).loadBalancers, wanted);
+  t.deepEqual((await ours.maker.prepare(desired, all())).loadBalancers, desired);
 });
