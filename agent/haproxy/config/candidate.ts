@@ -31,7 +31,7 @@ export interface CandidateOptions {
   readonly ignoreAccess: boolean;
   /** False if HAProxy has another network namespace than the agent, so that only HAProxy can try an address. */
   readonly canProbe?: boolean;
-  /** A part of this load balancer was taken out of service: its problems have changed. */
+  /** A part of this load balancer was left out of the file: its problems have changed. */
   readonly onRefused: (key: string) => void;
 }
 
@@ -141,7 +141,7 @@ export class CandidateMaker {
 
   /**
    * Blocks the addresses of unchecked load balancers that cannot be bound. `bound`: the listeners of the worker, which are
-   * not tried; if they are unknown no address is, and the reload finds out.
+   * not tried; if they are unknown, no address is tried, and the reload fails on one that cannot be bound.
    */
   async probe(
     desired: ReadonlyMap<string, LoadBalancer>,

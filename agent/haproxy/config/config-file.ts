@@ -19,7 +19,7 @@ export class ConfigFile {
   readonly #options: ConfigFileOptions;
   readonly #lastGood: string;
   #written: FileIdentity | undefined;
-  /** A start may write while a reload still does. */
+  /** A start can write while a reload still writes. */
   readonly #writes = serial();
   /** The next text, in a file of its own. */
   #draft:
@@ -32,7 +32,7 @@ export class ConfigFile {
     this.#lastGood = `${path}.last-good`;
   }
 
-  /** True if the file was written, or found to have the right content, since the start. */
+  /** True if the file was written, or found with the right content, since the agent started. */
   get isKnown(): boolean {
     return this.#written !== undefined;
   }
@@ -115,7 +115,7 @@ export class ConfigFile {
     await this.keepBeside();
     if (this.#written === undefined) {
       const found = identityOf(this.path);
-      if (await this.#holds(chunks)) {
+      if (await this.#hasContent(chunks)) {
         this.#written = found;
         return;
       }
@@ -146,7 +146,7 @@ export class ConfigFile {
     return undefined;
   }
 
-  async #holds(chunks: readonly Buffer[]): Promise<boolean> {
+  async #hasContent(chunks: readonly Buffer[]): Promise<boolean> {
     const bytes = await readFile(this.path).catch(() => undefined);
     return bytes?.equals(Buffer.concat(chunks)) ?? false;
   }

@@ -5,7 +5,8 @@ import type { SharedTables } from './shared-tables.ts';
 
 /**
  * How long a replaced worker still accepts connections beside the new one. HAProxy before 3.1 stops the old worker before
- * it forks the new one; a longer time would let more clients with session affinity reach a worker without their entries.
+ * it forks the new one; a longer time would let more clients with session affinity reach a worker without their entries
+ * (docs/design/haproxy-versions.md).
  */
 export const GRACE_MS = 50;
 

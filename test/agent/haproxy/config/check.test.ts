@@ -36,7 +36,7 @@ listen default:api:tcp:81:v6
     server 10.0.0.1:80 10.0.0.1:80 id 5
 `;
 
-/** What HAProxy itself says of a file. */
+/** The result of HAProxy's own check. */
 async function checked(t: ExecutionContext, text: string): Promise<CheckResult> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
