@@ -1,6 +1,6 @@
 // Transitions: transitions/*.txt hold manifests before, manifests after, and the runtime commands for HAProxy 2.6 that
-// lead from one to the other, one per line, with `reload: reason` where commands are not enough.
-// Each is then carried out on a real HAProxy, whose state has to be what was believed and what was wanted.
+// lead from one to the other, one per line, with `reload: reason` if commands are not enough.
+// A real HAProxy then carries out each transition: its state must be the recorded state and the desired state.
 
 import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../agent/haproxy/apply.ts';
@@ -32,7 +32,7 @@ interface Transition {
   readonly after: ReadonlyMap<string, LoadBalancer>;
 }
 
-/** Changes the objects of one model, as the loop does it, so that what depends on what was is in it. */
+/** Changes the objects of one model as the loop does, so that the result may depend on the state before. */
 function transition(manifestsBefore: string, manifestsAfter: string): Transition {
   const settings = settingsOf(manifestsBefore);
   const objects = objectsOf(manifestsBefore);
@@ -78,20 +78,24 @@ const carriedOut = test.macro(async (t, file: CaseFile) => {
   const haproxy = await startRendered(t, inFileOrder(before));
   const { worker, context } = haproxy;
   const plans = plansOf({ before, after }, worker.running);
-  const outcome = await applyPlans(worker, plans, () => t.fail('Nothing is to be planned twice') as never);
+  const outcome = await applyPlans(
+    worker,
+    plans,
+    () => t.fail('No load balancer must be planned twice') as never,
+  );
   t.like(outcome, { refused: [], repaired: [], beyondRepair: [], lost: undefined });
   t.deepEqual(
     outcome.acknowledged,
     plans.flatMap(({ commands }) => commands),
   );
 
-  const believed = worker.running;
+  const recorded = worker.running;
   const observed = await readRunning(worker.runtime, inFileOrder(before), true, context.aclId);
   for (const name of namesOf(before))
-    t.deepEqual(stateOf(observed, name), stateOf(believed, name), 'It runs what is believed');
+    t.deepEqual(stateOf(observed, name), stateOf(recorded, name), 'HAProxy runs the recorded state');
   const booted = Running.booted(after.values(), context.aclId);
   const inBoth = namesOf(before).filter((name) => booted.get(name) !== undefined);
-  t.deepEqual(servingOf(observed, inBoth), servingOf(booted, inBoth), 'It serves by what is wanted');
+  t.deepEqual(servingOf(observed, inBoth), servingOf(booted, inBoth), 'HAProxy serves the desired state');
   const isReloaded = plans.some(({ reload }) => reload !== undefined);
   if (!isReloaded) {
     t.deepEqual(effectOf(observed, inBoth), effectOf(booted, inBoth));
@@ -114,7 +118,7 @@ async function onLoopback({ before, after }: Transition): Promise<Transition> {
   return { before: await moved(before), after: await moved(after) };
 }
 
-/** Everything that is known of a listener, in an order that does not depend on history. */
+/** The recorded state of a listener, in an order that does not depend on history. */
 function stateOf(running: Running, name: string) {
   const { servers = new Map(), allowed = [] } = running.get(name) ?? {};
   return {

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import Mustache from 'mustache';
 
-/** A boolean shows or hides a section, a list repeats it. */
+/** A section is shown if its value is true, a text or a number, but not '' or 0; a list repeats it. */
 export interface View {
   readonly [name: string]: string | number | boolean | readonly string[] | readonly View[];
 }

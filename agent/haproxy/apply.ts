@@ -58,11 +58,11 @@ export async function applyPlans(
     const again = [...new Set(failed.values())].map(replan);
     const second = await send(worker, again, acknowledged);
     const stillFailed = new Set(second.map(({ command }) => listenerOf(worker.running, command)));
-    const others = new Set(
+    const foreign = new Set(
       again.flatMap(({ key, reload }) => (reload !== undefined && FOREIGN_SERVER.has(reload) ? [key] : [])),
     );
     for (const [listener, key] of failed) {
-      const isRepaired = !stillFailed.has(listener) && !unreadable.has(listener) && !others.has(key);
+      const isRepaired = !stillFailed.has(listener) && !unreadable.has(listener) && !foreign.has(key);
       (isRepaired ? repaired : beyondRepair).push(listener);
     }
   } catch (error) {

@@ -38,6 +38,7 @@ export function planLoadBalancer(
   before: LoadBalancer | undefined,
   after: LoadBalancer | undefined,
 ): HaproxyPlan {
+  /** Commands that add capacity or clients, and those that remove them. */
   const gain: Command[] = [];
   const loss: Command[] = [];
   let reload: ReloadReason | undefined;

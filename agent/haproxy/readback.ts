@@ -12,17 +12,17 @@ import { isAtHome, parseServersState, type ServerState } from './socket/servers-
 import type { Worker } from './worker.ts';
 
 /**
- * The state of a worker that this agent did not boot. `isOurs`: it booted from the structure of `loadBalancers`; otherwise
- * only its servers are read, and every structure is ''. Errors: those of the connection.
+ * The state of a worker that this agent did not boot. `isKnownFile`: it booted from the structure of `loadBalancers`;
+ * otherwise only its servers are read, and every structure is ''. Errors: those of the connection.
  */
 export async function readRunning(
   runtime: Runtime,
   loadBalancers: readonly LoadBalancer[],
-  isOurs: boolean,
+  isKnownFile: boolean,
   aclId: (listener: string, line: number) => number,
 ): Promise<Running> {
   const running = new Running();
-  if (!isOurs) {
+  if (!isKnownFile) {
     for (const [name, servers] of await readAllServers(runtime))
       running.put(name, { structure: '', allowed: [], servers });
     return running;
@@ -32,9 +32,9 @@ export async function readRunning(
   const names = backends.map(({ name }) => name);
   const servers = new Map<string, ReadonlyMap<string, RunningServer>>();
   await readServers(runtime, names, (name, answer) => servers.set(name, serversOf(answer)));
-  const beside = await readAclLines(runtime);
+  const aclsFrom = await readAclLines(runtime);
   const reads = backends.map(async ({ name, listener }) => {
-    const ids = name === listener.name ? beside(aclId(name, 0)) : [];
+    const ids = name === listener.name ? aclsFrom(aclId(name, 0)) : [];
     running.put(name, {
       structure: structureOf(listener),
       allowed: await readAllowed(runtime, ids),
@@ -45,11 +45,11 @@ export async function readRunning(
   return running;
 }
 
-/** Reads the servers and allowed clients of one listener into `running`, if `isWanted` holds when the answer arrives. */
+/** Reads the servers and allowed clients of one listener into `running`, if `isCurrent` holds when the answers arrive. */
 export async function readListener(
   { runtime, running }: Worker,
   name: string,
-  isWanted: () => boolean = () => true,
+  isCurrent: () => boolean = () => true,
 ): Promise<void> {
   const current = running.get(name);
   if (current === undefined) return;
@@ -58,7 +58,7 @@ export async function readListener(
     runtime.ask(`show servers state ${name}`),
     readAllowed(runtime, ids),
   ]);
-  if (isWanted())
+  if (isCurrent())
     running.put(name, { ...(running.get(name) ?? current), allowed, servers: serversOf(state) });
 }
 
@@ -93,24 +93,6 @@ export function serversOf(answer: string): ReadonlyMap<string, RunningServer> {
   const servers = new Map<string, RunningServer>();
   for (const row of parseServersState(answer)) servers.set(row.server, serverOf(row));
   return servers;
-}
-
-/** True if serversOf() would return these servers. */
-export function isBelieved(answer: string, servers: ReadonlyMap<string, RunningServer>): boolean {
-  let count = 0;
-  for (const row of parseServersState(answer)) {
-    const believed = servers.get(row.server);
-    const isSame =
-      believed !== undefined &&
-      row.id === believed.id &&
-      row.weight === believed.weight &&
-      row.state === believed.state &&
-      checkOf(row) === believed.check &&
-      isAtHome(row) === (believed.isMoved !== true);
-    if (!isSame) return false;
-    count++;
-  }
-  return count === servers.size;
 }
 
 function serverOf(row: ServerState): RunningServer {

@@ -98,7 +98,7 @@ export class Running {
     }
   }
 
-  /** Replaces the state of a listener by the state that was read from the worker. */
+  /** Replaces the record of a listener by the state that was read from the worker. */
   put(name: string, listener: RunningListener): void {
     const { structure, allowed, servers } = listener;
     this.#listeners.set(name, {
@@ -219,10 +219,7 @@ function bootedServer({ id, weight, state }: Member, isChecked: boolean): Runnin
 }
 
 function addedServer(keywords: readonly string[]): RunningServer {
-  const numberAfter = (word: string): number => {
-    const at = keywords.indexOf(word);
-    return Number(keywords[at + 1]);
-  };
+  const numberAfter = (word: string): number => Number(keywords[keywords.indexOf(word) + 1]);
   const check = keywords.includes('check') ? 'off' : 'none';
   return { id: numberAfter('id'), weight: numberAfter('weight'), check, state: 'maint' };
 }

@@ -8,12 +8,11 @@ import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import { probeBind } from './bind-probe.ts';
-import { checkConfig } from './check.ts';
+import { checkConfig, isolate } from './check.ts';
 import { type ConfigText, configText, inFileOrder } from './config-text.ts';
-import { isolate } from './isolate.ts';
 import { isForHaproxy, shapeOf } from './listener-config.ts';
 import { type Quarantine, structureOfAll } from './quarantine.ts';
-import type { RenderContext } from './render-context.ts';
+import { globalValues, type RenderContext } from './render-context.ts';
 
 export interface Candidate extends ConfigText {
   /** The load balancers in the file, by key. */
@@ -32,7 +31,7 @@ export interface CandidateOptions {
   readonly ignoreAccess: boolean;
   /** False if HAProxy has another network namespace than the agent, so that only HAProxy can try an address. */
   readonly canProbe?: boolean;
-  /** A part of this load balancer was taken out of service: its problems have changed. */
+  /** A part of this load balancer was left out of the file: its problems have changed. */
   readonly onRefused: (key: string) => void;
 }
 
@@ -47,9 +46,7 @@ export class CandidateMaker {
   #checkedGlobal = '';
   /** Shapes of listeners that HAProxy has accepted, with the same global section; the oldest first. */
   readonly #shapes = new Set<string>();
-  /** Found in `#checked` before, so that an unchanged load balancer is not compared again. */
-  #known = new WeakSet<LoadBalancer>();
-  /** The global section that HAProxy has refused last, until it serves again. */
+  /** The global section that HAProxy refused last; '' after HAProxy has accepted one. */
   #refusedGlobal = '';
 
   constructor(options: CandidateOptions) {
@@ -74,21 +71,26 @@ export class CandidateMaker {
   /** True if HAProxy has refused the global section of a file with these, so that no load balancer is at fault. */
   isGlobalRefused(loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
     return (
-      this.#refusedGlobal !== '' && globalOf(this.#options.context(loadBalancers)) === this.#refusedGlobal
+      this.#refusedGlobal !== '' && globalValues(this.#options.context(loadBalancers)) === this.#refusedGlobal
     );
   }
 
-  /** HAProxy serves, or does not start, with the global section of a file with these. */
-  tried(loadBalancers: ReadonlyMap<string, LoadBalancer>, serves: boolean): void {
-    this.#refusedGlobal = serves ? '' : globalOf(this.#options.context(loadBalancers));
+  /** HAProxy does not start with the global section of a file with these. */
+  globalRefused(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
+    this.#refusedGlobal = globalValues(this.#options.context(loadBalancers));
+  }
+
+  /** HAProxy serves, or accepts all but some addresses. */
+  globalAccepted(): void {
+    this.#refusedGlobal = '';
   }
 
   /** A worker serves these, so that they need no check. */
   accept(loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
-    this.#refusedGlobal = '';
-    this.#checkedGlobal = globalOf(this.#options.context(loadBalancers));
+    this.globalAccepted();
+    this.#checkedGlobal = globalValues(this.#options.context(loadBalancers));
     this.#forget();
-    for (const loadBalancer of loadBalancers.values()) this.#take(loadBalancer);
+    for (const loadBalancer of loadBalancers.values()) this.#remember(loadBalancer);
   }
 
   /** HAProxy has refused a file that it should accept: from now on only the sections that its worker serves count. */
@@ -99,7 +101,7 @@ export class CandidateMaker {
 
   /**
    * Prepares the present desired state; later changes are left to the next candidate. `lastGood`: the load balancers that
-   * the worker booted with; `onDraft` gets the candidate before the check has ended.
+   * the worker booted with; `onDraft` gets each candidate before its check has ended.
    * Errors: HAPROXY_REJECTED if the global section is at fault; FILE_WRITE.
    */
   async prepare(
@@ -111,12 +113,12 @@ export class CandidateMaker {
     const slice = new Slice();
     await this.probe(now, this.#options.bound());
     await slice.breathe();
-    for (let draft: typeof onDraft | undefined = onDraft; ; draft = undefined) {
+    for (;;) {
       const loadBalancers = this.effective(now);
       // HAProxy checks the new sections while the agent renders the whole file.
       const [isAccepted, candidate] = await Promise.all([
         this.#isAccepted(loadBalancers, now, lastGood),
-        this.#candidate(loadBalancers, draft),
+        this.#candidate(loadBalancers, onDraft),
       ]);
       if (isAccepted) return candidate;
     }
@@ -126,20 +128,20 @@ export class CandidateMaker {
    * Lets HAProxy check the present desired state, without trying addresses, which a starting HAProxy may hold. True if a
    * load balancer was quarantined. Errors: as prepare().
    */
-  async weed(desired: ReadonlyMap<string, LoadBalancer>): Promise<boolean> {
+  async rejectInvalid(desired: ReadonlyMap<string, LoadBalancer>): Promise<boolean> {
     const now = new Map(desired);
     for (let any = false; ; any = true)
       if (await this.#isAccepted(this.effective(now), now, new Map())) return any;
   }
 
   /** Without a check, for a start: a failed start costs no traffic. */
-  unchecked(desired: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
+  prepareUnchecked(desired: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
     return this.#candidate(this.effective(desired));
   }
 
   /**
    * Blocks the addresses of unchecked load balancers that cannot be bound. `bound`: the listeners of the worker, which are
-   * not tried; if they are unknown no address is, and the reload finds out.
+   * not tried; if they are unknown, no address is tried, and the reload fails on one that cannot be bound.
    */
   async probe(
     desired: ReadonlyMap<string, LoadBalancer>,
@@ -176,7 +178,7 @@ export class CandidateMaker {
     desired: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
   ): Promise<boolean> {
-    const global = globalOf(this.#options.context(effective));
+    const global = globalValues(this.#options.context(effective));
     const isOther = global !== this.#checkedGlobal;
     if (isOther) this.#forget();
     const unchecked = this.#unchecked(effective);
@@ -191,12 +193,12 @@ export class CandidateMaker {
     if (culprits.size > 0) return false;
     this.#checkedGlobal = global;
     for (const key of this.#checked.keys()) if (!effective.has(key)) this.#checked.delete(key);
-    for (const loadBalancer of unchecked) this.#take(loadBalancer);
+    for (const loadBalancer of unchecked) this.#remember(loadBalancer);
     return true;
   }
 
   /** HAProxy accepts this load balancer. */
-  #take(loadBalancer: LoadBalancer): void {
+  #remember(loadBalancer: LoadBalancer): void {
     this.#checked.set(loadBalancer.key, structureOfAll(loadBalancer));
     for (const shape of shapesOf(loadBalancer)) this.#shapes.add(shape);
     for (const oldest of this.#shapes) {
@@ -208,7 +210,6 @@ export class CandidateMaker {
   #forget(): void {
     this.#checked.clear();
     this.#shapes.clear();
-    this.#known = new WeakSet();
   }
 
   /** True if it differs from accepted load balancers only in names, addresses and ports. */
@@ -228,7 +229,7 @@ export class CandidateMaker {
     let culprits = suspects.filter(({ key }) => named.has(key));
     if (culprits.length === 0) {
       if (!(await this.#check([], all)).ok) {
-        this.tried(all, false);
+        this.globalRefused(all);
         throw new HeadgateError('HAPROXY_REJECTED', message, { retry: 'later' });
       }
       culprits = [...(await isolate(suspects, async (some) => (await this.#check(some, all)).ok))];
@@ -253,12 +254,9 @@ export class CandidateMaker {
   #unchecked(loadBalancers: ReadonlyMap<string, LoadBalancer>): readonly LoadBalancer[] {
     const unchecked: LoadBalancer[] = [];
     for (const loadBalancer of loadBalancers.values()) {
-      if (this.#known.has(loadBalancer)) continue;
       const structure = structureOfAll(loadBalancer);
       // A load balancer without a listener for HAProxy needs no check.
-      const isChecked = structure === '' || this.#checked.get(loadBalancer.key) === structure;
-      if (isChecked) this.#known.add(loadBalancer);
-      else unchecked.push(loadBalancer);
+      if (structure !== '' && this.#checked.get(loadBalancer.key) !== structure) unchecked.push(loadBalancer);
     }
     return unchecked;
   }
@@ -266,9 +264,4 @@ export class CandidateMaker {
 
 function shapesOf({ listeners }: LoadBalancer): readonly string[] {
   return listeners.filter(isForHaproxy).map(shapeOf);
-}
-
-function globalOf(context: RenderContext): string {
-  const { aclId: _, ...global } = context;
-  return JSON.stringify(global);
 }

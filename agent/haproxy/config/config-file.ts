@@ -19,7 +19,7 @@ export class ConfigFile {
   readonly #options: ConfigFileOptions;
   readonly #lastGood: string;
   #written: FileIdentity | undefined;
-  /** A start may write while a reload still does. */
+  /** A start can write while a reload still writes. */
   readonly #writes = serial();
   /** The next text, in a file of its own. */
   #draft:
@@ -32,7 +32,7 @@ export class ConfigFile {
     this.#lastGood = `${path}.last-good`;
   }
 
-  /** True if the file was written, or found to have the right content, since the start. */
+  /** True if the file was written, or found with the right content, since the agent started. */
   get isKnown(): boolean {
     return this.#written !== undefined;
   }
@@ -103,10 +103,10 @@ export class ConfigFile {
    * `address port` of all listeners of a worker with this description; undefined if neither the file nor its last good
    * copy has that description.
    */
-  async placesUnder(description: string): Promise<ReadonlySet<string> | undefined> {
+  async bindsUnder(description: string): Promise<ReadonlySet<string> | undefined> {
     for (const path of [this.path, this.#lastGood]) {
       const text = await readFile(path, 'utf8').catch(() => '');
-      if (text.includes(`\n    description ${description}\n`)) return placesIn(text);
+      if (text.includes(`\n    description ${description}\n`)) return bindsIn(text);
     }
     return undefined;
   }
@@ -115,7 +115,7 @@ export class ConfigFile {
     await this.keepBeside();
     if (this.#written === undefined) {
       const found = identityOf(this.path);
-      if (await this.#holds(chunks)) {
+      if (await this.#hasContent(chunks)) {
         this.#written = found;
         return;
       }
@@ -146,16 +146,16 @@ export class ConfigFile {
     return undefined;
   }
 
-  async #holds(chunks: readonly Buffer[]): Promise<boolean> {
+  async #hasContent(chunks: readonly Buffer[]): Promise<boolean> {
     const bytes = await readFile(this.path).catch(() => undefined);
     return bytes?.equals(Buffer.concat(chunks)) ?? false;
   }
 }
 
 /** The binds in a text of the agent's templates. */
-function placesIn(text: string): ReadonlySet<string> {
-  const places = new Set<string>();
+function bindsIn(text: string): ReadonlySet<string> {
+  const binds = new Set<string>();
   for (const [, v6, v4, port] of text.matchAll(/^ {4}bind (?:\[([^\]]+)\]|([0-9.]+)):(\d+)(?= |$)/gm))
-    places.add(`${v6 ?? v4} ${port}`);
-  return places;
+    binds.add(`${v6 ?? v4} ${port}`);
+  return binds;
 }

@@ -79,8 +79,9 @@ export class GlobalSection {
     // In another network namespace only HAProxy can try the address.
     const canProbe = this.#options.settings().netns === '';
     const why = canProbe ? await probeBind(address, port, false) : undefined;
-    const isOurs = why !== undefined && (await isShared(paths.config, tables));
-    if (why !== undefined && !(isOurs && (await isRunning())))
+    // The running HAProxy may hold the address already, for the same tables.
+    const isHeld = why !== undefined && (await isShared(paths.config, tables)) && (await isRunning());
+    if (why !== undefined && !isHeld)
       throw new HeadgateError('HAPROXY_REJECTED', `Cannot share the stick tables: ${why}`);
     const files = credentialFiles(tables, credentials, paths.fileMode);
     for (const file of files) await file.write();

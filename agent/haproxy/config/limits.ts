@@ -42,13 +42,13 @@ export function maxConnections(
   const fit = Math.floor((fileLimit - reserved) / 2);
   const most = configured > 0 ? configured : MAX_CONNECTIONS;
   const value = most <= fit ? most : Math.max(MIN_CONNECTIONS, roundDown(fit));
-  const asked = configured > 0 ? configured : value;
-  if (asked <= fit) return { value, problem: undefined };
-  const needed = reserved + 2 * asked;
-  const instead = value < asked ? `, so it accepts ${value} connections` : '';
+  const requested = configured > 0 ? configured : value;
+  if (requested <= fit) return { value, problem: undefined };
+  const needed = reserved + 2 * requested;
+  const instead = value < requested ? `, so it accepts ${value} connections` : '';
   return {
     value,
-    problem: `HAProxy needs ${needed} file descriptors for ${asked} connections, ${needs.listeners} listeners and ${needs.checks} health checks, but the limit is ${fileLimit}${instead}: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections`,
+    problem: `HAProxy needs ${needed} file descriptors for ${requested} connections, ${needs.listeners} listeners and ${needs.checks} health checks, but the limit is ${fileLimit}${instead}: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections`,
   };
 }
 

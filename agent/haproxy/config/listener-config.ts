@@ -65,7 +65,7 @@ export const structureOf = memoByIdentity((listener: Listener): string => {
   return JSON.stringify([name, port, family, addresses, ...optionsOf(listener)]);
 });
 
-/** The structure without name, addresses and port, which have passed their allow-lists: HAProxy accepts equal shapes alike. */
+/** The structure without name, addresses and port, which have passed their allow-lists: HAProxy accepts both or neither of two equal shapes. */
 export function shapeOf(listener: Listener): string {
   return JSON.stringify([listener.family, ...optionsOf(listener)]);
 }

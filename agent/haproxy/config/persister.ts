@@ -13,7 +13,7 @@ import type { RenderContext } from './render-context.ts';
 
 export interface PersisterOptions {
   readonly file: Pick<ConfigFile, 'isKnown' | 'write'>;
-  /** What the file must hold; undefined while a reload decides that. */
+  /** The load balancers for the file; undefined while a reload or a start writes it. */
   readonly loadBalancers: () => ReadonlyMap<string, LoadBalancer> | undefined;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   /** Writes the rejections. Errors: FILE_WRITE. */
@@ -50,7 +50,7 @@ export class Persister {
     if (!this.#options.file.isKnown) this.soon();
   }
 
-  /** Something has changed. */
+  /** The desired state has changed. */
   soon(): void {
     this.#schedule(WRITE_DELAY_MS);
   }
@@ -83,7 +83,7 @@ export class Persister {
     if (this.#fault.clear()) log.info('haproxy.cfg can be written again');
   }
 
-  /** Writes what was still due. */
+  /** Writes if a write is due. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#cancel === undefined) await this.idle();

@@ -1,6 +1,7 @@
 // Keeps rejected configuration out of the file, so that one load balancer's fault does not affect others: a rejected load
 // balancer continues with its last good structure, and an address that cannot be bound is left out.
 
+import { memoByIdentity } from '../../base/memo.ts';
 import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { isForHaproxy, structureOf } from './listener-config.ts';
@@ -114,7 +115,7 @@ export class Quarantine {
       this.#rejected.delete(desired.key);
       return desired;
     }
-    return rejection.lastGood && inPlaceOf(desired, rejection.lastGood);
+    return rejection.lastGood && lastGoodWithDesired(desired, rejection.lastGood);
   }
 
   #bindable(loadBalancer: LoadBalancer): LoadBalancer {
@@ -131,16 +132,16 @@ export class Quarantine {
   }
 }
 
-/** The structure of all listeners that HAProxy serves. */
-export function structureOfAll({ listeners }: LoadBalancer): string {
-  return listeners.filter(isForHaproxy).map(structureOf).join('\n');
-}
+/** The structure of all listeners that HAProxy serves; '' if it serves none. */
+export const structureOfAll = memoByIdentity(({ listeners }: LoadBalancer): string =>
+  listeners.filter(isForHaproxy).map(structureOf).join('\n'),
+);
 
 /**
  * The last good listeners with the desired members and clients, which continue to change. An address that is no longer
  * desired may belong to another load balancer, and is left out.
  */
-function inPlaceOf(desired: LoadBalancer, lastGood: LoadBalancer): LoadBalancer {
+function lastGoodWithDesired(desired: LoadBalancer, lastGood: LoadBalancer): LoadBalancer {
   const listeners = lastGood.listeners.flatMap((listener) => {
     const today = desired.listeners.find(({ name }) => name === listener.name);
     if (today === undefined) return [];

@@ -1,5 +1,5 @@
 // Keeps rejections over a restart of the agent: without the last good structure the next agent could not serve the load
-// balancer, and without the rejection it would try it again.
+// balancer, and without the rejection it would try the refused structure again.
 
 import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';

@@ -3,6 +3,13 @@
 import type { HaproxyPaths } from '../paths.ts';
 import type { SharedTables } from './shared-tables.ts';
 
+/**
+ * How long a replaced worker still accepts connections beside the new one. HAProxy before 3.1 stops the old worker before
+ * it forks the new one; a longer time would let more clients with session affinity reach a worker without their entries
+ * (docs/design/haproxy-versions.md).
+ */
+export const GRACE_MS = 50;
+
 export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
@@ -56,4 +63,9 @@ export function renderContext(
     group: settings.haproxyGroup,
     aclId,
   };
+}
+
+/** All values but the ids of ACLs, as one text; equal texts give equal global sections. */
+export function globalValues({ aclId: _, ...values }: RenderContext): string {
+  return JSON.stringify(values);
 }

@@ -3,9 +3,8 @@
 
 import { hash } from 'node:crypto';
 import { loadTemplate, type View } from '../../base/template.ts';
-import type { Listener, LoadBalancer, Member, Pool } from '../../model/load-balancer.ts';
+import type { HealthMonitor, Listener, LoadBalancer, Member, Pool } from '../../model/load-balancer.ts';
 import { fallbackBackend } from '../../model/names.ts';
-import { GRACE_MS } from './grace.ts';
 import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
 import {
   allowedLines,
@@ -16,8 +15,7 @@ import {
   structureOf,
   USUAL_WEIGHT,
 } from './listener-config.ts';
-import type { RenderContext } from './render-context.ts';
-import type { SharedTables } from './shared-tables.ts';
+import { GRACE_MS, globalValues, type RenderContext } from './render-context.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -32,38 +30,14 @@ const templatesHash = hash(
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
+  const { aclId: _, sharedTables, ...values } = context;
   return templates.global({
+    ...values,
     description: descriptionOf(structure),
-    adminSocket: context.adminSocket,
-    peersSocket: context.peersSocket,
-    serverState: context.serverState,
-    socketMode: context.socketMode,
-    maxConnections: context.maxConnections,
-    hasThreads: context.threads > 0,
-    threads: context.threads,
-    hardStopAfter: context.hardStopAfter,
-    maxReloads: context.maxReloads,
-    overlap: GRACE_MS,
-    localPeer: context.localPeer,
+    graceMs: GRACE_MS,
     usualWeight: USUAL_WEIGHT,
-    ...tablesView(context.sharedTables),
-    hasUser: context.user !== '',
-    user: context.user,
-    hasGroup: context.group !== '',
-    group: context.group,
+    sharedTables: sharedTables === undefined ? [] : [{ ...sharedTables }],
   });
-}
-
-function tablesView(tables: SharedTables | undefined): View {
-  return {
-    isShared: tables !== undefined,
-    isAlone: tables === undefined,
-    own: tables?.own ?? '',
-    peer: tables?.peer ?? '',
-    peerName: tables?.peerName ?? '',
-    identityFile: tables?.identityFile ?? '',
-    trustedFile: tables?.trustedFile ?? '',
-  };
 }
 
 export function descriptionOf(structure: string): string {
@@ -75,9 +49,8 @@ export function descriptionOf(structure: string): string {
  * ACL, because ids with equal hashes depend on their order. `loadBalancers` in file order.
  */
 export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
-  const { aclId, ...global } = context;
-  const digests = [templatesHash, JSON.stringify(global)];
-  for (const loadBalancer of loadBalancers) digests.push(structureDigest(loadBalancer, aclId));
+  const digests = [templatesHash, globalValues(context)];
+  for (const loadBalancer of loadBalancers) digests.push(structureDigest(loadBalancer, context.aclId));
   return hash('sha256', digests.join('')).slice(0, 32);
 }
 
@@ -121,7 +94,6 @@ function frontView(listener: Listener, context: RenderContext): View {
     mode: listener.mode,
     isHttp: listener.mode === 'http',
     clientTimeout: listener.clientTimeout,
-    hasConnectionLimit: listener.connectionLimit > 0,
     connectionLimit: listener.connectionLimit,
     binds: listener.addresses.map((address) => ({
       address: `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
@@ -133,7 +105,6 @@ function frontView(listener: Listener, context: RenderContext): View {
     })),
     // `connection` rules run before the PROXY protocol header with the client's address.
     phase: listener.acceptProxy ? 'session' : 'connection',
-    hasRateLimit: listener.rateLimit > 0,
     rateLimit: listener.rateLimit,
     // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: listener.rateLimit === 1 ? 500 : 1000,
@@ -148,41 +119,34 @@ const BALANCE = {
   random: 'random(2)',
 } as const;
 
-function poolView(listener: Listener): View {
-  const { pool } = listener;
+function poolView({ name, pool }: Listener): View {
   const { monitor, timeouts } = pool;
-  const checksHttp = monitor?.type === 'http' || monitor?.type === 'https';
-  const checksGrpc = monitor?.type === 'grpc' || monitor?.type === 'grpcs';
   return {
     balance: BALANCE[pool.algorithm],
     isConsistent: pool.algorithm === 'source-hash',
     connectTimeout: timeouts.connect,
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,
-    hasTunnelTimeout: timeouts.tunnel > 0,
     tunnelTimeout: timeouts.tunnel,
-    isPersistent: pool.persistence > 0,
     persistence: pool.persistence,
-    hasMonitor: monitor !== undefined,
     checkTimeout: monitor?.timeout ?? 0,
-    checksHttp,
-    checkMethod: monitor?.method ?? '',
-    checkPath: monitor?.path ?? '',
-    checkStatus: monitor?.expectedCodes ?? '',
-    hasCheckHost: monitor?.host !== '',
-    checkHost: monitor?.host ?? '',
-    hasCheckBody: monitor?.expectedBody !== '',
-    checkBody: monitor?.expectedBody ?? '',
-    hasCheckPattern: monitor?.expectedBodyPattern !== '',
-    checkPattern: monitor?.expectedBodyPattern ?? '',
-    checksGrpc,
-    grpcQuestion: checksGrpc ? grpcQuestion(monitor) : '',
-    grpcExpectation,
-    hasFallback: hasFallback(pool),
-    fallback: fallbackBackend(listener.name),
+    httpCheck: httpCheck(monitor),
+    grpcCheck: grpcCheck(monitor),
+    fallback: hasFallback(pool) ? fallbackBackend(name) : '',
     fallbackServers: hasFallback(pool) ? serversOf({ ...pool, monitor: undefined }) : [],
     servers: serversOf(pool),
   };
+}
+
+function httpCheck(monitor: HealthMonitor | undefined): readonly View[] {
+  if (monitor?.type !== 'http' && monitor?.type !== 'https') return [];
+  const { method, path, host, expectedCodes, expectedBody, expectedBodyPattern } = monitor;
+  return [{ method, path, host, expectedCodes, expectedBody, expectedBodyPattern }];
+}
+
+function grpcCheck(monitor: HealthMonitor | undefined): readonly View[] {
+  if (monitor?.type !== 'grpc' && monitor?.type !== 'grpcs') return [];
+  return [{ question: grpcQuestion(monitor), expectation: grpcExpectation }];
 }
 
 function serversOf(pool: Pool): readonly View[] {

@@ -5,7 +5,7 @@ import { sleep } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { type Serial, serial } from '../../base/serial.ts';
 import { Slice } from '../../base/slice.ts';
-import { GRACE_MS } from '../config/grace.ts';
+import { GRACE_MS } from '../config/render-context.ts';
 import { commandText } from './command-text.ts';
 import type { Command } from './commands.ts';
 import { showProc } from './master.ts';

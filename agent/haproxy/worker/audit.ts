@@ -2,7 +2,7 @@
 // worker. Reads behind all urgent commands; a listener that changes during the audit is left for the next one.
 
 import { Slice } from '../../base/slice.ts';
-import { isBelieved, readAllowed, readListener, readServers, serversOf } from '../readback.ts';
+import { readAllowed, readListener, readServers, serversOf } from '../readback.ts';
 import type { RunningListener, RunningServer } from '../running.ts';
 import type { Worker } from '../worker.ts';
 
@@ -21,21 +21,24 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
   const { runtime, running } = worker;
   const names = [...running.names()];
   const before = new Map(names.map((name) => [name, running.changesOf(name)]));
-  const differs = (name: string, answer: string): boolean =>
-    running.changesOf(name) === before.get(name) &&
-    !isBelieved(answer, running.get(name)?.servers ?? new Map());
-  /** Listeners that may differ, with HAProxy's answer. */
-  const suspects = new Map<string, string>();
+  /** '' if the servers are as recorded, or if a command has changed them since the begin of the audit. */
+  const difference = (name: string, servers: Servers): string =>
+    running.changesOf(name) === before.get(name)
+      ? serversInWords(servers, running.get(name)?.servers ?? new Map())
+      : '';
+  /** Listeners that may differ, with their servers in the worker. */
+  const suspects = new Map<string, Servers>();
   const compare = (name: string, answer: string): void => {
-    if (differs(name, answer)) suspects.set(name, answer);
+    const servers = serversOf(answer);
+    if (difference(name, servers) !== '') suspects.set(name, servers);
   };
   await readServers(runtime, names, compare);
   if (suspects.size > 0) await settled(worker);
   const drifted = new Map<string, string>();
-  for (const [name, answer] of suspects) {
-    if (!differs(name, answer)) continue;
-    const servers = serversOf(answer);
-    drifted.set(name, serversInWords(servers, running.get(name)?.servers ?? new Map()));
+  for (const [name, servers] of suspects) {
+    const words = difference(name, servers);
+    if (words === '') continue;
+    drifted.set(name, words);
     running.putServers(name, servers);
   }
   const some = names.slice(from, from + ALLOWED_READ_PER_AUDIT);
@@ -80,7 +83,7 @@ export function serversInWords(now: Servers, believed: Servers): string {
     const [is, was] = [now.get(name), believed.get(name)];
     if (is === undefined) return `server ${name} is missing`;
     if (was === undefined) return `server ${name} was added by another process`;
-    if (is.isMoved) return `server ${name} has another address`;
+    if (is.isMoved !== was.isMoved) return `server ${name} has ${is.isMoved ? 'another' : 'its own'} address`;
     const other = (['state', 'weight', 'check', 'id'] as const).find((field) => is[field] !== was[field]);
     return other === undefined ? [] : `server ${name} has ${other} ${is[other]}, not ${was[other]}`;
   });

@@ -100,7 +100,7 @@ export class Reloader {
       if (isLost()) return this.#leave();
       if (candidate.structure === worker.structure && !FORCED.some((cause) => causes.has(cause))) {
         this.#fault.clear();
-        maker.tried(candidate.loadBalancers, true);
+        maker.globalAccepted();
         return 'unneeded';
       }
       const began = performance.now();
@@ -169,13 +169,13 @@ export class Reloader {
       log.error('HAProxy refused the reload; the old worker continues', { log: output.slice(-2_000) });
       maker.refused(worker.booted);
       const isNamed = faults.rejectNamed(output, candidate, worker.booted);
-      if (!isNamed) maker.tried(candidate.loadBalancers, false);
+      if (!isNamed) maker.globalRefused(candidate.loadBalancers);
       await file.restoreLastGood();
       this.#fault.set(isNamed ? '' : 'HAProxy refused the last reload; see the log');
       return 'failed';
     }
     if (!isTaken) await this.#takeReloaded(replacement);
-    maker.tried(candidate.loadBalancers, true);
+    maker.globalAccepted();
     this.#fault.clear();
     await file.keepAsLastGood().catch((error: unknown) => persister.failed(error));
     return 'done';

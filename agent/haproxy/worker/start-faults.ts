@@ -97,14 +97,14 @@ export class StartFaults {
     this.#block(failures);
     if (failures.length > 0) {
       // The rest of the file was accepted: the next start gets the desired state without these addresses.
-      maker.tried(maker.effective(desired), true);
+      maker.globalAccepted();
       return fault;
     }
     // Earlier acceptance may be that of another version of HAProxy.
     if (!isAgain) maker.refused(new Map());
     try {
-      if ((await maker.weed(desired)) || !isAgain) return fault;
-      maker.tried(maker.effective(desired), false);
+      if ((await maker.rejectInvalid(desired)) || !isAgain) return fault;
+      maker.globalRefused(maker.effective(desired));
       await file.restoreLastGood();
       return fault;
     } catch (error) {

@@ -113,7 +113,7 @@ export class Supervisor {
    */
   async #startAny(): Promise<BootedWorker> {
     const { maker, desired, file, faults } = this.#options;
-    let candidate = await maker.unchecked(desired);
+    let candidate = await maker.prepareUnchecked(desired);
     for (let attempt = 1; ; attempt++) {
       try {
         await file.write(candidate.chunks);
@@ -172,7 +172,7 @@ export class Supervisor {
   /** For a refusal that is no load balancer's fault: an older configuration is better than none. */
   async #startWithLastGood(candidate: Candidate, why: HeadgateError): Promise<BootedWorker> {
     const { maker, file } = this.#options;
-    maker.tried(candidate.loadBalancers, false);
+    maker.globalRefused(candidate.loadBalancers);
     if (!(await file.restoreLastGood())) throw why;
     return this.#startFile();
   }

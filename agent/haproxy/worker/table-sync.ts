@@ -3,7 +3,7 @@
 // and one that is reloaded while it receives a large table may send a part.
 
 import { sleep, systemClock } from '../../base/clock.ts';
-import { GRACE_MS } from '../config/grace.ts';
+import { GRACE_MS } from '../config/render-context.ts';
 import type { Worker } from '../worker.ts';
 
 const POLL_INTERVAL_MS = 100;

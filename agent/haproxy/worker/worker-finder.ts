@@ -110,7 +110,7 @@ export class WorkerFinder {
         runtime.close();
         return undefined;
       }
-      const bound = await file.placesUnder(description);
+      const bound = await file.bindsUnder(description);
       const booted = await this.#bootedAs(description, bound);
       log.info('Adopted the running HAProxy', { worker: pid, ours: booted !== undefined });
       if (booted === undefined) {

@@ -4,7 +4,7 @@ import { loadTemplate, type View } from '../../../agent/base/template.ts';
 const global = loadTemplate('haproxy/global');
 
 /** A view with all keys of the template. */
-const view: View = { ...blank(global.text), maxConnections: 100, hasThreads: true, threads: 4 };
+const view: View = { ...blank(global.text), maxConnections: 100, threads: 4 };
 
 test('A template is filled with the values of its view', (t) => {
   const text = global(view);
@@ -14,8 +14,16 @@ test('A template is filled with the values of its view', (t) => {
 });
 
 test('A boolean shows or hides a section', (t) => {
-  t.notRegex(global({ ...view, hasThreads: false }), /nbthread/);
-  t.regex(global({ ...view, hasUser: true, user: 'haproxy' }), /^ {4}user haproxy$/m);
+  const listener = loadTemplate('haproxy/listener');
+  const full = blank(listener.text);
+  t.notRegex(listener({ ...full, isConsistent: false }), /hash-type/);
+  t.regex(listener({ ...full, isConsistent: true }), /^ {4}hash-type consistent$/m);
+});
+
+test('A section is hidden if its value is 0 or an empty text', (t) => {
+  t.notRegex(global({ ...view, threads: 0 }), /nbthread/);
+  t.notRegex(global({ ...view, user: '' }), /^ {4}user/m);
+  t.regex(global({ ...view, user: 'haproxy' }), /^ {4}user haproxy$/m);
 });
 
 test('A key that the view does not have is an error', (t) => {
@@ -26,8 +34,8 @@ test('A key that the view does not have is an error', (t) => {
 });
 
 test('A key that the view does not have is an error also in a section', (t) => {
-  const { hasUser: _, ...lacking } = view;
-  t.throws(() => global(lacking), { message: /needs "hasUser"/ });
+  const { user: _, ...lacking } = view;
+  t.throws(() => global(lacking), { message: /needs "user"/ });
 });
 
 test('A name of Object.prototype is not found in a view', (t) => {

@@ -16,7 +16,7 @@ const test = requires(ava, { haproxy: true });
 
 const NAME = 'default:web:tcp:80:v4';
 
-/** A real HAProxy with two load balancers, one of which is to be changed. */
+/** A real HAProxy with two load balancers; the tests change the second. */
 async function started(t: ExecutionContext, annotations: Readonly<Record<string, string>> = {}) {
   const loopback = new Loopback();
   const web = (...endpoints: string[]) =>
@@ -30,16 +30,16 @@ async function started(t: ExecutionContext, annotations: Readonly<Record<string,
     web,
     before,
     worker,
-    /** Behind the back of what is believed. */
-    tell: (...commands: readonly Command[]) => worker.runtime.send(commands),
-    apply(wanted: LoadBalancer) {
-      const plan = (key: string) => planLoadBalancer(key, worker.running, before, wanted);
-      return applyPlans(worker, [plan(wanted.key)], plan);
+    /** Sends commands as another process does, so that the agent's record misses them. */
+    sendElsewhere: (...commands: readonly Command[]) => worker.runtime.send(commands),
+    apply(desired: LoadBalancer) {
+      const plan = (key: string) => planLoadBalancer(key, worker.running, before, desired);
+      return applyPlans(worker, [plan(desired.key)], plan);
     },
-    /** Whether HAProxy runs what is wanted and is believed to. */
-    async isForHaproxy(wanted: LoadBalancer): Promise<void> {
-      const observed = await readRunning(worker.runtime, [wanted], true, context.aclId);
-      const booted = Running.booted([wanted], context.aclId);
+    /** HAProxy runs the desired state, and the record shows it. */
+    async runs(desired: LoadBalancer): Promise<void> {
+      const observed = await readRunning(worker.runtime, [desired], true, context.aclId);
+      const booted = Running.booted([desired], context.aclId);
       t.deepEqual(effectOf(observed, [NAME]), effectOf(booted, [NAME]));
       t.deepEqual(effectOf(worker.running, [NAME]), effectOf(booted, [NAME]));
     },
@@ -64,24 +64,24 @@ test('A replaced worker gets no further command after its refusal', async (t) =>
   process.kill(pid, 'SIGUSR1');
   // It continues for a moment beside its replacement.
   while (!(await worker.runtime.ask('show stat -1 1 -1')).includes(',STOP,')) await delay(5);
-  let questions = 0;
+  let reads = 0;
   const { ask } = worker.runtime;
   worker.runtime.ask = (...args) => {
-    questions++;
+    reads++;
     return ask.apply(worker.runtime, args);
   };
   const { beyondRepair, refused, lost } = await apply(await web('10.0.0.1', '10.0.0.3'));
   t.deepEqual(beyondRepair, [NAME]);
   t.true(refused.some(({ reply }) => reply === 'Proxy is disabled.'));
   t.is(lost, undefined);
-  t.is(questions, 0);
+  t.is(reads, 0);
 });
 
 test('After a refused command the listener is read back, planned again and repaired', async (t) => {
-  const { tell, apply, web, isForHaproxy } = await started(t);
-  const wanted = await web('10.0.0.1', '10.0.0.3');
+  const { sendElsewhere, apply, web, runs } = await started(t);
+  const desired = await web('10.0.0.1', '10.0.0.3');
   const [kept] = (await web('10.0.0.3')).listeners[0]?.pool.members ?? [];
-  await tell({
+  await sendElsewhere({
     kind: 'AddServer',
     backend: NAME,
     server: '10.0.0.3:8080',
@@ -89,29 +89,29 @@ test('After a refused command the listener is read back, planned again and repai
     port: 8080,
     keywords: ['id', String(kept?.id), 'weight', '1'],
   });
-  const { refused, repaired, beyondRepair, lost } = await apply(wanted);
+  const { refused, repaired, beyondRepair, lost } = await apply(desired);
   t.is(refused[0]?.command.kind, 'AddServer');
   t.is(refused[0]?.key, 'default/web');
   t.deepEqual([repaired, beyondRepair, lost], [[NAME], [], undefined]);
-  await isForHaproxy(wanted);
+  await runs(desired);
 });
 
 test('A server that another process removed is added again', async (t) => {
-  const { tell, apply, web, isForHaproxy } = await started(t);
-  const wanted = await web('10.0.0.1');
+  const { sendElsewhere, apply, web, runs } = await started(t);
+  const desired = await web('10.0.0.1');
   const gone = { backend: NAME, server: '10.0.0.2:8080' } as const;
-  await tell({ kind: 'SetServerState', ...gone, state: 'maint' }, { kind: 'DeleteServer', ...gone });
-  const { refused, repaired, beyondRepair } = await apply(wanted);
+  await sendElsewhere({ kind: 'SetServerState', ...gone, state: 'maint' }, { kind: 'DeleteServer', ...gone });
+  const { refused, repaired, beyondRepair } = await apply(desired);
   t.is(refused.length, 1);
   t.deepEqual([repaired, beyondRepair], [[NAME], []]);
-  await isForHaproxy(wanted);
+  await runs(desired);
 });
 
 test('An id that another server has is beyond repair', async (t) => {
-  const { tell, apply, web } = await started(t);
-  const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
-  const id = wanted.listeners[0]?.pool.members[2]?.id;
-  await tell({
+  const { sendElsewhere, apply, web } = await started(t);
+  const desired = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
+  const id = desired.listeners[0]?.pool.members[2]?.id;
+  await sendElsewhere({
     kind: 'AddServer',
     backend: NAME,
     server: 'stranger',
@@ -119,18 +119,18 @@ test('An id that another server has is beyond repair', async (t) => {
     port: 1,
     keywords: ['id', String(id), 'weight', '1'],
   });
-  const { refused, repaired, beyondRepair, lost } = await apply(wanted);
+  const { refused, repaired, beyondRepair, lost } = await apply(desired);
   t.is(refused[0]?.command.kind, 'AddServer');
   t.deepEqual([repaired, beyondRepair, lost], [[], [NAME], undefined]);
 });
 
 test('A server of that name and id without a check is beyond repair', async (t) => {
-  const { tell, apply, web } = await started(t, { 'headgate.io/health-monitor': 'tcp' });
-  const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
-  const { name = '', id, address = '', port = 0 } = wanted.listeners[0]?.pool.members[2] ?? {};
+  const { sendElsewhere, apply, web } = await started(t, { 'headgate.io/health-monitor': 'tcp' });
+  const desired = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
+  const { name = '', id, address = '', port = 0 } = desired.listeners[0]?.pool.members[2] ?? {};
   const keywords = ['id', String(id), 'weight', '16'];
-  await tell({ kind: 'AddServer', backend: NAME, server: name, address, port, keywords });
-  const { refused, repaired, beyondRepair, lost } = await apply(wanted);
+  await sendElsewhere({ kind: 'AddServer', backend: NAME, server: name, address, port, keywords });
+  const { refused, repaired, beyondRepair, lost } = await apply(desired);
   t.is(refused[0]?.command.kind, 'AddServer');
   t.deepEqual([repaired, beyondRepair, lost], [[], [NAME], undefined]);
 });
@@ -145,8 +145,8 @@ test('A listener that the worker lacks is beyond repair, and the others get thei
       ...loadBalancer.listeners,
     ],
   });
-  const believed = Running.booted([withAbsent(before)], (_, line) => 77 + line).get(absent);
-  if (believed !== undefined) worker.running.put(absent, believed);
+  const recorded = Running.booted([withAbsent(before)], (_, line) => 77 + line).get(absent);
+  if (recorded !== undefined) worker.running.put(absent, recorded);
   const { acknowledged, repaired, beyondRepair, lost } = await apply(
     withAbsent(await web('10.0.0.1', '10.0.0.2', '10.0.0.3')),
   );
@@ -166,17 +166,17 @@ test('A lost connection is an outcome, not an exception', async (t) => {
 });
 
 test('An invalid command is an outcome, and nothing of the batch is sent', async (t) => {
-  const { apply, web, before, isForHaproxy } = await started(t);
-  const wanted = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
-  const listeners = wanted.listeners.map((listener) => ({
+  const { apply, web, before, runs } = await started(t);
+  const desired = await web('10.0.0.1', '10.0.0.2', '10.0.0.3');
+  const listeners = desired.listeners.map((listener) => ({
     ...listener,
     pool: {
       ...listener.pool,
       members: listener.pool.members.map((each, at) => (at === 2 ? { ...each, name: 'a b' } : each)),
     },
   }));
-  const { acknowledged, lost } = await apply({ ...wanted, listeners });
+  const { acknowledged, lost } = await apply({ ...desired, listeners });
   t.deepEqual(acknowledged, []);
   t.like(lost, { code: 'RUNTIME_TOKEN', retry: 'never' });
-  await isForHaproxy(before);
+  await runs(before);
 });

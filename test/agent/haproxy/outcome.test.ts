@@ -24,12 +24,12 @@ function plan(commands: readonly Command[], reload?: ReloadReason): HaproxyPlan 
 
 for (const [what, given, outcome, acknowledged, pending] of [
   ['nothing to do', plan([]), {}, false, false],
-  ['commands that HAProxy took', plan([COMMAND]), {}, true, false],
+  ['commands that HAProxy acknowledged', plan([COMMAND]), {}, true, false],
   ['a new listener', plan([], 'listener-added'), {}, false, true],
-  ['a new listener beside commands', plan([COMMAND], 'listener-added'), {}, true, true],
+  ['a new listener and commands', plan([COMMAND], 'listener-added'), {}, true, true],
   ['a server that needs another id', plan([COMMAND], 'server-renumbered'), {}, true, true],
-  ['commands beside a reload for an option', plan([COMMAND], 'listener-changed'), {}, true, false],
-  ['a connection that broke', plan([COMMAND]), { lost: LOST }, false, true],
+  ['commands and a reload for an option', plan([COMMAND], 'listener-changed'), {}, true, false],
+  ['a lost connection', plan([COMMAND]), { lost: LOST }, false, true],
   [
     'a refused command that was repaired',
     plan([COMMAND]),

@@ -93,7 +93,7 @@ test('A sequence of plans and deletions has the effect of the last plan', (t) =>
   t.notThrows(check(property));
 });
 
-/** Takes capacity or clients away; a server that was added in the same plan takes nothing from anybody. */
+/** Removes capacity or clients; a server that was added in the same plan had none. */
 function isLoss(command: Command, added: ReadonlySet<string>): boolean {
   if (command.kind === 'DeleteCidr' || command.kind === 'DeleteServer' || command.kind === 'ForgetClients') {
     return true;
@@ -117,14 +117,14 @@ test('Additions of members and clients come before removals', (t) => {
 test('A server is added before its other commands, and its check is enabled after it is ready', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     const running = booted(a);
-    const told = new Map<string, string[]>();
+    const kindsOf = new Map<string, string[]>();
     for (const command of plan(running, a, b).commands) {
       if (!('server' in command)) continue;
       const name = `${command.backend} ${command.server}`;
       const isKnown = running.get(command.backend)?.servers.has(command.server) === true;
-      told.set(name, [...(told.get(name) ?? (isKnown ? ['AddServer'] : [])), command.kind]);
+      kindsOf.set(name, [...(kindsOf.get(name) ?? (isKnown ? ['AddServer'] : [])), command.kind]);
     }
-    for (const [name, kinds] of told) {
+    for (const [name, kinds] of kindsOf) {
       strictEqual(kinds[0], 'AddServer', name);
       const [check, health] = kinds.slice(-2);
       const isLast = check === 'EnableHealth' && health === 'AssumeHealth';
@@ -159,7 +159,7 @@ test('A plan never deletes a server and never ends sessions', (t) => {
   t.notThrows(check(property));
 });
 
-test('A plan asks for a reload exactly if a structure differs', (t) => {
+test('A plan needs a reload exactly if a structure differs', (t) => {
   const property = fc.property(anyLoadBalancer, anyLoadBalancer, (a, b) => {
     const structures = ({ listeners }: LoadBalancer) =>
       listeners.filter(isForHaproxy).map(structureOf).sort();
@@ -180,7 +180,7 @@ test('The worker gets new members although a reload is due', (t) => {
   t.notThrows(check(property));
 });
 
-test('A removed load balancer asks for a reload if it was served, and sends no command', (t) => {
+test('A removed load balancer needs a reload if it was served, and no command', (t) => {
   const property = fc.property(anyLoadBalancer, (a) => {
     const { commands, reload } = plan(booted(a), a, undefined);
     deepStrictEqual(commands, []);

@@ -6,7 +6,7 @@ import { translated } from '../../support/values/translated.ts';
 
 const [API, WEB] = ['default:api:tcp:81:v4', 'default:web:tcp:80:v4'];
 
-/** A worker that has just booted with two load balancers, the second with more clients than a line of the file holds. */
+/** A worker that has just booted with two load balancers, the second with more ranges of clients than a line of the file can have. */
 function booted() {
   const loadBalancerSourceRanges = Array.from({ length: 50 }, (_, at) => `198.18.${at}.0/24`);
   const model = translated([

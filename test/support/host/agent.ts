@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { agentSocketPath, askAgent } from '../../../agent/answer/agent-socket.ts';
-import { GRACE_MS } from '../../../agent/haproxy/config/grace.ts';
+import { GRACE_MS } from '../../../agent/haproxy/config/render-context.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
 import { askOnce } from '../../../agent/haproxy/socket/ask-once.ts';
 import { showProc } from '../../../agent/haproxy/socket/master.ts';

@@ -32,7 +32,7 @@ test('The next id after the largest is the first', (t) => {
   t.deepEqual([ids.idOf('a', 0), ids.idOf('b', 0)], [2 ** 31 - 1, 1]);
 });
 
-test('No two lines have the same id, however many hashes are equal', (t) => {
+test('No two lines have the same id, even if many hashes are equal', (t) => {
   const ids = new AclIds((text) => 100_000 + (text.length % 3));
   const given = Array.from({ length: 300 }, (_, at) => ids.idOf(`listener-${at}`, at % 4));
   t.is(new Set(given).size, 300);

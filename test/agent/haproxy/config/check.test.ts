@@ -4,9 +4,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
 import {
   type CheckResult,
   checkConfig,
+  isolate,
   readAlerts,
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';
@@ -34,7 +36,7 @@ listen default:api:tcp:81:v6
     server 10.0.0.1:80 10.0.0.1:80 id 5
 `;
 
-/** What HAProxy itself says of a file. */
+/** The result of HAProxy's own check. */
 async function checked(t: ExecutionContext, text: string): Promise<CheckResult> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
@@ -138,4 +140,69 @@ test('A line that the text does not have is attributed to no listener', (t) => {
 
 test('A program that cannot be started is an error', async (t) => {
   await t.throwsAsync(checkConfig('/nonexistent/haproxy', '/dev/null', ''), { code: 'COMMAND_FAILED' });
+});
+
+/** Isolates items that are refused alone, and counts the checks. */
+async function isolated(count: number, bad: readonly number[]) {
+  let checks = 0;
+  const suspects = Array.from({ length: count }, (_, at) => at);
+  const refused = await isolate(suspects, async (some) => {
+    checks++;
+    return !some.some((each) => bad.includes(each));
+  });
+  return { refused, checks };
+}
+
+test('isolate() needs one check if all are accepted', async (t) => {
+  t.deepEqual(await isolated(1000, []), { refused: [], checks: 1 });
+});
+
+test('isolate() of an empty list checks nothing', async (t) => {
+  t.deepEqual(await isolated(0, []), { refused: [], checks: 0 });
+});
+
+test('isolate() finds one of a thousand in few checks', async (t) => {
+  for (const bad of [0, 1, 499, 500, 998, 999]) {
+    const { refused, checks } = await isolated(1000, [bad]);
+    t.deepEqual(refused, [bad]);
+    t.true(checks <= 22, `${checks} checks`);
+  }
+});
+
+test('isolate() finds exactly the items at fault', async (t) => {
+  const bad = fc.uniqueArray(fc.nat(49), { maxLength: 10 });
+  const property = fc.asyncProperty(bad, async (list) => {
+    const { refused } = await isolated(50, list);
+    return JSON.stringify(refused) === JSON.stringify([...list].sort((a, b) => a - b));
+  });
+  await t.notThrowsAsync(() => fc.assert(property));
+});
+
+test('isolate() keeps one of two items that exclude each other', async (t) => {
+  const refused = await isolate(
+    ['a', 'b', 'c', 'd'],
+    async (some) => !(some.includes('b') && some.includes('d')),
+  );
+  t.deepEqual(refused, ['d']);
+});
+
+test('The items that isolate() keeps are accepted together', async (t) => {
+  const pairs = fc.array(fc.tuple(fc.nat(19), fc.nat(19)), { maxLength: 12 });
+  const property = fc.asyncProperty(pairs, async (excluding) => {
+    const suspects = Array.from({ length: 20 }, (_, at) => at);
+    const isAccepted = async (some: readonly number[]) =>
+      !excluding.some(([a, b]) => some.includes(a) && some.includes(b));
+    const refused = await isolate(suspects, isAccepted);
+    return isAccepted(suspects.filter((each) => !refused.includes(each)));
+  });
+  await t.notThrowsAsync(() => fc.assert(property));
+});
+
+test('isolate() rejects if a check rejects', async (t) => {
+  await t.throwsAsync(
+    isolate([1], async () => {
+      throw new Error('HAProxy cannot be started');
+    }),
+    { message: 'HAProxy cannot be started' },
+  );
 });

@@ -7,14 +7,14 @@ import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
 test('GlobalSection.keepFiles() restores the folder and the files of the shared tables', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'host-part-'));
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-global-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const paths = haproxyPaths(join(directory, 's'), join(directory, 'r'));
   // In another network namespace no address is tried.
   const settings = (() => ({ netns: 'elsewhere' })) as unknown as GlobalSectionOptions['settings'];
-  const part = new GlobalSection({ paths, settings, isRunning: async () => false, log: silentLog() });
+  const section = new GlobalSection({ paths, settings, isRunning: async () => false, log: silentLog() });
   const place = { address: '192.0.2.1', peerAddress: '192.0.2.2', port: 1024 };
-  await part.shareTables(place, { identity: 'key\n', trusted: 'certificates\n', fingerprint: 'f' });
+  await section.shareTables(place, { identity: 'key\n', trusted: 'certificates\n', fingerprint: 'f' });
   const folder = dirname(paths.config);
   const [identity, trusted] = [join(folder, 'pair.pem'), join(folder, 'pair-trusted.pem')];
   const damages = [
@@ -23,7 +23,7 @@ test('GlobalSection.keepFiles() restores the folder and the files of the shared 
   ];
   for (const carryOut of damages) {
     await carryOut();
-    await part.keepFiles();
+    await section.keepFiles();
     t.is(await readFile(identity, 'utf8'), 'key\n');
     t.is(await readFile(trusted, 'utf8'), 'certificates\n');
   }
@@ -31,6 +31,6 @@ test('GlobalSection.keepFiles() restores the folder and the files of the shared 
   t.is((await stat(identity)).mode & 0o777, 0o600);
   // An unchanged file is not written.
   const { ino } = await stat(identity);
-  await part.keepFiles();
+  await section.keepFiles();
   t.is((await stat(identity)).ino, ino);
 });

@@ -36,7 +36,7 @@ test('needsOf() ignores a listener without an address', (t) => {
 
 const none = { listeners: 0, checks: 0 };
 
-test('maxConnections() uses what the limit leaves, in round figures', (t) => {
+test('maxConnections() uses the rest of the limit, in round numbers', (t) => {
   t.deepEqual(maxConnections(0, 20_000, none), { value: 9_600, problem: undefined });
   t.deepEqual(maxConnections(0, 1_048_576, none), { value: 200_000, problem: undefined });
   t.deepEqual(maxConnections(0, 4_096, { listeners: 1_000, checks: 0 }), {
@@ -56,7 +56,7 @@ test('maxConnections() keeps a configured number that fits', (t) => {
   t.deepEqual(maxConnections(12_345, 1_048_576, none), { value: 12_345, problem: undefined });
 });
 
-test('maxConnections() lowers a configured number that does not fit, and says what to raise', (t) => {
+test('maxConnections() lowers a configured number that does not fit, and names the limit to raise', (t) => {
   t.deepEqual(maxConnections(10_000, 1_024, { listeners: 3, checks: 2 }), {
     value: 130,
     problem:
@@ -70,13 +70,13 @@ test('maxConnections() reports a limit that leaves less than a hundred connectio
   t.regex(problem ?? '', /needs 956 file descriptors/);
 });
 
-test('maxConnections() always fits, unless not even a hundred connections do', (t) => {
+test('The result of maxConnections() fits the limit, unless the limit is too low for a hundred connections', (t) => {
   const property = fc.property(
     fc.nat(1_000_000),
     fc.nat(2_000_000),
     fc.record({ listeners: fc.nat(20_000), checks: fc.nat(200_000) }),
-    (wanted, limit, needs) => {
-      const { value } = maxConnections(wanted, limit, needs);
+    (desired, limit, needs) => {
+      const { value } = maxConnections(desired, limit, needs);
       return value <= 100 || 2 * value + needs.listeners + needs.checks <= limit;
     },
   );

@@ -51,18 +51,18 @@ test('Members, their states and allowed clients are no part of the structure', (
 
 test('`add server` has the same keywords as the line in the file', (t) => {
   const oldest = capabilitiesOf(parseVersion('3.0.0'));
-  const property = fc.property(anyLoadBalancer, (wanted) => {
-    const listeners = wanted.listeners.map((each) => ({ ...each, pool: { ...each.pool, members: [] } }));
-    const running = Running.booted([{ ...wanted, listeners }], CONTEXT.aclId);
-    const added = planLoadBalancer(wanted.key, running, wanted, wanted)
+  const property = fc.property(anyLoadBalancer, (desired) => {
+    const listeners = desired.listeners.map((each) => ({ ...each, pool: { ...each.pool, members: [] } }));
+    const running = Running.booted([{ ...desired, listeners }], CONTEXT.aclId);
+    const added = planLoadBalancer(desired.key, running, desired, desired)
       .commands.filter(({ kind }) => kind === 'AddServer')
       .map((command) => commandText(command, oldest).replace(/^add server [^/]+\//, ''));
-    const lines = [...String(renderLoadBalancer(wanted, CONTEXT)).matchAll(/^ {4}server (.*)$/gm)].map(
+    const lines = [...String(renderLoadBalancer(desired, CONTEXT)).matchAll(/^ {4}server (.*)$/gm)].map(
       ([, line = '']) => line,
     );
-    // The line of a member that drains has weight 0, its command has a state of its own; the usual weight is said once in
-    // the file, and in each command.
-    const members = wanted.listeners
+    // A draining member has weight 0 in the file and a command for its state; the file has the usual weight once, each
+    // command has it.
+    const members = desired.listeners
       .filter(isForHaproxy)
       .flatMap(backendsOf)
       .flatMap(({ pool }) => pool.members);
@@ -105,7 +105,7 @@ test('An IPv6 address has brackets before its port', (t) => {
 });
 
 // Conformance: kube-proxy’s :10256/healthz
-test('A check on a port of its own does not send the PROXY protocol header, one on the member’s port does', (t) => {
+test('A check on its own port does not send the PROXY protocol header, a check on the member’s port does', (t) => {
   const annotations = { 'headgate.io/health-monitor': 'tcp', 'headgate.io/proxy-protocol': 'v2' };
   const words = (more: Readonly<Record<string, string>>) => {
     const { pool } = listenerOf(translated([service({ annotations: { ...annotations, ...more } })]));

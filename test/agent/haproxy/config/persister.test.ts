@@ -6,7 +6,7 @@ import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
-/** `isDecided`: whether a reload leaves the file to the persister. */
+/** `isDecided`: false while a reload writes the file. */
 function persister({ isDecided = (): boolean => true, fault = (): Error | undefined => undefined } = {}) {
   const clock = new FakeClock();
   const seen = { writes: 0, results: [] as string[] };
@@ -42,7 +42,7 @@ test('Persister writes the file at most every two seconds while changes never en
   t.is(seen.writes, 5);
 });
 
-test('Persister waits while a reload decides what stands in the file', async (t) => {
+test('Persister does not write while a reload writes the file', async (t) => {
   let isDecided = false;
   const { clock, made, seen } = persister({ isDecided: () => isDecided });
   made.soon();
@@ -53,7 +53,7 @@ test('Persister waits while a reload decides what stands in the file', async (t)
   t.is(seen.writes, 1);
 });
 
-test('Persister retries a failed write until it succeeds, and shows the fault as long', async (t) => {
+test('Persister retries a failed write until it succeeds, and shows the fault in the meantime', async (t) => {
   const faults = [new Error('The disk is full'), new Error('The disk is full')];
   const { clock, made, seen } = persister({ fault: () => faults.shift() });
   made.soon();
@@ -64,7 +64,7 @@ test('Persister retries a failed write until it succeeds, and shows the fault as
   t.deepEqual(seen.results, ['failed', 'failed', 'done']);
 });
 
-test('Persister writes what is still due when it is closed, and nothing afterwards', async (t) => {
+test('Persister writes a due change when it is closed, and nothing afterwards', async (t) => {
   const { clock, made, seen } = persister();
   made.soon();
   await made.close();

@@ -7,7 +7,7 @@ import { RejectionFile } from '../../../../agent/haproxy/config/rejection-file.t
 import { clusterOf, service, slice } from '../../../support/values/build.ts';
 import { translateCluster } from '../../../support/values/translated.ts';
 
-test('RejectionFile loads what an earlier agent saved', async (t) => {
+test('RejectionFile loads the rejections that an earlier agent saved', async (t) => {
   const path = await pathOf(t);
   const first = new RejectionFile(path);
   t.is((await first.load('2.6.12')).size, 0);

@@ -26,20 +26,20 @@ const api = loadBalancerOf(translated([service({ name: 'api' })]), 'default/api'
 
 test('The global section has exactly the settings of HAProxy', (t) => {
   const paths = haproxyPaths('/var/lib', '/run');
-  const said = {
+  const given = {
     threads: 3,
     hardStopAfter: 90_000,
     maxOldWorkers: 5,
     haproxyUser: 'lb',
     haproxyGroup: 'lbs',
   };
-  const lines = (settings: typeof said): readonly string[] =>
+  const lines = (settings: typeof given): readonly string[] =>
     renderGlobal(renderContext(settings, paths, 777, new AclIds().idOf), 'x')
       .split('\n')
       .flatMap(
         (line) => /^ {4}((?:nbthread|maxconn|hard-stop|mworker-max|user|group) ?.*)/.exec(line)?.[1] ?? [],
       );
-  t.deepEqual(lines(said), [
+  t.deepEqual(lines(given), [
     'maxconn 777',
     'nbthread 3',
     'hard-stop-after 90000ms',
@@ -47,7 +47,7 @@ test('The global section has exactly the settings of HAProxy', (t) => {
     'user lb',
     'group lbs',
   ]);
-  t.deepEqual(lines({ ...said, threads: 0, haproxyUser: '', haproxyGroup: '' }), [
+  t.deepEqual(lines({ ...given, threads: 0, haproxyUser: '', haproxyGroup: '' }), [
     'maxconn 777',
     'hard-stop-after 90000ms',
     'mworker-max-reloads 20',
@@ -105,18 +105,18 @@ test('The description of a worker has its structure after a prefix', async (t) =
 });
 
 test('renderLoadBalancer() renders a load balancer once', (t) => {
-  let asked = 0;
+  let rendered = 0;
   const counting = {
     ...CONTEXT,
     aclId: (listener: string, line: number) => {
-      asked++;
+      rendered++;
       return CONTEXT.aclId(listener, line);
     },
   };
   const fresh = webOf(slice());
   const section = renderLoadBalancer(fresh, counting);
   t.is(renderLoadBalancer(fresh, counting), section);
-  t.is(asked, 1);
+  t.is(rendered, 1);
 });
 
 test('A load balancer without addresses has no section', (t) => {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
-import { GRACE_MS } from '../../../../agent/haproxy/config/grace.ts';
+import { GRACE_MS } from '../../../../agent/haproxy/config/render-context.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { ActiveWorker, type ActiveWorkerOptions } from '../../../../agent/haproxy/worker/active-worker.ts';
 import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';

@@ -7,7 +7,10 @@ import { StartFaults, type StartFaultsOptions } from '../../../../agent/haproxy/
 import { silentLog } from '../../../support/values/silent-log.ts';
 
 /** StartFaults for a HAProxy that another process starts; records the writes and checks. */
-async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean> = async () => false) {
+async function started(
+  t: ExecutionContext<unknown>,
+  rejectInvalid: () => Promise<boolean> = async () => false,
+) {
   const directory = await mkdtemp(join(tmpdir(), 'hg-'));
   t.teardown(() => rm(directory, { recursive: true }));
   const log = join(directory, 'haproxy.log');
@@ -20,11 +23,12 @@ async function started(t: ExecutionContext<unknown>, weed: () => Promise<boolean
     paths: { log },
     maker: {
       refused: note('refused'),
-      tried: (_: unknown, serves: boolean) => done.push(`tried ${serves}`),
+      globalAccepted: note('global accepted'),
+      globalRefused: note('global refused'),
       effective: () => new Map(),
-      weed: () => {
-        done.push('weed');
-        return weed();
+      rejectInvalid: () => {
+        done.push('checked');
+        return rejectInvalid();
       },
     },
     file: { restoreLastGood: note('restored') },
@@ -60,7 +64,7 @@ test('readOutput() leaves out an address that HAProxy cannot bind, and nothing e
   );
   t.regex(await faults.readOutput(), /^HAProxy does not start: Starting frontend/);
   t.true(quarantine.isBlocked('127.0.0.8', 80));
-  t.deepEqual(done, ['tried true']);
+  t.deepEqual(done, ['global accepted']);
   t.is(await faults.readOutput(), '', 'Nothing is read twice');
 });
 
@@ -73,10 +77,10 @@ test('A repeated alert that a check attributes to no load balancer restores the 
     await faults.readOutput(),
     'HAProxy does not start: [haproxy.main()] Cannot raise FD limit to 99, limit is 9.',
   );
-  t.deepEqual(done, ['refused', 'weed']);
+  t.deepEqual(done, ['refused', 'checked']);
   await say(words(9));
   await faults.readOutput();
-  t.deepEqual(done, ['refused', 'weed', 'weed', 'tried false', 'restored']);
+  t.deepEqual(done, ['refused', 'checked', 'checked', 'global refused', 'restored']);
 });
 
 test('A load balancer that a check refuses is left out', async (t) => {
@@ -85,5 +89,5 @@ test('A load balancer that a check refuses is left out', async (t) => {
     await say(`[ALERT]    (${pid}) : config : parsing [/x:9] : unknown keyword 'poison'`);
     await faults.readOutput();
   }
-  t.deepEqual(done, ['refused', 'weed', 'weed']);
+  t.deepEqual(done, ['refused', 'checked', 'checked']);
 });
