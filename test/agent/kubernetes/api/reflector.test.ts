@@ -134,7 +134,7 @@ function run(
   if (seed.length > 0) reflector.seed(seed);
   reflector.start();
   t.teardown(() => reflector.close());
-  const names = () => [...reflector.objects()].map(({ key }) => key.slice('default/'.length)).sort();
+  const names = () => [...reflector.known.objects()].map(({ key }) => key.slice('default/'.length)).sort();
   return { api, reflector, changes, log, names };
 }
 
@@ -308,7 +308,7 @@ test('Reflector keeps the last good value of an unreadable object, and reports t
   await until(() => changes.length === 2);
   t.deepEqual([names(), changes[1]], [['a'], { upserted: [], removed: [] }]);
   t.deepEqual(
-    reflector.problems.map(({ object, reason }) => [object, reason]),
+    reflector.known.problems.map(({ object, reason }) => [object, reason]),
     [['Service default/a', 'InvalidObject']],
   );
 });
@@ -338,7 +338,7 @@ test('Reflector does not report an event without a change of read fields', async
     [['default/a'], ['default/b']],
   );
   // Those who were told of it have the very same one.
-  const [known] = reflector.objects();
+  const [known] = reflector.known.objects();
   t.is(known, changes[0]?.upserted[0]);
 });
 
@@ -352,7 +352,7 @@ test('Reflector doubts an empty list, however few objects there were', async (t)
   });
   await until(() => run1.log.includes('doubt 1 of 1'));
   t.deepEqual(run1.names(), ['a']);
-  t.is(run1.reflector.status().doubted, 1);
+  t.is(run1.reflector.known.doubted, 1);
 });
 
 test('Reflector doubts a list that lacks more than half of the objects', async (t) => {
