@@ -13,6 +13,7 @@ import { createGunzip } from 'node:zlib';
 import { HeadgateError } from '../agent/base/errors.ts';
 import { http } from '../agent/host/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
+import { limitConnections } from './limit-connections.ts';
 import { LiveUpdates } from './live-updates.ts';
 import type { PageView } from './page-model.ts';
 import { formatFor, takesGzip } from './scrape/exposition.ts';
@@ -59,7 +60,7 @@ export async function startHealthServer(
   });
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.timeout = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, MAX_CONNECTIONS);
   server.once('close', () => scrapes.close());
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>

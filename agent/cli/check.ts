@@ -21,7 +21,7 @@ import { nothingToServe, type Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
 import { translateSettings } from '../translate/translate-settings.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
-import { type Finding, preflight } from '../vips/keepalived/preflight.ts';
+import { type Finding, networkFinding, preflight } from '../vips/keepalived/preflight.ts';
 import { print, readArguments } from './command-line.ts';
 import { desiredState } from './desired.ts';
 
@@ -44,7 +44,7 @@ export async function check(argv: readonly string[]): Promise<number> {
     limits(settings),
     ...(await pair(settings)),
     await listenPort(settings, agentRuns),
-    ...(await vrrp(settings)),
+    ...(await network(settings)),
     ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings)),
     good('agent', agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir'),
   ];
@@ -212,8 +212,8 @@ async function listenPort({ listen }: Settings, agentRuns: boolean): Promise<Fin
   return agentRuns ? good(what, 'the running agent uses it') : bad(what, `${fault}: set "listen"`);
 }
 
-async function vrrp(settings: Settings): Promise<readonly Finding[]> {
-  if (settings.vrrp === undefined) return [];
+async function network(settings: Settings): Promise<readonly Finding[]> {
+  if (settings.vrrp === undefined) return [await networkFinding(settings.netns)];
   const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
   return preflight({ ...settings, vrrp: settings.vrrp }, paths);
 }

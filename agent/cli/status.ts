@@ -18,11 +18,12 @@ export async function status(argv: readonly string[]): Promise<number> {
   const given = readArguments(argv);
   const path = agentSocketPath(given.settings.runtimeDir);
   const agent = (await askAgent(path, 'status')) as AgentStatus;
-  print(given, agent, linesOf(agent));
+  print(given, agent, statusLines(agent));
   return agent.fault === '' ? 0 : 1;
 }
 
-function linesOf(agent: AgentStatus): readonly string[] {
+/** The text of the command. */
+export function statusLines(agent: AgentStatus): readonly string[] {
   const { objects, loadBalancers, listeners, members, ignoredServices, problems } = agent;
   const counts = Object.entries(objects).map(([kind, count]) => `${count} ${kind}`);
   const served = `${loadBalancers} (${listeners} listeners, ${members} members)`;
@@ -59,9 +60,11 @@ function firstOf(lines: readonly string[]): readonly string[] {
 
 function apiLines(api: AgentStatus['api']): readonly string[] {
   if (api === undefined) return [];
-  if (api.fault === '') return [row('API server', api.synced ? 'connected' : 'reading all objects')];
-  const source = api.synced ? 'serving its last known objects' : 'not read since the start';
-  return [row('API server', `${source}: ${api.fault}`)];
+  const { synced, fault, lastAnswer } = api;
+  const last = lastAnswer === '' ? 'no answer yet' : `last answer ${lastAnswer}`;
+  if (fault === '') return [row('API server', `${synced ? 'connected' : 'reading all objects'}, ${last}`)];
+  const source = synced ? 'serving its last known objects' : 'not read since the start';
+  return [row('API server', `${source}, ${last}: ${fault}`)];
 }
 
 function writingLines(writing: AgentStatus['writing']): readonly string[] {
@@ -117,7 +120,7 @@ function healthLines({ counts, unwell }: AgentStatus['operating']): readonly str
 
 function vrrpLines(vrrp: VrrpStatus | undefined): readonly string[] {
   if (vrrp === undefined) return [];
-  const { version, pid, instances, lowered, refused, fault } = vrrp;
+  const { version, pid, instances, lowered, refused, unready, fault } = vrrp;
   return [
     ...instances.map(({ name, state, since, priority, vips }) => {
       const role = `${name} ${state}${since === '' ? '' : ` since ${since}`}`;
@@ -128,6 +131,7 @@ function vrrpLines(vrrp: VrrpStatus | undefined): readonly string[] {
     ...refused
       .slice(0, MAX_REFUSED_VIPS)
       .map(({ address, reason }) => row('Refused VIPs', `${address}: ${reason}`)),
+    ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
     ...rowIfAny('Fault', fault),
   ];
 }
@@ -152,6 +156,8 @@ function pairLines(pair: PairStatus | undefined): readonly string[] {
 function handoverLines({ left, until, whyNot }: NonNullable<PairStatus['handover']>): readonly string[] {
   const lines = rowIfAny('Failover', whyNot && `would close connections: ${whyNot}`);
   if (left === 0 || until === '') return lines;
-  const connections = left === -1 ? 'connections' : left === 1 ? '1 connection' : `${left} connections`;
-  return [...lines, row('Draining after failover', `${connections} on this host until ${until}`)];
+  const connections =
+    left === undefined ? 'connections' : left === 1 ? '1 connection' : `${left} connections`;
+  const count = left === undefined ? ', not counted yet' : '';
+  return [...lines, row('Draining after failover', `${connections} on this host until ${until}${count}`)];
 }

@@ -44,12 +44,21 @@ export interface ApiStatus {
   readonly isSynced: boolean;
   /** Why the last request failed, '' if it did not; the objects read before count in the meantime. */
   readonly fault: string;
+  /** The last time that it has sent anything to the agent's watches, milliseconds since the epoch; 0: never yet. */
+  readonly lastAnswer: number;
 }
 
 export interface AgentStatus {
   readonly version: string;
   readonly startedAt: string;
-  readonly api: { readonly synced: boolean; readonly fault: string } | undefined;
+  readonly api:
+    | {
+        readonly synced: boolean;
+        readonly fault: string;
+        /** ISO 8601; '' before the first. A watch may be silent for a minute. */
+        readonly lastAnswer: string;
+      }
+    | undefined;
   /** Of what this agent writes to the cluster. */
   readonly writing: WritingStatus | undefined;
   readonly objects: Readonly<Record<string, number>>;
@@ -81,7 +90,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
   return {
     version,
     startedAt: startedAt.toISOString(),
-    api: api && { synced: api.isSynced, fault: api.fault },
+    api: api && { synced: api.isSynced, fault: api.fault, lastAnswer: timeOf(api.lastAnswer) },
     writing: sources.writing(),
     objects: cluster.counts(),
     loadBalancers: desired.loadBalancers.size,
@@ -140,4 +149,9 @@ function allProblems(sources: StatusSources): readonly Problem[] {
     ...operating.unwell().flatMap(({ problems }) => problems),
     ...[...desired.loadBalancers.values()].flatMap((each) => problemsOf(each, sources, [])),
   ];
+}
+
+/** ISO 8601; '' for 0. */
+function timeOf(milliseconds: number): string {
+  return milliseconds === 0 ? '' : new Date(milliseconds).toISOString();
 }

@@ -31,6 +31,22 @@ export async function hostAddresses(netns: string): Promise<readonly HostAddress
   return parseAddresses(stdout);
 }
 
+/** True if an interface of this host has the address. Errors: COMMAND_FAILED. */
+export async function hasAddress(netns: string, address: string): Promise<boolean> {
+  // An address of IPv6 that another host has as well does not work.
+  const { exitCode, stdout, stderr } = await ip(netns, [
+    '-o',
+    'address',
+    'show',
+    '-dadfailed',
+    'to',
+    address,
+  ]);
+  if (exitCode !== 0)
+    throw new HeadgateError('COMMAND_FAILED', `Cannot look for the address ${address}: ${stderr.trim()}`);
+  return stdout !== '';
+}
+
 /** From `ip -j address show`, without the addresses on `lo` that a planned failover sets for a limited time. */
 export function parseAddresses(json: string): readonly HostAddress[] {
   const found: HostAddress[] = [];

@@ -66,6 +66,8 @@ export interface VrrpStatus {
   readonly rivals: readonly string[];
   /** VIPs that are refused, with the reason as half a sentence. */
   readonly refused: readonly { readonly address: string; readonly reason: string }[];
+  /** What on this host is not as VRRP needs it, with the remedy. */
+  readonly unready: readonly { readonly what: string; readonly detail: string }[];
   /** The fault of now, '' if there is none. */
   readonly fault: string;
 }

@@ -15,7 +15,7 @@ export type PairState =
       /** '' if the peer can take over now. */
       readonly peerNotReady: string;
       /** undefined if this host has no VRRP. */
-      readonly handover: { readonly left: number } | undefined;
+      readonly handover: { readonly left: number | undefined } | undefined;
       /** Milliseconds since the epoch; 0 if the credentials cannot be used. */
       readonly credentialsExpire: number;
     }
@@ -31,10 +31,16 @@ const HANDOVERS = ['kept', 'cut'] as const;
 export type PairMetrics = ReturnType<typeof pairMetrics>;
 
 export function pairMetrics(registry: MetricRegistry, state: () => PairState) {
-  const number = (name: string, help: string, value: (pair: NonNullable<PairState>) => number): void =>
+  /** No sample while the value is undefined. */
+  const number = (
+    name: string,
+    help: string,
+    value: (pair: NonNullable<PairState>) => number | undefined,
+  ): void =>
     registry.gauge(name, help, ['peer'], () => {
       const pair = state();
-      return pair === undefined ? [] : [[{ peer: pair.peerAddress }, value(pair)]];
+      const now = pair && value(pair);
+      return pair === undefined || now === undefined ? [] : [[{ peer: pair.peerAddress }, now]];
     });
   number('headgate_pair_peer_heard', 'Whether this host receives reports from the peer', ({ peer }) =>
     Number(peer !== undefined),
@@ -46,8 +52,8 @@ export function pairMetrics(registry: MetricRegistry, state: () => PairState) {
   number('headgate_maintenance', 'Whether this host is in maintenance', (pair) => Number(pair.maintenance));
   number(
     'headgate_handover_connections',
-    'Open connections to VIPs that this host has handed over; -1 while they are not counted',
-    ({ handover }) => handover?.left ?? 0,
+    'Open connections to VIPs that this host has handed over; none while they are not counted',
+    ({ handover }) => (handover === undefined ? 0 : handover.left),
   );
   number(
     'headgate_pair_credentials_expiry_timestamp_seconds',

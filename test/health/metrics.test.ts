@@ -100,6 +100,24 @@ test('Problems and standing reasons that are absent have a sample with 0', async
   t.deepEqual(await rowsOf(metrics, 'headgate_pair_peer_heard'), { 'peer="192.0.2.2"': 0 });
 });
 
+test('Connections that a handover left have no sample until they are counted', async (t) => {
+  const pair = {
+    lowered: [],
+    maintenance: false,
+    parity: { model: 'same', running: 'same' },
+    twoMasters: [],
+    peerAddress: '192.0.2.2',
+    peer: undefined,
+    peerNotReady: '',
+    credentialsExpire: 0,
+  };
+  const samples = (left: number | undefined) =>
+    rowsOf(withState({ pair: { ...pair, handover: { left } } }), 'headgate_handover_connections');
+  t.deepEqual(await samples(undefined), {});
+  t.deepEqual(await samples(0), { 'peer="192.0.2.2"': 0 });
+  t.deepEqual(await samples(7), { 'peer="192.0.2.2"': 7 });
+});
+
 test('A gauge has no sample for an object that is gone', async (t) => {
   let pools: AgentState['addresses']['pools'] = [
     { name: 'public', family: 'v4', free: 3, used: 1, held: 0, conflicting: 0 },

@@ -152,6 +152,29 @@ test('LiveUpdates removes a browser that has gone, and makes no content without 
   await again.closed;
 });
 
+test('The server answers a scrape while one source holds all connections that it may have', async (t) => {
+  const url = await start(t);
+  const other = await hold(t, url, '127.0.0.2', '');
+  const held: Socket[] = [];
+  // Half a request, and no more.
+  for (let at = 0; at < 100; at++) held.push(await hold(t, url, '127.0.0.3', 'GET /metrics HTTP/1.1\r\n'));
+  for (const path of ['/metrics', '/healthz']) t.is((await fetch(`${url}${path}`)).status, 200);
+  await haveEnded(held, 38);
+  t.true(held[0]?.closed);
+  t.false(held.at(-1)?.closed);
+  t.false(other.closed);
+});
+
+test('The server closes idle connections of a source before those with a request', async (t) => {
+  const url = await start(t);
+  const busy = await hold(t, url, '127.0.0.1', `GET /events HTTP/1.1\r\nHost: ${new URL(url).host}\r\n\r\n`);
+  await once(busy, 'data');
+  const idle: Socket[] = [];
+  for (let at = 0; at < 100; at++) idle.push(await hold(t, url, '127.0.0.1', ''));
+  await haveEnded(idle, 37);
+  t.false(busy.closed);
+});
+
 test('The server closes a scrape that takes no data, and serves one that takes it slowly', async (t) => {
   const help = 'x'.repeat(1_000);
   const many = Array.from({ length: 16_000 }, (_, n) => {
@@ -186,6 +209,22 @@ test('The server closes a scrape that takes no data, and serves one that takes i
   await once(stalled, 'close');
   t.true(got < 16_000_000, `${got} bytes`);
 });
+
+/** A connection that sends `text` and stays. */
+async function hold(t: ExecutionContext, url: string, localAddress: string, text: string): Promise<Socket> {
+  const { hostname: host, port } = new URL(url);
+  const socket = createConnection({ host, port: Number(port), localAddress });
+  socket.on('error', () => undefined).on('data', () => undefined);
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  socket.write(text);
+  return socket;
+}
+
+/** Resolves when so many of the connections have ended, or more. */
+async function haveEnded(sockets: readonly Socket[], count: number): Promise<void> {
+  while (sockets.filter(({ closed }) => closed).length < count) await delay(10);
+}
 
 /** The address of a server that shows `view`, or the given content. */
 async function start(

@@ -26,6 +26,7 @@ test.serial('preflight() finds no fault on a host that is ready for VRRP', async
     findings.map(({ what }) => what),
     [
       'keepalived',
+      'loopback interface',
       'interface eth0',
       'net.ipv4.ip_nonlocal_bind',
       'net.ipv4.conf.eth0.arp_announce',
@@ -37,6 +38,18 @@ test.serial('preflight() finds no fault on a host that is ready for VRRP', async
       'clock',
     ],
   );
+});
+
+test.serial('preflight() reports that the loopback interface of the namespace is down', async (t) => {
+  const { network, settings } = await readyHost(t);
+  await network.run('a', 'ip', 'link', 'set', 'lo', 'down');
+  t.deepEqual(await finding(settings, 'loopback interface'), {
+    what: 'loopback interface',
+    ok: false,
+    detail: `is down, so that HAProxy loses session affinity at each reload, and nothing reaches 127.0.0.1: set it up (ip -n ${settings.netns} link set lo up)`,
+  });
+  await network.run('a', 'ip', 'link', 'set', 'lo', 'up');
+  t.true((await finding(settings, 'loopback interface')).ok);
 });
 
 test.serial('preflight() reports each wrong sysctl, with the consequence and the remedy', async (t) => {

@@ -57,6 +57,26 @@ test.serial(
   },
 );
 
+// keepalived 2.2.7 answers the agent and stays backup, but its sockets belong to the old interface.
+test.serial('The standby takes over after its interface was renamed and renamed back', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { network, a, b } = pair;
+  const link = (...words: readonly string[]) => network.run('a', 'ip', 'link', 'set', ...words);
+  await link('eth0', 'down');
+  await link('eth0', 'name', 'other');
+  await link('other', 'name', 'eth0');
+  await link('eth0', 'up');
+  // A question of the test would wake keepalived as an advertisement does.
+  const fault = 'keepalived sends and receives no advertisements of vrrp-51';
+  await until('the agent reloads it', async () => a.log.includes(`${fault}: the agent reloads it`), pair);
+  await until('the fault is over', async () => a.dataplane.status().fault === '', pair);
+  const { advertsReceived } = await a.ask();
+  await until('a receives', async () => (await a.ask()).advertsReceived > advertsReceived + 5, pair);
+  t.is(b.state(), 'master');
+  await network.cut('b');
+  await until('a is master', async () => a.state() === 'master', pair);
+});
+
 test.serial(
   'The agent finds a keepalived whose pid files are lost or wrong, and starts no second one',
   async (t) => {

@@ -3,6 +3,7 @@
 // answers, the last known objects stay: those of the snapshot if the agent has just started.
 // Owns the reflectors and the snapshot.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
@@ -33,6 +34,7 @@ export interface ApiSourceOptions {
   readonly observer?: ReflectorObserver;
   /** After this time the snapshot is used instead of an API server that has not answered. */
   readonly snapshotAfterMs?: number;
+  readonly clock?: Clock;
   readonly times?: Partial<ReflectorTimes>;
 }
 
@@ -58,7 +60,7 @@ export class ApiSource {
   #isReporting = false;
   #problems: readonly Problem[] = [];
   #problemLists: readonly (readonly Problem[])[] = [];
-  #snapshotTimer: NodeJS.Timeout | undefined;
+  #cancelSnapshot: (() => void) | undefined;
   /** Kinds for which the API server could not be reached before the first report. */
   readonly #unreached = new Set<string>();
   #closed = false;
@@ -92,8 +94,8 @@ export class ApiSource {
   }
 
   start(): void {
-    const { snapshotAfterMs = SNAPSHOT_AFTER_MS } = this.#options;
-    this.#snapshotTimer = setTimeout(() => void this.#useSnapshot(), snapshotAfterMs);
+    const { snapshotAfterMs = SNAPSHOT_AFTER_MS, clock = systemClock } = this.#options;
+    this.#cancelSnapshot = clock.after(snapshotAfterMs, () => void this.#useSnapshot());
     for (const reflector of this.#reflectors) reflector.start();
   }
 
@@ -104,6 +106,11 @@ export class ApiSource {
   /** Why the last request for one of the kinds failed, '' if none did. */
   get fault(): string {
     return this.#reflectors.map((reflector) => reflector.status().fault).find(Boolean) ?? '';
+  }
+
+  /** The time of the last answer or event of any kind, milliseconds since the epoch; 0 before the first. */
+  get lastAnswer(): number {
+    return Math.max(0, ...this.#reflectors.map((reflector) => reflector.status().lastAnswer));
   }
 
   /** Why there are no objects of a kind although all kinds are synced. */
@@ -127,7 +134,7 @@ export class ApiSource {
   /** Writes the last changes to the snapshot. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#snapshotTimer);
+    this.#cancelSnapshot?.();
     await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
     await this.#snapshot?.close();
     this.#ready.resolve('nothing');
@@ -164,7 +171,7 @@ export class ApiSource {
   }
 
   #reportAll(by: ReadyBy): void {
-    clearTimeout(this.#snapshotTimer);
+    this.#cancelSnapshot?.();
     this.#isReporting = true;
     this.#report([...this.#objects()], []);
     this.#ready.resolve(by);

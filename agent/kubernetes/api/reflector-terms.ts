@@ -70,6 +70,8 @@ export interface ReflectorStatus {
   readonly lack: Lack;
   /** Of the last event; '' before the first list. */
   readonly resourceVersion: string;
+  /** Time of the last answer, event or bookmark, milliseconds since the epoch; 0 before the first. */
+  readonly lastAnswer: number;
   /** Why the last request failed; '' once a watch is open, and if the API server does not know the kind. */
   readonly fault: string;
 }

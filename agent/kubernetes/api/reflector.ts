@@ -64,6 +64,7 @@ export class Reflector<T extends Keyed> {
   #fault = '';
   /** How many events and bookmarks there were. */
   #events = 0;
+  #lastAnswer = 0;
   #isClosed = false;
   #running: Promise<void> | undefined;
 
@@ -110,6 +111,7 @@ export class Reflector<T extends Keyed> {
       connected: this.#isConnected,
       lack: this.#lack,
       resourceVersion: this.#version ?? '',
+      lastAnswer: this.#lastAnswer,
       fault: this.#fault,
     };
   }
@@ -288,12 +290,14 @@ export class Reflector<T extends Keyed> {
   }
 
   #answered(): void {
+    this.#lastAnswer = Date.now();
     if (this.#attempts.answered()) this.#options.onConnected?.();
   }
 
   #seen(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {
     this.#version = version;
     this.#events++;
+    this.#lastAnswer = Date.now();
     this.#options.observer?.onEvent?.(this.#options.resource.kind, type);
   }
 }

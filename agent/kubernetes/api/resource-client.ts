@@ -1,6 +1,7 @@
 // Lists and watches the objects of one kind: gives items and events as they arrive, and ends a request whose answer
 // falls silent. Keeps no objects. Owns the request under way.
 
+import { systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { Lines } from '../../base/lines.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
@@ -101,7 +102,7 @@ export class ResourceClient {
       if (stream.status === 410) return 'expired';
       onOpen();
       const confirm = (): void => abort.abort('confirm');
-      const timer = confirmMs === undefined ? undefined : setTimeout(confirm, confirmMs);
+      const cancel = confirmMs === undefined ? undefined : systemClock.after(confirmMs, confirm);
       try {
         const lines = new Lines();
         for await (const chunk of chunks) {
@@ -121,7 +122,7 @@ export class ResourceClient {
         if (reason === 'confirm' || reason === 'silence') return reason;
         throw error;
       } finally {
-        clearTimeout(timer);
+        cancel?.();
       }
     });
   }

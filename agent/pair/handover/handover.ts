@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { HandoverReport, PairReport } from '../peers/report.ts';
+import { type HandoverReport, type PairReport, UNCOUNTED } from '../peers/report.ts';
 import { isActive, masterOf } from '../roles.ts';
 import { HandoverWindow, type WindowOptions } from './window.ts';
 
@@ -18,8 +18,8 @@ export interface HandoverStatus {
   readonly whyNot: string;
   /** When connections to VIPs that have moved are cut at the latest, ISO 8601; '' without a handover. */
   readonly until: string;
-  /** How many of them continue here, to VIPs that the peer has; -1 if not counted yet. */
-  readonly left: number;
+  /** How many of them continue here, to VIPs that the peer has; undefined if not counted yet. */
+  readonly left: number | undefined;
 }
 
 const PEER_CANNOT = 'The peer cannot pass connections on';
@@ -91,7 +91,7 @@ export class Handover {
       asks: this.#order,
       ready: this.#preparedFor,
       wants: this.#request,
-      left: this.#window.left,
+      left: this.#window.left ?? UNCOUNTED,
     };
   }
 

@@ -56,7 +56,7 @@ export class HandoverWindow {
   #window: Window | undefined;
   /** The VIPs in this host's rules. */
   #diverted: readonly string[] = [];
-  #left = 0;
+  #left: number | undefined = 0;
   #canDivert = false;
   #cancelCheck: () => void = () => undefined;
   #closed = false;
@@ -85,8 +85,8 @@ export class HandoverWindow {
     return this.#link;
   }
 
-  /** How many connections to VIPs that the peer has continue here; -1 if not counted yet. */
-  get left(): number {
+  /** How many connections to VIPs that the peer has continue here; undefined if not counted yet. */
+  get left(): number | undefined {
     return this.#left;
   }
 
@@ -99,7 +99,7 @@ export class HandoverWindow {
   lend(vips: readonly string[], onLent: () => void): Promise<void> {
     const { kernel, drainTimeout } = this.#options;
     return this.#turns.run(async () => {
-      this.#left = -1;
+      this.#left = undefined;
       this.#link = await kernel.link();
       // Connections of an earlier handover continue, until the same end.
       const lent = [...new Set([...(this.#window?.lent ?? []), ...vips])];
@@ -180,20 +180,20 @@ export class HandoverWindow {
   }
 
   /** VIPs that are back, or have stayed, do not count. */
-  async #countLeft({ lent }: Window): Promise<number> {
+  async #countLeft({ lent }: Window): Promise<number | undefined> {
     const { roles, vipsOf, kernel } = this.#options;
     const here = new Set(vipsOf(masterOf(roles())));
     const away = lent.filter((vip) => !here.has(vip));
     if (away.length === 0) return 0;
     return kernel.connections(away).then(
       ({ length }) => length,
-      () => -1,
+      () => undefined,
     );
   }
 
   async #end({ lent }: Window, why: string): Promise<void> {
     const { kernel, log } = this.#options;
-    log.info('A handover is over', { why, connections: Math.max(this.#left, 0) });
+    log.info('A handover is over', { why, connections: this.#left ?? 0 });
     this.#window = undefined;
     this.#diverted = [];
     this.#cancelCheck();
@@ -213,7 +213,7 @@ function isSettled({ since }: Window, now: number): boolean {
   return now >= since + SETTLE_MS;
 }
 
-/** Why it is over, '' if it continues. `left`: on the host that gave the VIPs; undefined or -1 if unknown. */
+/** Why it is over, '' if it continues. `left`: on the host that gave the VIPs; undefined or UNCOUNTED if unknown. */
 function whyOver(window: Window, left: number | undefined, now: number): string {
   if (now >= window.until) return 'It has reached its time limit';
   if (!isSettled(window, now)) return '';

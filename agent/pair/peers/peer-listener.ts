@@ -3,6 +3,7 @@
 
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
@@ -34,15 +35,18 @@ export interface PeerListenerOptions {
   readonly onPeer: () => void;
   readonly onRefused: (why: Refusal) => void;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
 const LISTEN_RETRY_DELAY_MS = 1_000;
-/** One that counts, one that replaces it, and some that are still in their handshake. */
-const MAX_CONNECTIONS = 4;
+/** Connections without a certificate so far; of more than that the oldest gives way, so that the peer always gets in. */
+const MAX_HANDSHAKES = 16;
 
 export class PeerListener {
   readonly #options: PeerListenerOptions;
   readonly #sockets = new Set<Socket>();
+  /** Connections in their handshake by the peer's port, the oldest first. */
+  readonly #handshakes = new Map<number | undefined, Socket>();
   /** Accepts connections by their address, and passes them to the TLS server. */
   #server: Server | undefined;
   readonly #tlsServer: TlsServer;
@@ -53,7 +57,7 @@ export class PeerListener {
   /** The connection whose reports count: the last one that was accepted. */
   #current: TLSSocket | undefined;
   #report: PairReport | undefined;
-  #retry: NodeJS.Timeout | undefined;
+  #cancelRetry: (() => void) | undefined;
   readonly #fault = new Fault();
   #closed = false;
 
@@ -88,7 +92,10 @@ export class PeerListener {
     if (error !== undefined) {
       const isNews = this.#fault.set(`Cannot listen on ${own.address} port ${own.port}: ${messageOf(error)}`);
       if (isNews) log.error(this.#fault.text);
-      this.#retry = setTimeout(() => void this.start(), LISTEN_RETRY_DELAY_MS);
+      this.#cancelRetry = (this.#options.clock ?? systemClock).after(
+        LISTEN_RETRY_DELAY_MS,
+        () => void this.start(),
+      );
       return;
     }
     this.#fault.clear();
@@ -103,25 +110,32 @@ export class PeerListener {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#retry);
+    this.#cancelRetry?.();
     this.#tooOld.end();
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();
   }
 
   #newServer(): Server {
-    const server = createServer((socket) => {
+    return createServer((socket) => {
       this.#sockets.add(socket);
       socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
       if (socket.remoteAddress === this.#options.peerAddress) {
-        this.#tlsServer.emit('connection', socket);
+        this.#beginHandshake(socket);
         return;
       }
       this.#refuse('address', `from ${socket.remoteAddress}`);
       socket.destroy();
     });
-    server.maxConnections = MAX_CONNECTIONS;
-    return server;
+  }
+
+  #beginHandshake(socket: Socket): void {
+    const { remotePort } = socket;
+    this.#handshakes.set(remotePort, socket);
+    socket.once('close', () => this.#handshakes.delete(remotePort));
+    const [oldest] = this.#handshakes.values();
+    if (this.#handshakes.size > MAX_HANDSHAKES) oldest?.destroy();
+    this.#tlsServer.emit('connection', socket);
   }
 
   #newTlsServer(credentials: PairCredentials): TlsServer {
@@ -140,6 +154,7 @@ export class PeerListener {
   }
 
   #readFrom(socket: TLSSocket): void {
+    this.#handshakes.delete(socket.remotePort);
     const reader = new ReportReader();
     this.#current?.destroy();
     this.#current = socket;

@@ -42,6 +42,9 @@ export type Link = Readonly<Valid<typeof linkSchema>>;
 
 export const noLink: Link = { ether: '', v4: '', v6: '' };
 
+/** Stands in a report for a number of connections that is not known yet. */
+export const UNCOUNTED = -1;
+
 const handoverSchema = object({
   /** This host can take over VIPs without cutting the peer's connections. */
   can: boolean().default(false),
@@ -54,8 +57,8 @@ const handoverSchema = object({
   ready: token.default(''),
   /** The request of this host for VIPs that the peer has: 16 hex digits, '' for none. */
   wants: token.default(''),
-  /** How many connections to VIPs that it has handed over continue here; -1 if not counted yet. */
-  left: wholeNumber(-1, Number.MAX_SAFE_INTEGER).default(0),
+  /** How many connections to VIPs that it has handed over continue here. */
+  left: wholeNumber(UNCOUNTED, Number.MAX_SAFE_INTEGER).default(0),
 });
 
 /** The part of a report that a planned failover needs. */

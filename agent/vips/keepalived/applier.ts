@@ -8,9 +8,9 @@ import { instanceName, type VrrpSettings } from '../vrrp.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
 import type { NotifyFifo } from './fifo.ts';
+import type { HostReadiness } from './host-readiness.ts';
 import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { preflight } from './preflight.ts';
 import { renderKeepalived } from './render.ts';
 import type { StandingFile } from './standing-file.ts';
 import type { VipChoice } from './vip-choice.ts';
@@ -24,6 +24,7 @@ export interface ApplierOptions extends Pick<KeepalivedOptions, 'settings' | 'lo
   readonly daemon: Daemon;
   readonly choice: VipChoice;
   readonly states: VrrpStates;
+  readonly readiness: HostReadiness;
 }
 
 /** The rest after a step, so that many changes at once need few reloads. */
@@ -122,26 +123,18 @@ export class Applier {
 
   /** Before the first step; true if the FIFO is new. Errors: FILE_WRITE, FILE_READ, KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async #prepare(): Promise<boolean> {
-    const { fifo, standing, file, daemon } = this.#options;
+    const { fifo, standing, file, daemon, readiness } = this.#options;
     const isFifoNew = await fifo.open();
     await standing.make();
     file.adopt(await file.read());
     await daemon.findProgram();
-    void this.#warn();
+    void readiness.check();
     return isFifoNew;
-  }
-
-  /** Logs the faults of this host, which do not prevent keepalived from running. */
-  async #warn(): Promise<void> {
-    const { settings, paths, log } = this.#options;
-    const findings = await preflight({ ...settings, vrrp: this.#accepted }, paths).catch(() => []);
-    for (const { what, detail } of findings.filter(({ ok }) => !ok))
-      log.warn('This host is not ready for VRRP', { what, detail });
   }
 
   /** The error if keepalived refuses the file for these settings, or if the disk fails. Errors: COMMAND_FAILED. */
   async #write(vrrp: VrrpSettings): Promise<HeadgateError | undefined> {
-    const { paths, choice, file, daemon, states } = this.#options;
+    const { paths, choice, file, daemon, states, readiness } = this.#options;
     const text = renderKeepalived(vrrp, paths, await choice.choose(this.#vips, vrrp));
     const outcome = await file.replace(text);
     if (typeof outcome !== 'string') return outcome;
@@ -149,7 +142,7 @@ export class Applier {
     if (vrrp !== this.#accepted) {
       this.#accepted = vrrp;
       states.retain(vrrp.instances.map(({ virtualRouterId }) => instanceName(virtualRouterId)));
-      void this.#warn();
+      void readiness.check();
     }
     return undefined;
   }

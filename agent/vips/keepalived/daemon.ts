@@ -1,7 +1,7 @@
 // The keepalived that runs, as far as the agent knows it: adopts or starts it, reloads it, reads its state, ends it. Its
 // desired state comes in as the text of keepalived.conf.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
 import { differenceOf, heldIn } from './config-text.ts';
@@ -172,6 +172,13 @@ export class Daemon {
   readonly readDump = (): Promise<readonly InstanceDump[] | undefined> =>
     this.#dumps.read(this.#pid, this.#program.dumpSignal);
 
+  /** Reads the state; false if keepalived does not run or does not answer. Never rejects. */
+  async readStates(): Promise<boolean> {
+    const dump = await this.readDump();
+    if (dump !== undefined) this.#options.states.update(dump);
+    return dump !== undefined;
+  }
+
   /** Reads the state and compares it with the text of keepalived.conf: the difference as half a sentence, or ''. */
   async compare(text: string): Promise<string> {
     const dump = await this.readDump();
@@ -223,7 +230,7 @@ export class Daemon {
     let difference = NO_ANSWER;
     for (const until = performance.now() + RELOAD_TIMEOUT_MS; performance.now() < until; ) {
       // The first wait as well: right after the signal keepalived still gives its old state.
-      await delay(RELOAD_POLL_INTERVAL_MS);
+      await sleep(RELOAD_POLL_INTERVAL_MS);
       const dump = await this.readDump();
       difference = dump === undefined ? NO_ANSWER : differenceOf(dump, text);
       if (dump === undefined || difference !== '') continue;
@@ -241,7 +248,7 @@ export class Daemon {
   #firstNotification(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onNotified = resolve;
-    void delay(READY_AGE_MS, undefined, { ref: false }).then(resolve);
+    systemClock.after(READY_AGE_MS, resolve);
     return promise;
   }
 

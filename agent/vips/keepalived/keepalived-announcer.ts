@@ -20,10 +20,13 @@ import { Applier } from './applier.ts';
 import { ConfigFile } from './config-file.ts';
 import { Daemon } from './daemon.ts';
 import { NotifyFifo } from './fifo.ts';
+import { HostReadiness } from './host-readiness.ts';
 import { KeepalivedMonitor } from './keepalived-monitor.ts';
 import { Notices } from './notices.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
+import { OwnAddress } from './own-address.ts';
 import { keepalivedPaths } from './paths.ts';
+import { preflight } from './preflight.ts';
 import { Rivals } from './rivals.ts';
 import { StandingFile } from './standing-file.ts';
 import { VipChoice } from './vip-choice.ts';
@@ -42,6 +45,8 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   readonly #file: ConfigFile;
   readonly #daemon: Daemon;
   readonly #choice: VipChoice;
+  readonly #readiness: HostReadiness;
+  readonly #ownAddress: OwnAddress;
   readonly #applier: Applier;
   readonly #notices: Notices;
   readonly #monitor: KeepalivedMonitor;
@@ -59,6 +64,8 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       (state) => {
         log.info('VRRP has changed its state', { instance: state.instance, state: state.state });
         for (const callback of this.#onState) callback(state);
+        // The link may have come up without the address.
+        void this.#ownAddress.check();
       },
       this.#counters.read(),
       () => void this.#counters.write(this.#states.counts()),
@@ -85,6 +92,22 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       log,
       onRefused: (addresses) => onRefused?.(this.#book.usersOf(addresses)),
     });
+    this.#readiness = new HostReadiness(
+      () => preflight({ ...settings, vrrp: this.#applier.vrrp }, paths),
+      log,
+    );
+    this.#ownAddress = new OwnAddress({
+      netns: settings.netns,
+      address: () => this.#applier.vrrp.address,
+      onChange: (isHere) => {
+        this.#standing.takeOut(!isHere);
+        this.#writeStanding();
+        // A keepalived that was started without the address stays in state fault until a reload.
+        if (isHere) this.#daemon.needsReload();
+        if (isHere && this.#applier.isOpen) void this.#applier.reconciler.reconcile();
+      },
+      log,
+    });
     this.#applier = new Applier({
       settings,
       paths,
@@ -94,6 +117,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       daemon: this.#daemon,
       choice: this.#choice,
       states: this.#states,
+      readiness: this.#readiness,
       log,
     });
     const { reconciler } = this.#applier;
@@ -108,6 +132,8 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       paths,
       daemon: this.#daemon,
       file: this.#file,
+      states: this.#states,
+      readiness: this.#readiness,
       reconciler,
       advertInterval,
       auditInterval: () => this.#auditInterval,
@@ -144,6 +170,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
    * retried in the background.
    */
   async start(): Promise<void> {
+    await this.#ownAddress.start();
     await this.#applier.start();
     if (this.#applier.isOpen) this.#monitor.start();
   }
@@ -167,9 +194,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   standing(reasons: readonly StandingReason[]): void {
     this.#lowered = [...reasons];
     this.#standing.set(loweredBy(reasons));
-    // The first step makes the file's folder.
-    if (this.#daemon.version !== '')
-      this.#standing.write().catch((error) => this.#applier.reconciler.fail(error));
+    this.#writeStanding();
   }
 
   /** `callback` gets each transition of an instance. */
@@ -217,7 +242,8 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       lowered: this.#lowered ?? [],
       rivals: this.#rivals.instances,
       refused: this.#choice.refused,
-      fault: this.#applier.fault || this.#daemon.fault || this.#rivals.fault,
+      fault: this.#fault,
+      unready: this.#readiness.faults.map(({ what, detail }) => ({ what, detail })),
     });
   }
 
@@ -232,6 +258,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   }
 
   async close(): Promise<void> {
+    this.#ownAddress.close();
     this.#monitor.close();
     this.#notices.close();
     await this.#applier.close();
@@ -242,5 +269,16 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   /** After close(): stops a keepalived that was started here, for demonstrations and tests. */
   stopKeepalived(): Promise<void> {
     return this.#daemon.stop();
+  }
+
+  get #fault(): string {
+    const parts = [this.#ownAddress, this.#applier, this.#daemon, this.#monitor, this.#rivals];
+    return parts.map(({ fault }) => fault).find(Boolean) ?? '';
+  }
+
+  #writeStanding(): void {
+    // The first step makes the file's folder.
+    if (this.#daemon.version !== '')
+      this.#standing.write().catch((error) => this.#applier.reconciler.fail(error));
   }
 }

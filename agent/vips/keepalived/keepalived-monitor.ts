@@ -1,20 +1,25 @@
-// Checks keepalived between changes: one keepalived runs, does not hang, and matches its file. The next step of the
-// reconciler repairs what the monitor finds.
+// Checks keepalived between changes: one keepalived runs, does not hang, sends and receives advertisements, and matches
+// its file. The next step of the reconciler repairs what the monitor finds.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Reconciler } from '../../base/reconciler.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { trimLog } from '../../host/daemon-output.ts';
+import { AdvertFlow } from './advert-flow.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
+import type { HostReadiness } from './host-readiness.ts';
 import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { Pulse } from './pulse.ts';
+import { Pulse, stillAfterMs } from './pulse.ts';
+import type { VrrpStates } from './vrrp-states.ts';
 
 export interface KeepalivedMonitorOptions extends Pick<KeepalivedOptions, 'metrics' | 'log'> {
   readonly paths: KeepalivedPaths;
   readonly daemon: Daemon;
   readonly file: ConfigFile;
+  readonly states: Pick<VrrpStates, 'counts'>;
+  readonly readiness: Pick<HostReadiness, 'check'>;
   readonly reconciler: Reconciler;
   /** Milliseconds between two advertisements. */
   readonly advertInterval: () => number;
@@ -34,8 +39,13 @@ export class KeepalivedMonitor {
   readonly #options: KeepalivedMonitorOptions;
   readonly #clock: Clock;
   readonly #pulse: Pulse;
+  readonly #flow: AdvertFlow;
   readonly #checks: Rounds;
   readonly #audits: Rounds;
+  /** Of stopped advertisements, in a row. */
+  #repairs = 0;
+  /** No repair before this time of the monotonic clock. */
+  #nextRepair = 0;
   #isOpen = false;
 
   constructor(options: KeepalivedMonitorOptions) {
@@ -43,6 +53,7 @@ export class KeepalivedMonitor {
     this.#options = options;
     this.#clock = clock;
     this.#pulse = new Pulse(daemon.vrrpProcess, advertInterval);
+    this.#flow = new AdvertFlow(advertInterval);
     const onFailed = (error: unknown): void => reconciler.fail(error);
     this.#checks = new Rounds({
       intervalMs: () => CHECK_INTERVAL_MS,
@@ -75,6 +86,11 @@ export class KeepalivedMonitor {
     if (this.#isOpen) this.#audits.retime();
   }
 
+  /** '' if advertisements flow. */
+  get fault(): string {
+    return this.#flow.fault;
+  }
+
   get #isAtWork(): boolean {
     return this.#isOpen && !this.#options.reconciler.isUnderWay;
   }
@@ -84,20 +100,54 @@ export class KeepalivedMonitor {
     const { daemon, reconciler, onCheck } = this.#options;
     onCheck();
     if (await daemon.hasChanged()) void reconciler.reconcile();
-    else if (await this.#pulse.isStill(this.#clock.monotonic())) await this.#killHung();
+    else if (this.fault !== '' || (await this.#pulse.isSlow(this.#clock.monotonic()))) await this.#examine();
+  }
+
+  /** Finds out if keepalived hangs, or if its advertisements have stopped. */
+  async #examine(): Promise<void> {
+    const { daemon, log } = this.#options;
+    const examined = daemon.pid;
+    const isAlive = await daemon.readStates();
+    this.#pulse.reset();
+    if (!this.#isOpen || daemon.pid !== examined) return;
+    if (isAlive) {
+      await this.#repairFlow();
+      return;
+    }
+    log.error('keepalived hangs: the agent kills it', { pid: examined });
+    await this.#kill();
+  }
+
+  /** A reload opens the sockets of keepalived again; if that is not enough, another keepalived has to start. */
+  async #repairFlow(): Promise<void> {
+    const { daemon, states, reconciler, advertInterval, metrics, log } = this.#options;
+    const now = this.#clock.monotonic();
+    this.#flow.judge(states.counts(), now);
+    if (this.fault === '') {
+      if (this.#repairs > 0) log.info('keepalived sends and receives advertisements again');
+      this.#repairs = 0;
+      return;
+    }
+    if (this.#repairs > 0 && now < this.#nextRepair) return;
+    this.#repairs++;
+    this.#nextRepair = now + stillAfterMs(advertInterval());
+    metrics.repaired('keepalived');
+    if (this.#repairs % 2 === 0) {
+      log.error(`${this.fault}: the agent kills it`, { pid: daemon.pid });
+      await this.#kill();
+      return;
+    }
+    log.warn(`${this.fault}: the agent reloads it`, { pid: daemon.pid });
+    daemon.needsReload();
+    void reconciler.reconcile();
   }
 
   /**
    * A keepalived that hangs sends no advertisements, so the other host takes over; but the kernel still answers for its
    * addresses. It takes no commands, so the agent kills it.
    */
-  async #killHung(): Promise<void> {
-    const { daemon, reconciler, log } = this.#options;
-    const hung = daemon.pid;
-    const isAlive = (await daemon.readDump()) !== undefined;
-    this.#pulse.reset();
-    if (isAlive || !this.#isOpen || daemon.pid !== hung) return;
-    log.error('keepalived hangs: the agent kills it', { pid: hung });
+  async #kill(): Promise<void> {
+    const { daemon, reconciler } = this.#options;
     await daemon.kill();
     void reconciler.reconcile();
   }
@@ -105,8 +155,9 @@ export class KeepalivedMonitor {
   /** Compares keepalived and its file with the desired state. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { paths, daemon, file, reconciler, hasRefused, metrics, log } = this.#options;
+    const { paths, daemon, file, readiness, reconciler, hasRefused, metrics, log } = this.#options;
     await trimLog(paths.log, MAX_LOG_BYTES);
+    await readiness.check();
     await daemon.checkForSecond();
     const found = await file.read();
     if (reconciler.isUnderWay) return;
@@ -118,7 +169,10 @@ export class KeepalivedMonitor {
         metrics.repaired('keepalived');
       }
       if (difference !== '' || hasRefused()) void reconciler.reconcile();
-      else await daemon.removeForeign().catch((error) => reconciler.fail(error));
+      else {
+        await this.#repairFlow();
+        await daemon.removeForeign().catch((error) => reconciler.fail(error));
+      }
     }
   }
 }

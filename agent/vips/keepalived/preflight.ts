@@ -2,6 +2,7 @@
 // same virtual router. Reads only.
 
 import { readdir, readFile, stat } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import { messageOf } from '../../base/errors.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
@@ -34,18 +35,35 @@ export async function preflight(
     ({ version }) => ({ what: 'keepalived', ok: true, detail: version }),
     (error) => ({ what: 'keepalived', ok: false, detail: messageOf(error) }),
   );
-  if (netns !== '' && !(await exists(`/run/netns/${netns}`))) {
-    const detail = `there is no network namespace "${netns}": make it (ip netns add ${netns}), or correct "netns"`;
-    return [program, { what: 'netns', ok: false, detail }];
-  }
+  const network = await networkFinding(netns);
+  if (network.what === 'netns') return [program, network];
   return [
     program,
+    network,
     await ownAddress(settings),
     ...(await sysctls(netns, vrrp)),
     ...(await forwarding(netns, vrrp)),
     await routerIds(settings, paths),
     clock(now),
   ];
+}
+
+/** The network namespace and its loopback interface, which HAProxy needs without VRRP as well. */
+export async function networkFinding(netns: string): Promise<Finding> {
+  if (netns !== '' && !(await exists(`/run/netns/${netns}`))) {
+    const detail = `there is no network namespace "${netns}": make it (ip netns add ${netns}), or correct "netns"`;
+    return { what: 'netns', ok: false, detail };
+  }
+  const what = 'loopback interface';
+  // A namespace that was only added has it down.
+  const isUp =
+    netns === ''
+      ? networkInterfaces().lo !== undefined
+      : (await output(netns, 'ip', ['-o', 'link', 'show', 'dev', 'lo', 'up'])) !== '';
+  if (isUp) return { what, ok: true, detail: 'is up' };
+  const command = `ip ${netns === '' ? '' : `-n ${netns} `}link set lo up`;
+  const detail = `is down, so that HAProxy loses session affinity at each reload, and nothing reaches 127.0.0.1: set it up (${command})`;
+  return { what, ok: false, detail };
 }
 
 async function ownAddress({ netns, vrrp }: PreflightSettings): Promise<Finding> {

@@ -1,5 +1,5 @@
-// Detects a keepalived that hangs. Its process wakes for each advertisement that it sends or receives, and the kernel
-// counts that, so a check costs one read of a small file and no work of keepalived.
+// Detects a keepalived that hangs or is cut off. Its process wakes for each advertisement that it sends or receives, and
+// the kernel counts that, so a check costs one read of a small file and no work of keepalived.
 
 import { readFile } from 'node:fs/promises';
 
@@ -8,10 +8,24 @@ const MIN_STILL_MS = 2_000;
 /** More than the three that a backup waits for. */
 const STILL_ADVERTS = 5;
 
+/** After so many milliseconds without advertisements something is wrong; `advertInterval` in milliseconds. */
+export function stillAfterMs(advertInterval: number): number {
+  return Math.max(MIN_STILL_MS, STILL_ADVERTS * advertInterval);
+}
+
+interface Beat {
+  readonly pid: number;
+  /** How often the process has gone to sleep. */
+  readonly sleeps: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly at: number;
+}
+
 export class Pulse {
   readonly #pid: () => Promise<number | undefined>;
   readonly #advertInterval: () => number;
-  #last = { beat: '', at: 0 };
+  /** Of one process, the oldest first. */
+  #beats: readonly Beat[] = [];
 
   /** `pid` of the process that speaks VRRP; `advertInterval` in milliseconds. */
   constructor(pid: () => Promise<number | undefined>, advertInterval: () => number) {
@@ -19,25 +33,35 @@ export class Pulse {
     this.#advertInterval = advertInterval;
   }
 
-  /** True if the process has not woken for so long that it may hang; `now` in milliseconds of a monotonic clock. */
-  async isStill(now: number): Promise<boolean> {
-    const beat = await this.#beat();
-    if (beat !== this.#last.beat) this.#last = { beat, at: now };
-    return (
-      beat !== '' && now - this.#last.at > Math.max(MIN_STILL_MS, STILL_ADVERTS * this.#advertInterval())
-    );
+  /**
+   * True if the process has woken for less than half of the advertisements that were due: it may hang, or neither send
+   * nor receive. Other events may wake it as well. `now` in milliseconds of a monotonic clock.
+   */
+  async isSlow(now: number): Promise<boolean> {
+    const beat = await this.#beat(now);
+    if (beat === undefined) {
+      this.reset();
+      return false;
+    }
+    const windowMs = stillAfterMs(this.#advertInterval());
+    const beats = [...this.#beats.filter(({ pid }) => pid === beat.pid), beat];
+    const start = beats.findLastIndex(({ at }) => now - at > windowMs);
+    this.#beats = beats.slice(Math.max(0, start));
+    const [first = beat] = this.#beats;
+    const passed = now - first.at;
+    return passed > windowMs && beat.sleeps - first.sleeps < passed / this.#advertInterval() / 2;
   }
 
   /** keepalived has answered, or another keepalived runs. */
   reset(): void {
-    this.#last = { beat: '', at: 0 };
+    this.#beats = [];
   }
 
-  /** Changes whenever the process goes to sleep; '' if there is no process. */
-  async #beat(): Promise<string> {
+  /** undefined if there is no process. */
+  async #beat(at: number): Promise<Beat | undefined> {
     const pid = await this.#pid();
     const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-    const switches = /^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1];
-    return switches === undefined ? '' : `${pid} ${switches}`;
+    const sleeps = /^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1];
+    return pid === undefined || sleeps === undefined ? undefined : { pid, sleeps: Number(sleeps), at };
   }
 }

@@ -1,5 +1,5 @@
-// keepalived's track file, with the number by which the VRRP priority of this host is lowered. Written in place, because
-// keepalived watches it, and never empty in between, because an empty file means 0.
+// keepalived's track file, with the number by which the VRRP priority of this host is lowered; it can also take VRRP out
+// of service. Written in place, because keepalived watches it, and never empty in between, because that means 0.
 
 import { constants } from 'node:fs';
 import { open, readFile, writeFile } from 'node:fs/promises';
@@ -10,13 +10,16 @@ import { makeFolder } from '../../host/make-directory.ts';
 import { isShortage } from '../../host/shortage.ts';
 import { loweredBy } from '../vrrp.ts';
 
+/** keepalived takes an instance that is lowered by 254 to state fault. */
+const FAULT = '254\n';
 const LOWEST = `${loweredBy(['haproxy'])}\n`;
 
 export class StandingFile {
   readonly #path: string;
   readonly #onWritten: () => void;
   readonly #turns = serial();
-  #desired: string | undefined;
+  #lowered: string | undefined;
+  #isOut = false;
   #written: string | undefined;
 
   /** `onWritten` is called after each change of the file. */
@@ -32,13 +35,19 @@ export class StandingFile {
 
   /** Lowers the host as if HAProxy did not answer, if set() was not called yet. Errors: FILE_WRITE. */
   lower(): Promise<void> {
-    if (this.#desired === undefined) this.#desired = LOWEST;
+    this.#lowered ??= LOWEST;
     return this.write();
   }
 
   /** The next write() lowers the priorities by this number. */
   set(lowered: number): void {
-    this.#desired = `${lowered}\n`;
+    this.#lowered = `${lowered}\n`;
+  }
+
+  /** The next write() gives all VIPs to the other host, dead or alive, whatever set() says; or ends that. */
+  takeOut(isOut: boolean): void {
+    if (isOut !== this.#isOut) this.#lowered ??= LOWEST;
+    this.#isOut = isOut;
   }
 
   /** False if another process has changed the file; true if the agent lacks descriptors or memory to read it. */
@@ -65,7 +74,7 @@ export class StandingFile {
   }
 
   async #write(): Promise<void> {
-    const desired = this.#desired;
+    const desired = this.#isOut ? FAULT : this.#lowered;
     if (desired === undefined || desired === this.#written) return;
     this.#written = undefined;
     await overwrite(this.#path, desired).catch((cause) => {

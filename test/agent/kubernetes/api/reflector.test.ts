@@ -267,6 +267,18 @@ test('Reflector lists after a bookmark with an older version', async (t) => {
 });
 
 // Conformance: a silent connection
+test('Reflector reports the time of the last answer, also for a watch that is silent', async (t) => {
+  const began = Date.now();
+  const { reflector } = run(t, new Script([unreachable, list(5)], [open(bookmark(7))]));
+  t.is(reflector.status().lastAnswer, 0);
+  await until(() => reflector.status().resourceVersion === '7');
+  const { connected, lastAnswer } = reflector.status();
+  t.true(connected);
+  t.true(lastAnswer >= began && lastAnswer <= Date.now());
+  await delay(20);
+  t.is(reflector.status().lastAnswer, lastAnswer);
+});
+
 test('Reflector ends a silent watch, and continues it', async (t) => {
   const { api, log } = run(t, new Script([list(5), list(9)], [open(bookmark(8)), open()]), { silence: 100 });
   // The second one is silent as well.

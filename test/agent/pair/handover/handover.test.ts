@@ -263,6 +263,7 @@ test('A handover counts connections only some time after the VIPs have moved', a
   // The order has not noticed yet.
   await clock.advance(1_000);
   t.is(a.handover.report.left, -1);
+  t.is(a.handover.status.left, undefined);
   a.handover.done();
   await clock.advance(2_500);
   t.is(a.handover.report.left, -1);

@@ -349,6 +349,30 @@ test('A recorded connection that is played again is refused', async (t) => {
   t.is(a.refused.at(-1), 'handshake');
 });
 
+test('Silent connections from the address of the peer do not keep the peer out', async (t) => {
+  const rig = await Rig.create(t);
+  const listener = await rig.listener(t);
+  const silent = Array.from({ length: 40 }, () =>
+    connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer }).on('error', () => undefined),
+  );
+  t.teardown(() => {
+    for (const socket of silent) socket.destroy();
+  });
+  await Promise.all(silent.map((socket) => once(socket, 'connect')));
+  const sender = await rig.sender(t, {});
+  await until(t, 'the peer gets in', () => listener.peer !== undefined && sender.fault === '');
+  await until(t, 'the oldest give way', () => silent.filter(({ closed }) => !closed).length <= 16);
+  // The connection of the peer is none of those that give way.
+  const more = Array.from({ length: 40 }, () =>
+    connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer }).on('error', () => undefined),
+  );
+  silent.push(...more);
+  await Promise.all(more.map((socket) => once(socket, 'connect')));
+  await until(t, 'the oldest give way again', () => more.filter(({ closed }) => !closed).length <= 16);
+  t.is(sender.fault, '');
+  t.not(listener.peer, undefined);
+});
+
 test('A connection without a report is ended', async (t) => {
   const rig = await Rig.create(t);
   const refused: Refusal[] = [];

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import test, { type ExecutionContext } from 'ava';
 import {
   KeepalivedMonitor,
@@ -11,6 +12,8 @@ function started(t: ExecutionContext, options: object) {
   const clock = new FakeClock();
   const monitor = new KeepalivedMonitor({
     paths: { log: '/nowhere/log' },
+    states: { counts: () => [] },
+    readiness: { check: async () => undefined },
     advertInterval: () => 1_000,
     onCheck: () => undefined,
     metrics: { repaired: () => t.fail() },
@@ -62,4 +65,34 @@ test('KeepalivedMonitor reports a failed check as a fault and checks again', asy
   // An audit reads a real file, which the clock of the test does not move.
   while (!areBothRepeated()) await clock.advance(500);
   t.pass();
+});
+
+test('KeepalivedMonitor reloads a keepalived that answers and receives nothing, then kills it, until it receives', async (t) => {
+  // A process that never wakes stands for it.
+  const sleeping = spawn('sleep', ['600']);
+  t.teardown(() => sleeping.kill());
+  const repairs: string[] = [];
+  let received = 7;
+  const { clock, monitor } = started(t, {
+    daemon: {
+      pid: 1,
+      hasChanged: async () => false,
+      vrrpProcess: async () => sleeping.pid,
+      readStates: async () => true,
+      needsReload: () => repairs.push('reload'),
+      kill: async () => repairs.push('kill'),
+    },
+    states: { counts: () => [{ name: 'vrrp-51', state: 'backup', adverts: { sent: 0, received } }] },
+    reconciler: { isUnderWay: false, reconcile: () => undefined, fail: () => t.fail() },
+    auditInterval: () => 3_600_000,
+    metrics: { repaired: () => undefined },
+  });
+  t.is(monitor.fault, '');
+  // A check reads a real file, which the clock of the test does not move.
+  while (repairs.length < 2) await clock.advance(500);
+  t.deepEqual(repairs, ['reload', 'kill']);
+  t.is(monitor.fault, 'keepalived sends and receives no advertisements of vrrp-51');
+  received++;
+  while (monitor.fault !== '') await clock.advance(500);
+  t.deepEqual(repairs, ['reload', 'kill']);
 });

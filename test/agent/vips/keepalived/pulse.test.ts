@@ -19,34 +19,43 @@ async function stopped(t: ExecutionContext): Promise<number> {
   return child.pid ?? 0;
 }
 
-test('Pulse reports a process as still that has not woken for two seconds', async (t) => {
+test('Pulse reports a process as slow that has not woken for two seconds', async (t) => {
   const pulse = pulseOf(await stopped(t));
-  t.false(await pulse.isStill(10_000));
-  t.false(await pulse.isStill(12_000));
-  t.true(await pulse.isStill(12_001));
+  t.false(await pulse.isSlow(10_000));
+  t.false(await pulse.isSlow(12_000));
+  t.true(await pulse.isSlow(12_001));
   pulse.reset();
-  t.false(await pulse.isStill(12_002));
+  t.false(await pulse.isSlow(12_002));
 });
 
 test('Pulse waits for five advertisements if that is longer', async (t) => {
   const pulse = pulseOf(await stopped(t), 10_000);
-  t.false(await pulse.isStill(0));
-  t.false(await pulse.isStill(50_000));
-  t.true(await pulse.isStill(50_001));
+  t.false(await pulse.isSlow(0));
+  t.false(await pulse.isSlow(50_000));
+  t.true(await pulse.isSlow(50_001));
 });
 
-test('Pulse does not report a process as still that wakes now and then', async (t) => {
-  const pulse = pulseOf(process.pid);
-  for (let now = 0; now < 30_000; now += 3_000) {
-    t.false(await pulse.isStill(now));
-    await delay(20);
+test('Pulse reports a process as slow that wakes for fewer than half of its advertisements', async (t) => {
+  // Wakes every 20 ms; the times that the pulse gets are ten times as long.
+  const child = spawn('sh', ['-c', 'while sleep 0.02; do :; done'], { detached: true });
+  t.teardown(() => process.kill(-(child.pid ?? 0), 'SIGKILL'));
+  await once(child, 'spawn');
+  await delay(100);
+  const [inTime, late] = [pulseOf(child.pid, 400), pulseOf(child.pid, 20)];
+  const began = performance.now();
+  const found: string[] = [];
+  for (let now = 0; now < 4_000; now = (performance.now() - began) * 10) {
+    found.push(`${await inTime.isSlow(now)} ${await late.isSlow(now)}`);
+    await delay(50);
   }
+  t.is(found[0], 'false false');
+  t.is(found.at(-1), 'false true');
 });
 
-test('Pulse does not report a missing process as still', async (t) => {
+test('Pulse does not report a missing process as slow', async (t) => {
   for (const pid of [2 ** 22 + 1, undefined]) {
     const pulse = pulseOf(pid);
-    t.false(await pulse.isStill(0));
-    t.false(await pulse.isStill(60_000));
+    t.false(await pulse.isSlow(0));
+    t.false(await pulse.isSlow(60_000));
   }
 });

@@ -21,6 +21,25 @@ test('StandingFile truncates a longer text, and makes a file that was removed', 
   t.is(await readFile(path, 'utf8'), '51\n');
 });
 
+test('StandingFile takes VRRP out of service whatever the number is, and gives the last number back', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'standing-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'standing');
+  const written = async (change: (file: StandingFile) => void): Promise<string> => {
+    change(file);
+    await file.write();
+    return readFile(path, 'utf8');
+  };
+  const file = new StandingFile(path, () => undefined);
+  t.is(await written(() => file.takeOut(true)), '254\n');
+  // As if HAProxy did not answer, because no number is set yet.
+  t.is(await written(() => file.takeOut(false)), '153\n');
+  t.is(await written(() => file.set(51)), '51\n');
+  t.is(await written(() => file.takeOut(true)), '254\n');
+  t.is(await written(() => file.set(0)), '254\n');
+  t.is(await written(() => file.takeOut(false)), '0\n');
+});
+
 // For keepalived an empty file means 0.
 test('StandingFile leaves the old number if the write fails', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'standing-'));

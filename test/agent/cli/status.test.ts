@@ -1,0 +1,58 @@
+import test from 'ava';
+import { statusLines } from '../../../agent/cli/status.ts';
+import type { PairStatus } from '../../../agent/pair/pair.ts';
+import type { AgentStatus } from '../../../agent/report/status.ts';
+
+/** A host without load balancers; tests add the parts that they read. */
+const linesOf = (parts: Partial<AgentStatus>): readonly string[] =>
+  statusLines({
+    version: '0.0.0',
+    startedAt: '2026-11-20T19:00:00.000Z',
+    objects: {},
+    haproxy: { serving: false, reloadPending: [], serversToDelete: 0, fault: '', persistFault: '' },
+    addresses: { pools: [], unkept: 0 },
+    operating: { counts: { load_balancer: {}, member: {} }, unwell: [] },
+    problems: [],
+    ...parts,
+  } as unknown as AgentStatus);
+
+const rowOf = (title: string, lines: readonly string[]): string =>
+  lines
+    .find((line) => line.startsWith(`${title}:`))
+    ?.slice(title.length + 1)
+    .trim() ?? '';
+
+for (const [api, row] of [
+  [
+    { synced: true, fault: '', lastAnswer: '2026-11-20T19:01:00.000Z' },
+    'connected, last answer 2026-11-20T19:01:00.000Z',
+  ],
+  [
+    { synced: true, fault: 'No server answers', lastAnswer: '2026-11-20T19:01:00.000Z' },
+    'serving its last known objects, last answer 2026-11-20T19:01:00.000Z: No server answers',
+  ],
+  [{ synced: false, fault: '', lastAnswer: '' }, 'reading all objects, no answer yet'],
+] as const)
+  test(`The row of the API server: ${row}`, (t) => {
+    t.is(rowOf('API server', linesOf({ api })), row);
+  });
+
+const until = '2026-11-20T19:05:00.000Z';
+for (const [left, row] of [
+  [undefined, `connections on this host until ${until}, not counted yet`],
+  [1, `1 connection on this host until ${until}`],
+  [7, `7 connections on this host until ${until}`],
+  [0, ''],
+] as const)
+  test(`The row of a handover with ${left} connections left`, (t) => {
+    const pair = {
+      lowered: [],
+      maintenance: false,
+      peer: undefined,
+      peerAddress: '192.0.2.2',
+      peerNotReady: '',
+      fault: '',
+      handover: { left, until, whyNot: '' },
+    } as unknown as PairStatus;
+    t.is(rowOf('Draining after failover', linesOf({ pair })), row);
+  });
