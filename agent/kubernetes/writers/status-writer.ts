@@ -120,10 +120,11 @@ export class StatusWriter {
     if (!isLeader()) return false;
     if (!addFinalizer) return true;
     const desired = this.#entries.get(key)?.desired;
-    if (desired?.uid === uid && desired.kind !== 'release') this.observed(key);
-    else this.set(key, { kind: 'finalizer', uid });
+    if (desired?.uid !== uid || desired.kind === 'release') this.set(key, { kind: 'finalizer', uid });
     const request = this.#requests.get(key) ?? Promise.withResolvers<boolean>();
     this.#requests.set(key, request);
+    // The Service may have the finalizer already, which answers the request at once.
+    this.observed(key);
     return request.promise;
   }
 
