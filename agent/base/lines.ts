@@ -53,6 +53,6 @@ function apiLineTooLong(maxBytes: number): Error {
   return new HeadgateError('API_UNREACHABLE', `The API server sent a line of more than ${maxBytes} bytes`);
 }
 
-function textOf(bytes: Uint8Array): string {
+export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

@@ -61,6 +61,11 @@ export class Rule<T> {
     );
   }
 
+  /** Accepts undefined and null, too, and gives `value` for them. */
+  or(value: T): Rule<T> {
+    return this.nullish().transform((given) => given ?? value);
+  }
+
   /** Gives `value` for undefined. */
   default(value: T): Rule<T> {
     return new Rule(
@@ -128,7 +133,8 @@ export function wholeNumber(from: number, to: number): Rule<number> {
   const not = `is not a whole number from ${from} to ${to}`;
   const isRight = (value: unknown): value is number =>
     Number.isInteger(value) && (value as number) >= from && (value as number) <= to;
-  return leaf((value) => (isRight(value) ? value : undefined), not);
+  const openApi = { type: 'integer', minimum: from, maximum: to };
+  return leaf((value) => (isRight(value) ? value : undefined), not, openApi);
 }
 
 export function boolean(): Rule<boolean> {
@@ -200,7 +206,7 @@ export function textsByName(
   name: { readonly check: (text: string) => boolean; readonly not: string },
   value: { readonly check: (text: string) => boolean; readonly not: string },
 ): Rule<Readonly<Record<string, string>>> {
-  return new Rule((input, faults) => {
+  const read: Read<Readonly<Record<string, string>>> = (input, faults) => {
     const texts: Record<string, string> = {};
     if (!isMapping(input)) faults.push({ path: [], message: 'is not a mapping' });
     else
@@ -211,7 +217,8 @@ export function textsByName(
         else texts[key] = one;
       }
     return texts;
-  });
+  };
+  return new Rule(read, { type: 'object', additionalProperties: { type: 'string' } });
 }
 
 /** True for a mapping of YAML or JSON. */

@@ -67,62 +67,59 @@ export interface ClaimedPort {
   readonly port: number;
 }
 
-const SERVICE = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-/** In the CRD, so that the API server refuses what the agent cannot read; for IPv6 it checks the characters only. */
 const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
-const PATTERNS = {
-  address: `^(${BYTE}([.]${BYTE}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$`,
-  label: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$',
-  subdomain: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$',
-  labelValue: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
-  service: '^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$',
+const SERVICE = '^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$';
+const NAMESPACED_NAME = new RegExp(SERVICE);
+/** In the CRD, so that the API server refuses what the agent cannot read; for IPv6 it checks the characters only. */
+const FORMS = {
+  address: { maxLength: 45, pattern: `^(${BYTE}([.]${BYTE}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$` },
+  label: { maxLength: 63, pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$' },
+  subdomain: {
+    maxLength: 253,
+    pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$',
+  },
+  labelValue: { maxLength: 63, pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$' },
+  service: { maxLength: 127, pattern: SERVICE },
 } as const;
 
 const describedTime = (description: string) =>
-  time().meta({ type: 'string', format: 'date-time', description }).nullish();
+  time().meta({ type: 'string', format: 'date-time', description }).or(0);
 
 /** The `spec` of an AddressClaim. */
 export const claimSpecSchema = object({
   address: textReader(parseAddress, 'is not an IPv4 or IPv6 address').meta({
     type: 'string',
-    maxLength: 45,
-    pattern: PATTERNS.address,
+    ...FORMS.address,
     description: 'The address; it cannot be changed.',
     'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
   }),
   family: oneOf('IPv4', 'IPv6').meta({ description: 'The family of the address.' }).nullish(),
   pool: namedOrEmpty(subdomain)
+    .meta({ ...FORMS.subdomain, description: "The address's pool." })
+    .or(''),
+  service: textRule((text) => NAMESPACED_NAME.test(text), 'is not "NAMESPACE/NAME" of a Service')
     .meta({
-      maxLength: 253,
-      pattern: PATTERNS.subdomain,
-      description: "The address's pool.",
-    })
-    .nullish(),
-  service: textRule((text) => text === '' || SERVICE.test(text), 'is not "NAMESPACE/NAME" of a Service')
-    .meta({
-      maxLength: 127,
-      pattern: PATTERNS.service,
+      ...FORMS.service,
       description: 'NAMESPACE/NAME of the Service that has the address, or for which it is reserved.',
     })
-    .nullish(),
+    .or(''),
   serviceUID: uid()
     .meta({ maxLength: 128, description: 'UID of the Service that had the address last.' })
-    .nullish(),
+    .or(''),
   sharingKey: named(labelValue)
     .meta({
-      maxLength: 63,
-      pattern: PATTERNS.labelValue,
+      ...FORMS.labelValue,
       description: 'Services with the same key share the address, each with its own ports.',
     })
-    .nullish(),
+    .or(''),
   ports: listOf(
     object({
       protocol: oneOf('TCP', 'UDP', 'SCTP'),
-      port: wholeNumber(1, 65535).meta({ type: 'integer', minimum: 1, maximum: 65535 }),
+      port: wholeNumber(1, 65535),
     }),
   )
     .meta({ description: 'The claimed ports. Empty: the whole address.' })
-    .nullish(),
+    .or([]),
   since: describedTime('When the Service got the address.'),
   heldUntil: describedTime('Set once the Service is gone: the address is held for it until this time.'),
   reserved: boolean()
@@ -130,14 +127,13 @@ export const claimSpecSchema = object({
       description:
         'True in a claim that a user makes: reserves the address for the Service or the namespace in it, or for none.',
     })
-    .nullish(),
+    .or(false),
   namespace: namedOrEmpty(label)
     .meta({
-      maxLength: 63,
-      pattern: PATTERNS.label,
+      ...FORMS.label,
       description: 'In a reservation: Services of this namespace may request the address.',
     })
-    .nullish(),
+    .or(''),
 })
   .refine(({ reserved, service }, refuse) => {
     if (reserved || service) return;
@@ -155,41 +151,22 @@ export const claimSpecSchema = object({
 export const claimSchema = object({
   metadata: object({
     name: named(subdomain),
-    uid: uid().nullish(),
-    resourceVersion: textRule((text) => text.length <= 128, 'is not a version').nullish(),
+    uid: uid().or(''),
+    resourceVersion: textRule((text) => text.length <= 128, 'is not a version').or(''),
   }),
   spec: claimSpecSchema,
 });
 
 export function storedClaimOf(checked: Valid<typeof claimSchema>): StoredClaim {
-  const { name, uid, resourceVersion } = checked.metadata;
-  return {
-    kind: 'AddressClaim',
-    key: name,
-    uid: uid ?? '',
-    resourceVersion: resourceVersion ?? '',
-    claim: claimOf(checked),
-  };
+  const { name: key, uid, resourceVersion } = checked.metadata;
+  return { kind: 'AddressClaim', key, uid, resourceVersion, claim: claimOf(checked) };
 }
 
 /** A claim without `since` counts as the oldest. */
 function claimOf({ metadata, spec }: Valid<typeof claimSchema>): AddressClaim {
   const { address, family } = spec.address;
-  return {
-    kind: 'AddressClaim',
-    name: metadata.name,
-    address,
-    family,
-    pool: spec.pool ?? '',
-    service: spec.service ?? '',
-    serviceUID: spec.serviceUID ?? '',
-    sharingKey: spec.sharingKey ?? '',
-    ports: sortedPorts(spec.ports ?? []),
-    since: spec.since ?? 0,
-    heldUntil: spec.heldUntil ?? 0,
-    reserved: spec.reserved ?? false,
-    namespace: spec.namespace ?? '',
-  };
+  const ports = sortedPorts(spec.ports);
+  return { kind: 'AddressClaim', name: metadata.name, ...spec, address, family, ports };
 }
 
 /** Without duplicates, by protocol and number. */

@@ -47,16 +47,6 @@ export interface AddressPool {
   readonly selector: Selector;
 }
 
-/** A label selector of Kubernetes; an empty one selects everything. */
-export interface Selector {
-  readonly matchLabels: Readonly<Record<string, string>>;
-  readonly matchExpressions: readonly {
-    readonly key: string;
-    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-    readonly values: readonly string[];
-  }[];
-}
-
 const blockNot =
   'is not a CIDR without host bits (192.0.2.0/24), a range (192.0.2.10-192.0.2.20) or an address, of unicast addresses';
 
@@ -89,21 +79,24 @@ const block = textReader((text) => {
 const expression = object({
   key: named(qualifiedName),
   operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist'),
-  values: listOf(named(labelValue)).nullish(),
+  values: listOf(named(labelValue)).or([]),
 }).refine(({ operator, values }, refuse) => {
   const wantsValues = operator === 'In' || operator === 'NotIn';
-  if (wantsValues !== (values ?? []).length > 0) {
+  if (wantsValues !== values.length > 0) {
     const message = wantsValues ? `missing, ${operator} needs at least one` : `${operator} takes none`;
     refuse(['values'], message);
   }
 });
 
-const texts = { type: 'object', additionalProperties: { type: 'string' } } as const;
-
 const selector = object({
-  matchLabels: textsByName(qualifiedName, labelValue).meta(texts).nullish(),
-  matchExpressions: listOf(expression).nullish(),
+  matchLabels: textsByName(qualifiedName, labelValue).or({}),
+  matchExpressions: listOf(expression).or([]),
 });
+
+/** A label selector of Kubernetes; an empty one selects everything. */
+export type Selector = Valid<typeof selector>;
+
+const EVERYTHING: Selector = { matchLabels: {}, matchExpressions: [] };
 
 /** The `spec` of an AddressPool; in the settings, the pool without its name. */
 export const poolSpecSchema = object({
@@ -115,52 +108,49 @@ export const poolSpecSchema = object({
   }),
   priority: wholeNumber(-1000, 1000)
     .meta({
-      type: 'integer',
-      minimum: -1000,
-      maximum: 1000,
       description:
         'The pool with the highest number is used first; of equal ones, the first by name. Default 0.',
     })
-    .nullish(),
+    .or(0),
   auto: boolean()
     .meta({
       description:
         'False: only Services that request this pool by name, or one of its addresses, get one. Default true.',
     })
-    .nullish(),
+    .or(true),
   draining: boolean()
     .meta({ description: 'True: gives no new addresses; Services keep those that they have. Default false.' })
-    .nullish(),
+    .or(false),
   avoidBuggyIPs: boolean()
     .meta({
       description:
         'Leaves out the first and the last address (network and broadcast) of each IPv4 CIDR. Default false.',
     })
-    .nullish(),
+    .or(false),
   shareAcrossNamespaces: boolean()
     .meta({
       description:
         'True: Services of different namespaces may share an address by the same sharing key. Default false.',
     })
-    .nullish(),
+    .or(false),
   serviceAllocation: object({
     namespaces: listOf(named(label))
       .meta({ description: 'Only Services of these namespaces. Empty: of all namespaces.' })
-      .nullish(),
+      .or([]),
     serviceSelector: selector
       .meta({ description: 'Only Services whose labels match. Empty: all.' })
-      .nullish(),
+      .or(EVERYTHING),
   })
     .meta({
       description: 'The Services that may have addresses of the pool: those that meet all conditions.',
     })
-    .nullish(),
+    .or({ namespaces: [], serviceSelector: EVERYTHING }),
 });
 
 export const poolSchema = object({
   metadata: object({
     name: named(subdomain),
-    uid: uid().nullish(),
+    uid: uid().or(''),
   }),
   spec: poolSpecSchema,
 });
@@ -171,30 +161,17 @@ export function poolOf(
   uid: string,
   spec: Valid<typeof poolSpecSchema>,
 ): AddressPool {
-  const { namespaces, serviceSelector } = spec.serviceAllocation ?? {};
-  const blocks = spec.blocks.map(({ range, isCidr }) =>
-    spec.avoidBuggyIPs && isCidr ? withoutEnds(range) : range,
-  );
+  const { blocks, avoidBuggyIPs, serviceAllocation, ...rules } = spec;
   return {
     kind: 'AddressPool',
     key: name,
     name,
     source,
     uid,
-    blocks,
-    priority: spec.priority ?? 0,
-    auto: spec.auto ?? true,
-    draining: spec.draining ?? false,
-    shareAcrossNamespaces: spec.shareAcrossNamespaces ?? false,
-    namespaces: namespaces ?? [],
-    selector: {
-      matchLabels: serviceSelector?.matchLabels ?? {},
-      matchExpressions: (serviceSelector?.matchExpressions ?? []).map(({ key, operator, values }) => ({
-        key,
-        operator,
-        values: values ?? [],
-      })),
-    },
+    blocks: blocks.map(({ range, isCidr }) => (avoidBuggyIPs && isCidr ? withoutEnds(range) : range)),
+    ...rules,
+    namespaces: serviceAllocation.namespaces,
+    selector: serviceAllocation.serviceSelector,
   };
 }
 
@@ -206,7 +183,7 @@ function withoutEnds(range: AddressRange): AddressRange {
 
 /** From the API, or from a manifest. */
 export function storedPoolOf({ metadata, spec }: Valid<typeof poolSchema>): AddressPool {
-  return poolOf(metadata.name, 'api', metadata.uid ?? '', spec);
+  return poolOf(metadata.name, 'api', metadata.uid, spec);
 }
 
 /** How many addresses of one family the pool has, and how many are in which state. */

@@ -1,4 +1,4 @@
-// The Services as they are in the API, with the fields that writers need: conditions, finalizers, versions. The parser of
+// A Service as it is in the API, with the fields that writers need: conditions, finalizers, versions. The parser of
 // objects prunes these fields, so the reflector's JSON is read here once more.
 
 import { compactList, intern } from '../base/compact.ts';
@@ -42,44 +42,6 @@ export interface Condition {
   readonly message: string;
   readonly lastTransitionTime: string;
   readonly observedGeneration?: number;
-}
-
-export class CurrentServices {
-  /** By `namespace/name`. */
-  readonly #services = new Map<string, CurrentService>();
-
-  get size(): number {
-    return this.#services.size;
-  }
-
-  /** undefined if the API has not shown it yet. */
-  get(key: string): CurrentService | undefined {
-    return this.#services.get(key);
-  }
-
-  /** Takes a Service as the API sent it and gives its key; undefined if it cannot be read. */
-  put(json: unknown): string | undefined {
-    const service = readCurrentService(json);
-    if (service === undefined) return undefined;
-    const key = `${service.namespace}/${service.name}`;
-    this.#services.set(key, service);
-    return key;
-  }
-
-  /** The Service with this UID is gone; its successor of the same name stays. */
-  delete({ key, uid }: { readonly key: string; readonly uid: string }): void {
-    if (this.#services.get(key)?.uid === uid) this.#services.delete(key);
-  }
-
-  /** After a complete list of a namespace ('' for all): removes Services that only a list that broke off has shown. */
-  listed(namespace: string, known: Iterable<{ readonly key: string; readonly uid: string }>): void {
-    const uids = new Map<string, string>();
-    for (const { key, uid } of known) uids.set(key, uid);
-    for (const [key, service] of this.#services) {
-      const isOfList = namespace === '' || service.namespace === namespace;
-      if (isOfList && uids.get(key) !== service.uid) this.#services.delete(key);
-    }
-  }
 }
 
 /** undefined if it is not a Service from an API. The items of its lists are the JSON's own, not copies. */

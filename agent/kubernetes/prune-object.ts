@@ -107,16 +107,11 @@ export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>
 }
 
 function subsetEndpoints(subset: CheckedSubset, family: Family): Endpoint[] {
-  const member = (ready: boolean) => (address: CheckedAddress) => ({
-    address: address.ip.address,
-    ready,
-    serving: ready,
-    terminating: false,
-    nodeName: intern(address.nodeName ?? ''),
-    forZones: undefined,
-    forNodes: undefined,
-    target: targetOf(address.targetRef),
-  });
+  const member = (ready: boolean) => (address: CheckedAddress) => {
+    const { ip, nodeName, targetRef } = address;
+    const conditions = { ready, serving: undefined, terminating: undefined };
+    return endpointOf({ addresses: [ip], conditions, nodeName, targetRef, hints: undefined });
+  };
   const ofFamily = (address: CheckedAddress) => address.ip.family === family;
   return [
     ...(subset.addresses ?? []).filter(ofFamily).map(member(true)),

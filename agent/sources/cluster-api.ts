@@ -1,6 +1,7 @@
 // The API server of the settings: its client, and its source of objects.
 
 import { join } from 'node:path';
+import type { ApiMetrics } from '../../health/metrics/api-metrics.ts';
 import type { ClaimHome } from '../address-keeper/kept-claims.ts';
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { version } from '../base/version.ts';
@@ -10,12 +11,6 @@ import { ApiSource, type ApiSourceOptions } from '../kubernetes/api/api-source.t
 import { ApiClient } from '../kubernetes/api/client.ts';
 import type { ReflectorObserver } from '../kubernetes/api/reflector-terms.ts';
 import type { Settings } from '../settings/settings.ts';
-
-export interface ApiMetrics {
-  apiEvent(kind: string, type: string): void;
-  apiList(kind: string, reason: string): void;
-  apiWatchEnded(kind: string, reason: string): void;
-}
 
 /** undefined if the settings name no cluster. Errors: SETTINGS_INVALID if they name two. */
 export function apiClient(settings: Settings): ApiClient | undefined {

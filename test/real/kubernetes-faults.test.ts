@@ -44,10 +44,10 @@ test.serial('A restart of the API server removes no object and loses no change',
   await kube.must('POST', servicePath('default'), serviceJson('before'));
   const reported = await Reported.create(kube, { through: proxy });
   t.teardown(() => reported.close());
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   const changes = reported.changes.length;
   await kube.killApiServer();
-  await until('the end is noticed', () => !reported.source.isConnected);
+  await until('the end is noticed', () => !reported.isConnected);
   t.true(reported.source.isSynced);
   await kube.startApiServer();
   await kube.must('POST', servicePath('default'), serviceJson('after'));
@@ -71,7 +71,7 @@ test.serial('After compacted events the reflector lists all pages and reports th
     wrap: (client) => seeing(client, async (request) => void pages.push(request)),
   });
   t.teardown(() => reported.close());
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   const changes = reported.changes.length;
   await expire(async () => {
     await kube.must('PUT', slicePath('many', 's7-1'), sliceJson('s7', ['10.4.0.7']));
@@ -111,7 +111,7 @@ test.serial('The reflector begins a list again if its next page has expired', as
       }),
   });
   t.teardown(() => reported.close());
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   await expire(() => kube.must('PUT', slicePath('many', 's0-1'), sliceJson('s0', ['10.4.0.98'])));
   await until('the list', () => reported.has('list EndpointSlice expired'), {
     seen: () => [JSON.stringify(lists), ...reported.log],
@@ -130,7 +130,7 @@ test.serial('The loss of most Services counts only when a second list confirms i
     await kube.must('POST', servicePath('default'), serviceJson(`mass-${index}`));
   const reported = await Reported.create(kube, { through: proxy, times: { confirm: 2_000 } });
   t.teardown(() => reported.close());
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   const count = () => [...reported.objects.keys()].filter((key) => key.includes('/mass-')).length;
   t.is(count(), 10);
   await expire(async () => {
@@ -141,7 +141,7 @@ test.serial('The loss of most Services counts only when a second list confirms i
   const doubted = performance.now();
   t.is(count(), 10);
   // What happens meanwhile is not held up: neither additions nor removals that a watch reports.
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   await kube.must('POST', servicePath('default'), serviceJson('fresh'));
   await kube.must('DELETE', servicePath('default', 'mass-9'));
   await until('the event', () => count() === 9 && reported.objects.has('Service default/fresh'), {
@@ -159,7 +159,7 @@ test.serial('Objects that come back before the second list stay', async (t) => {
     await kube.must('POST', servicePath('default'), serviceJson(`back-${index}`));
   const reported = await Reported.create(kube, { through: proxy, times: { confirm: 2_000 } });
   t.teardown(() => reported.close());
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   const changes = reported.changes.length;
   await expire(async () => {
     const { items } = await kube.must('GET', servicePath('default'));
@@ -186,7 +186,7 @@ test.serial(
       await kube.must('POST', servicePath('default'), serviceJson(`lost-${index}`));
     const reported = await Reported.create(kube, { through: proxy, times: { confirm: 1_000 } });
     t.teardown(() => reported.close());
-    await until('connected', () => reported.source.isConnected);
+    await until('connected', () => reported.isConnected);
     const uid = () => reported.objects.get('Service default/lost-0')?.uid;
     const before = uid();
     const changes = reported.changes.length;

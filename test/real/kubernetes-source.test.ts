@@ -45,7 +45,7 @@ test.serial('The source reports existing objects as one change, and later events
       reported.objects.has(key),
     ),
   );
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
 
   await kube.must('PUT', slicePath('default', 'web-1'), sliceJson('web', ['10.1.0.1', '10.1.0.2']));
   await until('the new endpoint', () => reported.changes.length > 1);
@@ -72,7 +72,7 @@ test.serial('Only events since the start have the time when the pods changed', a
   const begin = Date.now();
   const reported = await Reported.create(kube);
   t.teardown(() => reported.close());
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   t.deepEqual(
     reported.changes.map(({ triggerTime }) => triggerTime),
     [undefined],
@@ -98,7 +98,7 @@ test.serial('A Service that is deleted and created again is removed and added', 
   t.teardown(() => reported.close());
   await kube.must('POST', servicePath('default'), serviceJson('again'));
   await until('it is there', () => reported.objects.has('Service default/again'));
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   const { uid: before } = reported.objects.get('Service default/again') ?? {};
   await kube.must('DELETE', servicePath('default', 'again'));
   await kube.must('POST', servicePath('default'), serviceJson('again'));
@@ -185,10 +185,10 @@ test.serial(
     const servers = [first, second].map(({ port }) => `https://127.0.0.1:${port}`);
     const reported = await Reported.create(kube, { through: dead, servers });
     t.teardown(() => reported.close());
-    await until('connected', () => reported.source.isConnected);
+    await until('connected', () => reported.isConnected);
     t.deepEqual([first.connections > 0, second.connections], [true, 0]);
     first.refuse();
-    await until('connected to the second', () => second.connections >= 3 && reported.source.isConnected);
+    await until('connected to the second', () => second.connections >= 3 && reported.isConnected);
     await kube.must('POST', servicePath('default'), serviceJson('moved'));
     await until('news', () => reported.objects.has('Service default/moved'));
     t.false(reported.has('list Service expired'));
@@ -209,7 +209,7 @@ test.serial('No update is lost under 200 writes a second while connections are r
     kube.must('POST', slicePath('default'), sliceJson(`churn-${index}`, ['10.2.0.1'])),
   );
   await reported.source.synced;
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   const begin = performance.now();
   const resets = (async () => {
     for (const at of [3, 7, 11, 15]) {
@@ -242,7 +242,7 @@ test.serial('A silent connection is closed, and no change is lost', async (t) =>
   t.teardown(() => proxy.close());
   const reported = await Reported.create(kube, { through: proxy, times: { silence: 3_000 } });
   t.teardown(() => reported.close());
-  await until('connected', () => reported.source.isConnected);
+  await until('connected', () => reported.isConnected);
   proxy.stall();
   await kube.must('POST', servicePath('default'), serviceJson('silent'));
   await until('the silence is noticed', () => reported.has('end Service silence'));

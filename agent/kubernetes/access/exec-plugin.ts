@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { parseJson } from '../../base/parse-json.ts';
 import { quote } from '../../base/quote.ts';
 import { object, string } from '../../base/validate.ts';
 import type { ExecPlugin } from './kubeconfig.ts';
@@ -98,7 +99,7 @@ const answerSchema = object({
 
 /** Errors: an Error whose message follows the plugin's name. */
 function credentialIn(output: string, apiVersion: string): ExpiringCredential {
-  const answer = answerSchema.judge(jsonOf(output));
+  const answer = answerSchema.judge(parseJson(output));
   if (!answer.success) throw new Error('printed no ExecCredential with a status');
   if (answer.data.apiVersion !== apiVersion)
     throw new Error(`printed ${quote(answer.data.apiVersion)}, the kubeconfig names ${quote(apiVersion)}`);
@@ -108,14 +109,6 @@ function credentialIn(output: string, apiVersion: string): ExpiringCredential {
   const end = expirationTimestamp ? Date.parse(expirationTimestamp) : Number.POSITIVE_INFINITY;
   if (Number.isNaN(end)) throw new Error('printed an expirationTimestamp that is not a time');
   return { credential: { token, cert, key }, end };
-}
-
-function jsonOf(output: string): unknown {
-  try {
-    return JSON.parse(output);
-  } catch {
-    return undefined;
-  }
 }
 
 function killGroup({ pid }: ChildProcess): void {

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
-import { type CurrentService, CurrentServices } from '../current-service.ts';
+import { type CurrentService, readCurrentService } from '../current-service.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
 import { ApiSnapshot } from './api-snapshot.ts';
@@ -54,7 +54,6 @@ export class ApiSource {
   readonly #options: ApiSourceOptions;
   readonly #reflectors: readonly Reflector<KubernetesObject>[];
   readonly #snapshot: ApiSnapshot | undefined;
-  readonly #currentServices = new CurrentServices();
   /** Milliseconds since the epoch, as in the annotations. */
   readonly #startedAt = Date.now();
   readonly #ready = Promise.withResolvers<ReadyBy>();
@@ -70,21 +69,18 @@ export class ApiSource {
     this.#options = options;
     const { kinds = KINDS, namespaces, serviceSelector } = options;
     const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
-    this.#reflectors = resources.map((resource) => {
-      const reflector: Reflector<KubernetesObject> = new Reflector({
-        api: options.api,
-        resource: { ...resource, parse: this.#parse },
-        onChange: (change, by) => {
-          if (by === 'list' && resource.kind === 'Service')
-            this.#currentServices.listed(resource.namespace, reflector.objects());
-          this.#take(change, by);
-        },
-        onConnected: () => this.#nudge(),
-        observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
-        ...(options.times === undefined ? {} : { times: options.times }),
-      });
-      return reflector;
-    });
+    this.#reflectors = resources.map(
+      (resource) =>
+        new Reflector({
+          api: options.api,
+          resource: { ...resource, parse },
+          onChange: (change, by) => this.#take(change, by),
+          onCurrent: (key) => options.onService?.(key),
+          onConnected: () => this.#nudge(),
+          observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
+          ...(options.times && { times: options.times }),
+        }),
+    );
     if (options.snapshotPath !== undefined) {
       this.#snapshot = new ApiSnapshot({
         path: options.snapshotPath,
@@ -101,13 +97,6 @@ export class ApiSource {
     const { snapshotAfterMs = SNAPSHOT_AFTER_MS, clock = systemClock } = this.#options;
     this.#cancelSnapshot = clock.after(snapshotAfterMs, () => void this.#useSnapshot());
     for (const reflector of this.#reflectors) reflector.start();
-  }
-
-  /** A watch is open for each kind that the API server knows. */
-  get isConnected(): boolean {
-    return this.#reflectors.every(
-      (reflector) => reflector.lack === 'unknown' || reflector.status().connected,
-    );
   }
 
   get isSynced(): boolean {
@@ -131,7 +120,11 @@ export class ApiSource {
 
   /** The Service as the API has shown it last; undefined if it has not, or if the Service is gone. */
   currentService(key: string): CurrentService | undefined {
-    return this.#currentServices.get(key);
+    for (const reflector of this.#reflectors) {
+      const service = reflector.known.current(key);
+      if (service !== undefined) return service;
+    }
+    return undefined;
   }
 
   status(): readonly ReflectorStatus[] {
@@ -149,7 +142,6 @@ export class ApiSource {
 
   #take({ upserted, removed }: ReflectedChange<KubernetesObject>, by: 'list' | 'event'): void {
     if (this.#closed) return;
-    for (const object of removed) if (object.kind === 'Service') this.#currentServices.delete(object);
     if (this.isSynced) this.#snapshot?.start();
     if (this.#isReporting)
       this.#report(upserted, removed, by === 'event' ? this.#triggerTimeOf(upserted) : 0);
@@ -164,15 +156,6 @@ export class ApiSource {
     const kinds = new Set(this.#reflectors.map((reflector) => reflector.status().kind));
     if (this.#unreached.size === kinds.size) void this.#useSnapshot();
   }
-
-  readonly #parse: ParseObject<KubernetesObject> = (json) => {
-    const parsed = parseObject(json, '');
-    if (parsed.objects[0]?.kind === 'Service') {
-      const key = this.#currentServices.put(json);
-      if (key !== undefined) this.#options.onService?.(key);
-    }
-    return parsed;
-  };
 
   async #useSnapshot(): Promise<void> {
     const objects = this.#isReporting ? undefined : await this.#snapshot?.load();
@@ -214,7 +197,7 @@ export class ApiSource {
   /** The same list as before unless a reflector's list has changed. */
   #allProblems(): readonly Problem[] {
     const lists = this.#reflectors.map((reflector) =>
-      reflector.lack === 'forbidden' ? NOT_PERMITTED : reflector.problems,
+      reflector.lack === 'forbidden' ? NOT_PERMITTED : reflector.known.problems,
     );
     if (lists.some((list, index) => list !== this.#problemLists[index])) {
       this.#problemLists = lists;
@@ -224,13 +207,18 @@ export class ApiSource {
   }
 
   *#objects(): Generator<KubernetesObject, void, void> {
-    for (const reflector of this.#reflectors) yield* reflector.objects();
+    for (const reflector of this.#reflectors) yield* reflector.known.objects();
   }
 
   #nudge(): void {
     for (const reflector of this.#reflectors) reflector.nudge();
   }
 }
+
+const parse: ParseObject<KubernetesObject> = (json) => {
+  const parsed = parseObject(json, '');
+  return parsed.objects[0]?.kind === 'Service' ? { ...parsed, current: readCurrentService(json) } : parsed;
+};
 
 function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): boolean {
   return (

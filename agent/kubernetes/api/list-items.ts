@@ -1,6 +1,7 @@
 // Cuts a list of the API into items while it arrives: gives the JSON text of each complete item, and the list's own
 // fields at the end. So a list of any size needs neither its size in memory nor one long parse. Reads each byte once.
 
+import { textOf } from '../../base/lines.ts';
 import { isMapping } from '../../base/validate.ts';
 
 /** `metadata` of a list. */
@@ -30,9 +31,6 @@ export class ListItems {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The last string in the list's own object: a name, or a value, which does no harm. */
-  #name: number[] = [];
-  #lastName = '';
   #inItems = false;
 
   /** The items that end in this chunk; the caller must take all of them. Errors: SyntaxError if it is not a list. */
@@ -46,7 +44,7 @@ export class ListItems {
     let inItems = this.#inItems;
     while (at < chunk.length) {
       if (inString) {
-        at = depth === 1 ? this.#nameFrom(chunk, at) : this.#stringFrom(chunk, at);
+        at = this.#stringFrom(chunk, at);
         inString = this.#inString;
         continue;
       }
@@ -54,9 +52,8 @@ export class ListItems {
       if (byte === QUOTE) {
         inString = true;
         this.#inString = true;
-        this.#name = [];
       } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        if (depth === 1 && byte === OPEN_BRACKET && this.#lastName === 'items') {
+        if (depth === 1 && byte === OPEN_BRACKET && this.#isAtItems(chunk.subarray(from, at))) {
           inItems = true;
           this.#keep(chunk.subarray(from, at + 1));
         } else if (inItems && depth === 2) from = at;
@@ -66,7 +63,6 @@ export class ListItems {
         if (inItems && depth === 2) yield this.#whole(chunk.subarray(from, at + 1));
         else if (inItems && depth === 1) {
           inItems = false;
-          this.#lastName = '';
           from = at;
         }
       }
@@ -106,14 +102,9 @@ export class ListItems {
     return chunk.length;
   }
 
-  /** The same for a string of the list's own object, which may be a field's name. */
-  #nameFrom(chunk: Uint8Array, start: number): number {
-    const end = this.#stringFrom(chunk, start);
-    const last = this.#inString ? end : end - 1;
-    // A longer name is not `items`.
-    if (this.#name.length < 16) this.#name.push(...chunk.subarray(start, Math.min(last, start + 16)));
-    if (!this.#inString) this.#lastName = String.fromCharCode(...this.#name);
-    return end;
+  /** True before the value of the field `items`. A string cannot end like this, because its quotes are escaped. */
+  #isAtItems(last: Uint8Array): boolean {
+    return /[{,]\s*"items"\s*:\s*$/.test(textOf(Buffer.concat([...this.#shell, last])));
   }
 
   #whole(last: Uint8Array): string {
@@ -129,8 +120,4 @@ export class ListItems {
     if (this.#shellLength > MAX_SHELL_BYTES) throw new SyntaxError('The answer is not a list');
     this.#shell.push(part);
   }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

@@ -9,23 +9,15 @@ interface KindOfApi extends Pick<ReflectedResource<never>, 'apiVersion' | 'plura
   readonly isOfCluster?: boolean;
 }
 
+/** Only in clusters that have the definitions of deploy/crds/. */
+const OPTIONAL = { apiVersion: ADDRESS_API_VERSION, isOfCluster: true, isOptional: true } as const;
+
 const API = {
   Service: { apiVersion: 'v1', plural: 'services' },
   EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
   Node: { apiVersion: 'v1', plural: 'nodes', isOfCluster: true },
-  // Only in clusters that have the definitions of deploy/crds/.
-  AddressPool: {
-    apiVersion: ADDRESS_API_VERSION,
-    plural: 'addresspools',
-    isOfCluster: true,
-    isOptional: true,
-  },
-  AddressClaim: {
-    apiVersion: ADDRESS_API_VERSION,
-    plural: 'addressclaims',
-    isOfCluster: true,
-    isOptional: true,
-  },
+  AddressPool: { ...OPTIONAL, plural: 'addresspools' },
+  AddressClaim: { ...OPTIONAL, plural: 'addressclaims' },
 } as const satisfies Readonly<Record<string, KindOfApi>>;
 
 export type ReflectedKind = keyof typeof API;

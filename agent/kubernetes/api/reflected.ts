@@ -6,6 +6,7 @@ import { compactList } from '../../base/compact.ts';
 import { sameValue } from '../../base/same-value.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import type { CurrentService } from '../current-service.ts';
 import { type ApiObject, apiObjectOf } from './watch-events.ts';
 
 export interface Keyed {
@@ -25,6 +26,8 @@ export interface ReflectedChange<T> {
 export type ParseObject<T> = (json: Readonly<Record<string, unknown>>) => {
   readonly objects: readonly T[];
   readonly problems: readonly Problem[];
+  /** Of a Service. */
+  readonly current?: CurrentService | undefined;
 };
 
 interface Entry<T> {
@@ -34,6 +37,7 @@ interface Entry<T> {
   /** undefined if it has never been readable, or is ignored. */
   readonly object: T | undefined;
   readonly problems: readonly Problem[];
+  readonly current: CurrentService | undefined;
 }
 
 /** Of so few objects the loss of all but one needs no confirmation. */
@@ -42,15 +46,24 @@ const FEW_OBJECTS = 4;
 export class Reflected<T extends Keyed> {
   readonly #parse: ParseObject<T>;
   readonly #weighs: (object: T) => boolean;
+  readonly #onCurrent: (key: string) => void;
   #entries = new Map<string, Entry<T>>();
   /** Keys of objects that still count although the last list lacked them. */
   #doubted = new Set<string>();
   #problems: readonly Problem[] | undefined;
 
-  /** `weighs`: objects that serve traffic; the loss of most of these needs a confirmation, too. */
-  constructor(parse: ParseObject<T>, weighs: (object: T) => boolean = () => true) {
+  /**
+   * `weighs`: objects that serve traffic; the loss of most of these needs a confirmation, too.
+   * `onCurrent`: the API has shown a new version of the Service, see `current()`.
+   */
+  constructor(
+    parse: ParseObject<T>,
+    weighs: (object: T) => boolean = () => true,
+    onCurrent: (key: string) => void = () => undefined,
+  ) {
     this.#parse = parse;
     this.#weighs = weighs;
+    this.#onCurrent = onCurrent;
   }
 
   get size(): number {
@@ -76,11 +89,17 @@ export class Reflected<T extends Keyed> {
     return this.#entries.get(key)?.uid;
   }
 
+  /** The Service as the API has shown it last. */
+  current(key: string): CurrentService | undefined {
+    return this.#entries.get(key)?.current;
+  }
+
   /** The objects of a snapshot; ignored if there are objects already. */
   seed(objects: Iterable<T>): void {
     if (this.#entries.size > 0) return;
     for (const object of objects) {
-      this.#entries.set(object.key, { uid: object.uid, version: '', object, problems: [] });
+      const { key, uid } = object;
+      this.#entries.set(key, { uid, version: '', object, problems: [], current: undefined });
     }
   }
 
@@ -94,6 +113,7 @@ export class Reflected<T extends Keyed> {
     this.#entries.set(found.key, isSame ? { ...now, object: before?.object } : now);
     this.#doubted.delete(found.key);
     if (before?.problems !== now.problems) this.#problems = undefined;
+    if (now.current !== undefined) this.#onCurrent(found.key);
     return change;
   }
 
@@ -128,10 +148,12 @@ export class Reflected<T extends Keyed> {
   async #replace(fresh: Map<string, Entry<T>>, mayConfirm: boolean): Promise<ReflectedChange<T>> {
     const upserted: T[] = [];
     const removed: T[] = [];
+    const shown: string[] = [];
     const slice = new Slice();
     for (const [key, now] of fresh) {
       if (slice.isOver) await slice.breathe();
       const before = this.#entries.get(key);
+      if (before !== now && now.current !== undefined) shown.push(key);
       const change = changeOf(before, now, false);
       if (change === undefined) {
         // The old value keeps its identity.
@@ -149,6 +171,7 @@ export class Reflected<T extends Keyed> {
     }
     this.#entries = fresh;
     this.#problems = undefined;
+    for (const key of shown) this.#onCurrent(key);
     return { upserted, removed };
   }
 
@@ -173,13 +196,14 @@ export class Reflected<T extends Keyed> {
   }
 
   #entryOf({ json, uid, resourceVersion }: ApiObject, before: Entry<T> | undefined): Entry<T> {
-    const { objects, problems } = this.#parse(json);
+    const { objects, problems, current } = this.#parse(json);
     const sameProblems = before !== undefined && sameValue(before.problems, problems);
-    const last = before?.uid === uid ? before.object : undefined;
+    const last = before?.uid === uid ? before : undefined;
     return {
       uid,
       version: resourceVersion,
-      object: objects[0] ?? (problems.length > 0 ? lastGood(last, json) : undefined),
+      object: objects[0] ?? (problems.length > 0 ? lastGood(last?.object, json) : undefined),
+      current: current ?? last?.current,
       problems: sameProblems ? before.problems : compactList(problems),
     };
   }

@@ -67,19 +67,11 @@ export interface ReflectorStatus {
   readonly namespace: string;
   /** A watch is open. */
   readonly connected: boolean;
-  readonly synced: boolean;
   readonly lack: Lack;
-  readonly objects: number;
-  /** Objects that count although the last list lacked them. */
-  readonly doubted: number;
   /** Of the last event; '' before the first list. */
   readonly resourceVersion: string;
-  /** Time of the last event or bookmark, milliseconds since the epoch; 0 before the first. */
-  readonly lastEvent: number;
   /** Time of the last answer, event or bookmark, milliseconds since the epoch; 0 before the first. */
   readonly lastAnswer: number;
-  readonly lists: number;
-  readonly watches: number;
   /** Why the last request failed; '' once a watch is open, and if the API server does not know the kind. */
   readonly fault: string;
 }

@@ -16,7 +16,7 @@ import {
   type ReflectorTimes,
   type WatchEnd,
 } from './reflector-terms.ts';
-import { Refusal, ResourceClient, StoppedWatch } from './resource-client.ts';
+import { Refusal, ResourceClient } from './resource-client.ts';
 import { apiObjectOf, isOlder, type WatchEvent } from './watch-events.ts';
 
 export interface ReflectorOptions<T> {
@@ -24,6 +24,8 @@ export interface ReflectorOptions<T> {
   readonly resource: ReflectedResource<T>;
   /** Called for each event and for each list that differs, not before the first list. */
   readonly onChange: (change: ReflectedChange<T>, by: 'list' | 'event') => void;
+  /** The API has shown a new version of the Service, see `current()`. */
+  readonly onCurrent?: (key: string) => void;
   /** The API server answers again: other reflectors need not wait any longer. */
   readonly onConnected?: () => void;
   readonly observer?: ReflectorObserver;
@@ -38,13 +40,14 @@ const USEFUL_WATCH_MS = 5_000;
 const TIMER_ERROR_MS = 2;
 
 export class Reflector<T extends Keyed> {
+  /** The objects, to be read only. */
+  readonly known: Reflected<T>;
   /** Resolves after the first list. */
   readonly synced: Promise<void>;
   readonly #options: ReflectorOptions<T>;
   readonly #times: ReflectorTimes;
   readonly #random: () => number;
   readonly #client: ResourceClient;
-  readonly #known: Reflected<T>;
   readonly #attempts: Attempts;
   readonly #firstList = Promise.withResolvers<void>();
   /** The version to watch from; undefined: list first. */
@@ -57,7 +60,11 @@ export class Reflector<T extends Keyed> {
   #confirmAt = 0;
   #isConnected = false;
   #lack: Lack = 'none';
-  readonly #status = { lastEvent: 0, lastAnswer: 0, lists: 0, watches: 0, fault: '' };
+  /** Why the last request failed. */
+  #fault = '';
+  /** How many events and bookmarks there were. */
+  #events = 0;
+  #lastAnswer = 0;
   #isClosed = false;
   #running: Promise<void> | undefined;
 
@@ -69,20 +76,12 @@ export class Reflector<T extends Keyed> {
     this.#client = new ResourceClient(options.api, options.resource);
     const { kind, apiVersion, parse, weighs } = options.resource;
     // The items of a list lack both.
-    this.#known = new Reflected((json) => parse({ ...json, kind, apiVersion }), weighs);
+    this.known = new Reflected((json) => parse({ ...json, kind, apiVersion }), weighs, options.onCurrent);
     this.synced = this.#firstList.promise;
   }
 
   start(): void {
     this.#running ??= this.#run();
-  }
-
-  objects(): Iterable<T> {
-    return this.#known.objects();
-  }
-
-  get problems(): ReadonlyArray<Reflected<T>['problems'][number]> {
-    return this.#known.problems;
   }
 
   get isSynced(): boolean {
@@ -96,7 +95,7 @@ export class Reflector<T extends Keyed> {
 
   /** Takes the objects of a snapshot, which the first list is compared with; ignored after that list. */
   seed(objects: Iterable<T>): void {
-    if (!this.#isSynced) this.#known.seed(objects);
+    if (!this.#isSynced) this.known.seed(objects);
   }
 
   /** The API server answers: a wait after failures ends now. */
@@ -110,12 +109,10 @@ export class Reflector<T extends Keyed> {
       kind,
       namespace,
       connected: this.#isConnected,
-      synced: this.#isSynced,
       lack: this.#lack,
-      objects: this.#known.size,
-      doubted: this.#known.doubted,
       resourceVersion: this.#version ?? '',
-      ...this.#status,
+      lastAnswer: this.#lastAnswer,
+      fault: this.#fault,
     };
   }
 
@@ -153,7 +150,7 @@ export class Reflector<T extends Keyed> {
     const message = 'Cannot read the answer of the API server';
     const error =
       cause instanceof HeadgateError ? cause : new HeadgateError('API_UNREACHABLE', message, { cause });
-    this.#status.fault = messageOf(error);
+    this.#fault = messageOf(error);
     this.#options.observer?.onFailure?.(this.#options.resource.kind, error);
     return error instanceof Refusal ? error.waitMs : 0;
   }
@@ -169,7 +166,7 @@ export class Reflector<T extends Keyed> {
     if (lack === 'none' || (lack === 'forbidden' && this.#version !== undefined)) return false;
     if (this.#version !== undefined) this.#relist('expired');
     this.#answered();
-    this.#status.fault = lack === 'unknown' ? '' : messageOf(error);
+    this.#fault = lack === 'unknown' ? '' : messageOf(error);
     if (this.#lack === lack) return true;
     if (lack === 'forbidden') this.#failed(error);
     this.#sync(lack, { upserted: [], removed: [] });
@@ -182,28 +179,27 @@ export class Reflector<T extends Keyed> {
     const { observer, resource } = this.#options;
     const begin = performance.now();
     const mayConfirm = begin >= this.#confirmAt;
-    let list = this.#known.beginList();
+    let list = this.known.beginList();
     const { resourceVersion } = await this.#client.list(
       this.#isSynced ? {} : { resourceVersion: '0' },
       this.#times.silence,
       (item) => list.add(item),
       () => {
-        list = this.#known.beginList();
+        list = this.known.beginList();
       },
     );
-    const before = this.#known.size;
+    const before = this.known.size;
     const change = await list.end(mayConfirm);
     if (this.#isClosed) return;
-    const { doubted } = this.#known;
+    const { doubted } = this.known;
     if (doubted > 0) {
       if (mayConfirm) this.#confirmAt = performance.now() + this.#times.confirm * (1 + this.#random());
       observer?.onDoubt?.(resource.kind, doubted, before);
     } else this.#confirmAt = 0;
     this.#version = resourceVersion;
     this.#mustVerify = false;
-    this.#status.lists++;
     this.#answered();
-    observer?.onList?.(resource.kind, reason, this.#known.size, performance.now() - begin);
+    observer?.onList?.(resource.kind, reason, this.known.size, performance.now() - begin);
     this.#sync('none', change);
   }
 
@@ -226,7 +222,7 @@ export class Reflector<T extends Keyed> {
     this.#mustVerify = false;
     this.#answered();
     const first = items[0] === undefined ? undefined : apiObjectOf(JSON.parse(items[0]));
-    const isKnown = first === undefined ? this.#known.size === 0 : this.#known.uidOf(first.key) === first.uid;
+    const isKnown = first === undefined ? this.known.size === 0 : this.known.uidOf(first.key) === first.uid;
     if (isOlder(metadata.resourceVersion, this.#version) || !isKnown) this.#relist('backwards');
   }
 
@@ -237,8 +233,7 @@ export class Reflector<T extends Keyed> {
 
   async #watch(resourceVersion: string): Promise<void> {
     const begin = performance.now();
-    const eventBefore = this.#status.lastEvent;
-    this.#status.watches++;
+    const eventsBefore = this.#events;
     let end: WatchEnd = 'broken';
     try {
       end = await this.#client.watch({
@@ -249,17 +244,15 @@ export class Reflector<T extends Keyed> {
         onOpen: () => this.#opened(),
         onEvent: (event) => this.#take(event),
       });
-      if (end === 'expired' || end === 'backwards' || end === 'malformed') this.#relist(end);
+      if (end === 'expired' || end === 'backwards' || end === 'malformed' || end === 'confirm')
+        this.#relist(end);
     } catch (error) {
       if (error instanceof Refusal) end = 'refused';
-      if (error instanceof StoppedWatch) end = error.reason;
-      if (end === 'confirm') this.#relist(end);
       if (this.#isClosed || !this.#isConnected) throw error;
-      if (error instanceof StoppedWatch) return;
       // It was open, so the attempt did not fail.
       this.#failed(error);
     } finally {
-      const hadEvent = this.#status.lastEvent !== eventBefore;
+      const hadEvent = this.#events > eventsBefore;
       const isUseful = hadEvent || performance.now() - begin > USEFUL_WATCH_MS || end === 'confirm';
       this.#attempts.watched(this.#isConnected && end !== 'malformed' && end !== 'backwards' && isUseful);
       if (end === 'broken' || end === 'silence') this.#mustVerify = true;
@@ -270,7 +263,7 @@ export class Reflector<T extends Keyed> {
 
   #opened(): void {
     this.#isConnected = true;
-    this.#status.fault = '';
+    this.#fault = '';
     this.#answered();
   }
 
@@ -281,7 +274,7 @@ export class Reflector<T extends Keyed> {
       case 'Deleted': {
         this.#seen(event.type, event.object.resourceVersion);
         const change =
-          event.kind === 'Changed' ? this.#known.put(event.object) : this.#known.delete(event.object);
+          event.kind === 'Changed' ? this.known.put(event.object) : this.known.delete(event.object);
         if (change !== undefined) this.#options.onChange(change, 'event');
         return undefined;
       }
@@ -297,14 +290,14 @@ export class Reflector<T extends Keyed> {
   }
 
   #answered(): void {
-    this.#status.lastAnswer = Date.now();
+    this.#lastAnswer = Date.now();
     if (this.#attempts.answered()) this.#options.onConnected?.();
   }
 
   #seen(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {
     this.#version = version;
-    this.#status.lastEvent = Date.now();
-    this.#status.lastAnswer = this.#status.lastEvent;
+    this.#events++;
+    this.#lastAnswer = Date.now();
     this.#options.observer?.onEvent?.(this.#options.resource.kind, type);
   }
 }

@@ -89,7 +89,7 @@ export class ResourceClient {
     });
   }
 
-  /** Errors: as `page()`; StoppedWatch if the agent itself ended it. */
+  /** Gives why an open watch ended. Errors: as `page()`. */
   watch(options: WatchOptions): Promise<WatchEnd> {
     const { resourceVersion, seconds, silenceMs, confirmMs, onOpen, onEvent } = options;
     const query = {
@@ -98,11 +98,11 @@ export class ResourceClient {
       resourceVersion,
       timeoutSeconds: String(seconds),
     };
-    return this.#open('watch', query, silenceMs, async (stream, chunks, stop) => {
+    return this.#open('watch', query, silenceMs, async (stream, chunks, abort) => {
       if (stream.status === 410) return 'expired';
       onOpen();
-      const cancel =
-        confirmMs === undefined ? undefined : systemClock.after(confirmMs, () => stop('confirm'));
+      const confirm = (): void => abort.abort('confirm');
+      const cancel = confirmMs === undefined ? undefined : systemClock.after(confirmMs, confirm);
       try {
         const lines = new Lines();
         for await (const chunk of chunks) {
@@ -117,6 +117,10 @@ export class ResourceClient {
           }
         }
         return 'ended';
+      } catch (error) {
+        const { reason } = abort.signal;
+        if (reason === 'confirm' || reason === 'silence') return reason;
+        throw error;
       } finally {
         cancel?.();
       }
@@ -128,30 +132,22 @@ export class ResourceClient {
     verb: 'list' | 'watch',
     query: Query,
     silenceMs: number,
-    use: (
-      stream: ApiStream,
-      chunks: AsyncIterable<Uint8Array>,
-      stop: (reason: 'silence' | 'confirm') => void,
-    ) => Promise<R>,
+    use: (stream: ApiStream, chunks: AsyncIterable<Uint8Array>, abort: AbortController) => Promise<R>,
   ): Promise<R> {
     const abort = new AbortController();
     this.#abort = abort;
-    let stopped: StoppedWatch | undefined;
-    const stop = (reason: 'silence' | 'confirm') => {
-      stopped ??= new StoppedWatch(this.#failed(verb, 'the answer stopped'), reason);
-      abort.abort();
-    };
-    const silence = new ReadFirstTimeout(() => stop('silence'));
+    const silence = new ReadFirstTimeout(() => abort.abort('silence'));
     const request = resourceRequest(this.#resource, query, Math.min(silenceMs, MAX_LIST_SILENCE_MS));
     try {
       const stream = await this.#api.open({ ...request, signal: abort.signal });
       if (stream.status !== 200 && stream.status !== 410) throw await this.#refusal(verb, stream);
       silence.wait(silenceMs);
-      const result = await use(stream, eachResets(stream.chunks, silence, silenceMs), stop);
+      const result = await use(stream, eachResets(stream.chunks, silence, silenceMs), abort);
       if (stream.status === 410) abort.abort();
       return result;
     } catch (error) {
-      throw stopped ?? error;
+      if (abort.signal.reason !== 'silence') throw error;
+      throw new HeadgateError('API_UNREACHABLE', this.#failed(verb, 'the answer stopped'));
     } finally {
       silence.end();
     }
@@ -165,16 +161,6 @@ export class ResourceClient {
 
   #failed(verb: 'list' | 'watch', reason: string): string {
     return `${cannot(verb, this.#resource)}: ${reason}`;
-  }
-}
-
-/** The agent itself ended the answer. */
-export class StoppedWatch extends HeadgateError {
-  readonly reason: 'silence' | 'confirm';
-
-  constructor(message: string, reason: 'silence' | 'confirm') {
-    super('API_UNREACHABLE', message);
-    this.reason = reason;
   }
 }
 

@@ -1,5 +1,6 @@
 // Parses one line of a watch. Pure.
 
+import { parseJson } from '../../base/parse-json.ts';
 import { isMapping } from '../../base/validate.ts';
 
 export type WatchEvent =
@@ -21,7 +22,7 @@ export interface ApiObject {
 }
 
 export function parseWatchEvent(line: string): WatchEvent {
-  const event = parsed(line);
+  const event = parseJson(line);
   const object = isMapping(event) ? event.object : undefined;
   if (!isMapping(event) || !isMapping(object)) return { kind: 'Malformed' };
   const { type } = event;
@@ -56,14 +57,6 @@ function errorOf(status: Readonly<Record<string, unknown>>): WatchEvent {
   return isLost || /too large resource version/i.test(message)
     ? { kind: 'Expired' }
     : { kind: 'Failed', message: `${String(status.code ?? '')} ${message}`.trim().slice(0, 500) };
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Resource versions are numbers that only grow (KEP-5504); other texts cannot be compared. */

@@ -3,13 +3,10 @@
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
+import type { KnownFile } from './known-file.ts';
 
 /** The part of a KnownFile that decides. */
-export interface FileObjects {
-  readonly path: string;
-  readonly objects: ReadonlyMap<string, KubernetesObject>;
-  readonly missing: ReadonlyMap<string, unknown>;
-}
+export type FileObjects = Pick<KnownFile, 'path' | 'objects' | 'missing'>;
 
 export class FilePrecedence {
   /** Identity → the files of which it counts, the first one first; never empty. */

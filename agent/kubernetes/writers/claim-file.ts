@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BackgroundWrite } from '../../base/background-write.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { parseJson } from '../../base/parse-json.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { isMapping } from '../../base/validate.ts';
 import { copyAtomically, syncFolder, writeAtomically } from '../../host/atomic-file.ts';
@@ -30,8 +31,6 @@ export interface ClaimFileOptions extends ClaimStoreOptions {
   readonly checkMs?: number;
 }
 
-/** Claims that are turned into text at once. */
-const CLAIMS_PER_CHUNK = 200;
 const RETRY_MS = 5_000;
 const CHECK_MS = 5_000;
 
@@ -149,22 +148,15 @@ function itemsOf(text: string): { readonly items: readonly unknown[]; readonly f
 }
 
 function itemOf(line: string): unknown[] {
-  try {
-    const item: unknown = JSON.parse(line.replace(/,$/, ''));
-    return isMapping(item) ? [item] : [];
-  } catch {
-    return [];
-  }
+  const item = parseJson(line.replace(/,$/, ''));
+  return isMapping(item) ? [item] : [];
 }
 
 function* linesOf(claims: readonly AddressClaim[]): Generator<string, void, void> {
   yield '{"apiVersion":"v1","kind":"List","items":[';
   let separator = '\n';
-  for (let from = 0; from < claims.length; from += CLAIMS_PER_CHUNK) {
-    const lines = claims
-      .slice(from, from + CLAIMS_PER_CHUNK)
-      .map((claim) => JSON.stringify(claimManifest(claim)));
-    yield separator + lines.join(',\n');
+  for (const claim of claims) {
+    yield separator + JSON.stringify(claimManifest(claim));
     separator = ',\n';
   }
   yield '\n]}\n';

@@ -5,8 +5,7 @@
 
 import { sameValue } from '../../base/same-value.ts';
 import { type AddressClaim, claimManifest, type StoredClaim } from '../address-claim.ts';
-import { refusalText } from '../api/api-answer.ts';
-import type { ApiRequest, ApiResponse } from '../api/kubernetes-api.ts';
+import type { ApiRequest } from '../api/kubernetes-api.ts';
 import { ADDRESS_API_VERSION } from '../object-names.ts';
 import { parseObject } from '../parse-object.ts';
 import { LatestObjects } from './latest-objects.ts';
@@ -57,10 +56,15 @@ export class ClaimWriter {
 
   constructor(options: ClaimWriterOptions) {
     this.#options = options;
-    // A claim without a UID comes from a manifest: the cluster does not have it.
-    this.#claims = new LatestObjects((name) => {
-      const claim = options.stored(name);
-      return claim?.uid === '' ? undefined : claim;
+    this.#claims = new LatestObjects({
+      api: options.api,
+      // A claim without a UID comes from a manifest: the cluster does not have it.
+      shown: (name) => {
+        const claim = options.stored(name);
+        return claim?.uid === '' ? undefined : claim;
+      },
+      pathOf,
+      parse: storedClaim,
     });
     this.#queue = new WriteQueue({
       ...options,
@@ -90,12 +94,8 @@ export class ClaimWriter {
 
   /** This agent begins or ceases to lead. */
   lead(isLeader: boolean): void {
-    if (!isLeader) {
-      this.#queue.pause();
-      return;
-    }
     this.#claims.clear();
-    this.#queue.resume();
+    this.#queue.lead(isLeader);
   }
 
   close(): Promise<void> {
@@ -133,34 +133,22 @@ export class ClaimWriter {
       this.#options.onKept(name, desired);
       return { result: 'unchanged' };
     }
-    const shownVersion = this.#claims.shownVersion(name);
-    const response = await this.#options.api.request(requestFor(name, current, desired));
+    const response = await this.#claims.request(name, requestFor(name, current, desired));
     const { status } = response;
     if (status === 200 || status === 201 || (status === 404 && desired === undefined)) {
-      this.#claims.set(name, desired && storedIn(response), shownVersion);
       this.#options.onKept(name, desired);
       // The desired claim may have changed in the meantime.
       if (!sameValue(this.#options.desired(name), desired)) this.#queue.add(name);
       return { result: 'done' };
     }
     if (status !== 409 && status !== 404) return failedBy(response);
-    const inCluster = await this.#read(name);
+    const inCluster = await this.#claims.read(name);
     // An agent that led before may have given the address to another Service.
     const isOverruled =
       inCluster !== undefined &&
       ![current?.claim.service, desired?.service].includes(inCluster.claim.service);
     if (isOverruled) this.#options.onOverruled(inCluster.claim);
     return { result: 'conflict' };
-  }
-
-  async #read(name: string): Promise<StoredClaim | undefined> {
-    const response = await this.#options.api.request({ method: 'GET', path: pathOf(name) });
-    if (response.status !== 200 && response.status !== 404) throw new Error(refusalText(response));
-    const claim = response.status === 200 ? storedIn(response) : undefined;
-    if (response.status === 200 && claim === undefined)
-      throw new Error(`Cannot read AddressClaim ${name}, which the cluster has already`);
-    this.#claims.set(name, claim, this.#claims.shownVersion(name));
-    return claim;
   }
 }
 
@@ -184,7 +172,7 @@ function pathOf(name: string): string {
   return `${PATH}/${encodeURIComponent(name)}`;
 }
 
-function storedIn({ body }: ApiResponse): StoredClaim | undefined {
-  const [object] = parseObject(body, '').objects;
+function storedClaim(json: unknown): StoredClaim | undefined {
+  const [object] = parseObject(json, '').objects;
   return object?.kind === 'AddressClaim' ? object : undefined;
 }

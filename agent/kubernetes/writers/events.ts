@@ -93,7 +93,7 @@ export class EventRecorder {
       onResult: (result) => metrics?.eventSent(result === 'done' ? 'done' : 'dropped'),
       rate,
     });
-    this.#queue.resume();
+    this.#queue.lead(true);
   }
 
   /** The number of Events that wait or are being sent. */

@@ -54,8 +54,7 @@ export class PoolStatusWriter {
   /** This agent begins or ceases to lead; another agent may have written in the meantime. */
   lead(isLeader: boolean): void {
     this.#written.clear();
-    if (isLeader) this.#queue.resume();
-    else this.#queue.pause();
+    this.#queue.lead(isLeader);
   }
 
   close(): Promise<void> {

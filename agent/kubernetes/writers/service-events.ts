@@ -1,8 +1,8 @@
 // The Events of a Service: for a condition that has changed, and for a new problem. Pure: from before and after.
 
 import type { Problem } from '../../model/load-balancer.ts';
-import type { Condition, CurrentService } from '../current-service.ts';
-import { allocatedAddresses } from './service-patch.ts';
+import type { CurrentService } from '../current-service.ts';
+import { allocatedAddresses, conditionOf } from './service-patch.ts';
 import { IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
 
 type Conditions = Pick<CurrentService, 'conditions'>;
@@ -40,10 +40,6 @@ export function problemEvents(before: readonly Problem[], after: readonly Proble
   return after
     .filter((problem) => !known.has(identityOf(problem)))
     .map(({ reason, message }) => ({ type: 'Warning', reason, action: actionOf(reason), note: message }));
-}
-
-function conditionOf({ conditions }: Conditions, type: string): Condition | undefined {
-  return conditions.find((each) => each.type === type);
 }
 
 function normal(reason: string, action: string, note: string): EventText {

@@ -87,14 +87,18 @@ function finalizersOf(
 }
 
 /** True if the agent has written this status: other load balancers use the same finalizer, but not this condition. */
-export function hasOwnCondition({ conditions }: Pick<CurrentService, 'conditions'>): boolean {
-  return conditions.some(({ type }) => type === IP_ALLOCATED);
+function hasOwnCondition(service: Pick<CurrentService, 'conditions'>): boolean {
+  return conditionOf(service, IP_ALLOCATED) !== undefined;
 }
 
-interface MergedStatus {
-  readonly ingress: readonly Ingress[];
-  readonly conditions: readonly Condition[];
+export function conditionOf(
+  { conditions }: Pick<CurrentService, 'conditions'>,
+  type: string,
+): Condition | undefined {
+  return conditions.find((each) => each.type === type);
 }
+
+type MergedStatus = Pick<CurrentService, 'ingress' | 'conditions'>;
 
 /** The status with the desired part instead of the agent's old one. A condition that keeps its status keeps its time. */
 export function mergeStatus(current: CurrentService, desired: DesiredStatus, now: string): MergedStatus {
@@ -119,7 +123,7 @@ export function mergeStatus(current: CurrentService, desired: DesiredStatus, now
 
 /** The status without the agent's part: its conditions, and the addresses that its condition IPAllocated names. */
 export function clearedStatus(current: CurrentService): MergedStatus {
-  const marker = current.conditions.find(({ type }) => type === IP_ALLOCATED);
+  const marker = conditionOf(current, IP_ALLOCATED);
   if (marker === undefined) return current;
   const addresses = allocatedAddresses(marker);
   return {

@@ -5,11 +5,9 @@
 import { secondTime } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';
 import { refusalText } from '../api/api-answer.ts';
-import type { ApiResponse } from '../api/kubernetes-api.ts';
 import { type CurrentService, readCurrentService } from '../current-service.ts';
-import { FinalizerRequests } from './finalizer-requests.ts';
 import { LatestObjects } from './latest-objects.ts';
-import { type DesiredService, type ServicePatch, servicePatch } from './service-patch.ts';
+import { type DesiredService, FINALIZER, type ServicePatch, servicePatch } from './service-patch.ts';
 import {
   failedBy,
   type WriteOutcome,
@@ -32,12 +30,8 @@ export interface StatusWriterOptions extends WriterOptions {
   readonly burst?: number;
   /** After each write. */
   readonly onWritten?: (before: CurrentService, after: CurrentService) => void;
-  readonly metrics?: StatusWriterMetrics;
-}
-
-export interface StatusWriterMetrics {
   /** `dropped`: the Service is gone, or the API server refuses its desired status. */
-  statusWritten(result: WriteResult): void;
+  readonly metrics?: { statusWritten(result: WriteResult): void };
 }
 
 /** Between two writes of one Service, so that a status that flaps, or a second writer, costs few requests. */
@@ -57,13 +51,17 @@ export class StatusWriter {
   /** By the Service's key. */
   readonly #entries = new Map<string, Entry>();
   readonly #services: LatestObjects<CurrentService>;
-  /** Keys of Services that have to be read, because a write proved the known version old. */
-  readonly #stale = new Set<string>();
-  readonly #finalizerRequests = new FinalizerRequests();
+  /** Key → the calls of requestFinalizer() that wait for the Service with the UID of the entry. */
+  readonly #requests = new Map<string, PromiseWithResolvers<boolean>>();
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
-    this.#services = new LatestObjects(options.currentService);
+    this.#services = new LatestObjects({
+      api: options.api,
+      shown: options.currentService,
+      pathOf,
+      parse: readCurrentService,
+    });
     this.#queue = new WriteQueue({
       ...options,
       write: (key) => this.#write(key),
@@ -95,8 +93,8 @@ export class StatusWriter {
       before !== undefined && isTentative(before.desired) && isSameWait(before.desired, desired);
     const since = isStillWaiting ? before.since : this.#options.clock.monotonic();
     const isSettled = before?.isSettled === true && sameValue(before.desired, desired);
+    if (desired.kind === 'release' || desired.uid !== before?.desired.uid) this.#answer(key, undefined);
     this.#entries.set(key, { desired, since, isSettled });
-    if (desired.kind === 'release') this.#finalizerRequests.answer(key, undefined);
     if (!isSettled) this.#queue.add(key);
   }
 
@@ -117,32 +115,30 @@ export class StatusWriter {
    * True once the Service has the finalizer, or needs none: then something outside the cluster may be done for it.
    * False if it is gone, replaced, being deleted or released, or if this agent does not lead.
    */
-  requestFinalizer(key: string, uid: string): Promise<boolean> {
-    if (!this.#options.isLeader()) return Promise.resolve(false);
-    if (this.#options.addFinalizer === false) return Promise.resolve(true);
-    const isKnown = this.#finalizerRequests.has(key, uid);
-    const answer = this.#finalizerRequests.add(key, uid);
+  async requestFinalizer(key: string, uid: string): Promise<boolean> {
+    const { isLeader, addFinalizer = true } = this.#options;
+    if (!isLeader()) return false;
+    if (!addFinalizer) return true;
     const desired = this.#entries.get(key)?.desired;
-    if (isKnown || (desired?.uid === uid && desired.kind !== 'release')) this.observed(key);
-    else this.set(key, { kind: 'finalizer', uid });
-    return answer;
+    if (desired?.uid !== uid || desired.kind === 'release') this.set(key, { kind: 'finalizer', uid });
+    const request = this.#requests.get(key) ?? Promise.withResolvers<boolean>();
+    this.#requests.set(key, request);
+    // The Service may have the finalizer already, which answers the request at once.
+    this.observed(key);
+    return request.promise;
   }
 
   /** This agent begins or ceases to lead. It checks all Services, because another agent may have written them. */
   lead(isLeader: boolean): void {
-    if (!isLeader) {
-      this.#queue.pause();
-      this.#finalizerRequests.refuseAll();
-      return;
-    }
     this.#services.clear();
-    for (const key of this.#entries.keys()) this.observed(key);
-    this.#queue.resume();
+    if (isLeader) for (const key of this.#entries.keys()) this.observed(key);
+    else this.#refuseRequests();
+    this.#queue.lead(isLeader);
   }
 
   async close(): Promise<void> {
     await this.#queue.close();
-    this.#finalizerRequests.refuseAll();
+    this.#refuseRequests();
   }
 
   /** Milliseconds to wait with this key; Infinity if there is nothing to write. */
@@ -150,13 +146,13 @@ export class StatusWriter {
     const entry = this.#entries.get(key);
     if (entry === undefined) return Number.POSITIVE_INFINITY;
     const { desired, since } = entry;
-    const current = this.#known(key);
+    const current = this.#services.get(key);
     if (current?.uid === desired.uid && this.#patch(current, desired) === undefined) {
       this.#settle(key, desired, current);
       return Number.POSITIVE_INFINITY;
     }
     const { confirmationMs = 2_000, teardownLimitMs = 120_000, clock } = this.#options;
-    if (!isTentative(desired) || this.#finalizerRequests.has(key)) return 0;
+    if (!isTentative(desired) || this.#requests.has(key)) return 0;
     const limitMs = desired.kind === 'release' ? teardownLimitMs : confirmationMs;
     return Math.max(0, since + limitMs - clock.monotonic());
   }
@@ -164,14 +160,14 @@ export class StatusWriter {
   async #write(key: string): Promise<WriteOutcome> {
     const { isLeader } = this.#options;
     if (!isLeader()) return { result: 'unchanged' };
-    const known = this.#known(key);
-    const current = known ?? (await this.#read(key));
-    // Read after the answer: it may have changed in the meantime.
+    const uid = this.uidOf(key);
+    const known = this.#services.get(key);
+    // The watch may still show the Service that this one replaced.
+    const current = known?.uid === uid ? known : await this.#services.read(key);
+    // A change during the read has added the key again.
     const desired = this.#entries.get(key)?.desired;
-    if (desired === undefined || !isLeader()) return { result: 'unchanged' };
-    if (current?.uid !== desired.uid) {
-      // The watch may still show the Service that this one replaced.
-      if (known !== undefined) return this.#refresh(key, 'again');
+    if (desired === undefined || desired.uid !== uid || !isLeader()) return { result: 'unchanged' };
+    if (current?.uid !== uid) {
       this.#forget(key);
       return { result: 'dropped' };
     }
@@ -185,15 +181,13 @@ export class StatusWriter {
   async #send(key: string, current: CurrentService, desired: DesiredService): Promise<WriteOutcome> {
     const body = this.#patch(current, desired);
     if (body === undefined) {
-      this.#stale.delete(key);
       this.#settle(key, desired, current);
       return { result: 'unchanged' };
     }
-    const { api, log } = this.#options;
+    const { log } = this.#options;
     if (desired.kind === 'release' && !desired.isTornDown)
       log.warn('The dataplane did not confirm the teardown in time; releasing the Service', { service: key });
-    const shownVersion = this.#services.shownVersion(key);
-    const response = await api.request({
+    const response = await this.#services.request(key, {
       method: 'PATCH',
       path: `${pathOf(key)}/status`,
       query: { fieldManager: 'headgate' },
@@ -201,8 +195,13 @@ export class StatusWriter {
       body,
     });
     const { status } = response;
-    if (status === 200) return this.#written(key, current, desired, response, shownVersion);
-    if (status === 409 || status === 404) return this.#refresh(key, 'conflict');
+    if (status === 200) return this.#written(key, current, desired);
+    if (status === 409 || status === 404) {
+      // `set()` may have removed it in the meantime.
+      if (!this.#entries.has(key)) return { result: 'unchanged' };
+      await this.#services.read(key);
+      return { result: 'conflict' };
+    }
     if (status === 400 || status === 422) {
       this.#settle(key, desired, undefined);
       return { result: 'dropped', fault: refusalText(response) };
@@ -210,42 +209,13 @@ export class StatusWriter {
     return failedBy(response);
   }
 
-  #written(
-    key: string,
-    before: CurrentService,
-    desired: DesiredService,
-    { body }: ApiResponse,
-    shownVersion: string | undefined,
-  ): WriteOutcome {
-    this.#stale.delete(key);
-    const after = readCurrentService(body);
+  #written(key: string, before: CurrentService, desired: DesiredService): WriteOutcome {
+    const after = this.#services.get(key);
     this.#settle(key, desired, after);
-    if (after === undefined) return { result: 'done' };
     const entry = this.#entries.get(key);
     if (entry === undefined || (desired.kind === 'release' && entry.desired === desired)) this.#forget(key);
-    else this.#services.set(key, after, shownVersion);
-    this.#options.onWritten?.(before, after);
+    if (after !== undefined) this.#options.onWritten?.(before, after);
     return { result: 'done' };
-  }
-
-  #refresh(key: string, result: 'again' | 'conflict'): WriteOutcome {
-    // `set()` may have removed it in the meantime.
-    if (!this.#entries.has(key)) return { result: 'unchanged' };
-    this.#stale.add(key);
-    this.#services.delete(key);
-    return { result };
-  }
-
-  async #read(key: string): Promise<CurrentService | undefined> {
-    const response = await this.#options.api.request({ method: 'GET', path: pathOf(key) });
-    if (response.status === 404) return undefined;
-    if (response.status !== 200) throw new Error(refusalText(response));
-    return readCurrentService(response.body);
-  }
-
-  /** undefined if it has to be read. */
-  #known(key: string): CurrentService | undefined {
-    return this.#stale.has(key) ? undefined : this.#services.get(key);
   }
 
   #patch(current: CurrentService, desired: DesiredService): ServicePatch | undefined {
@@ -256,15 +226,26 @@ export class StatusWriter {
   #settle(key: string, desired: DesiredService, service: CurrentService | undefined): void {
     const entry = this.#entries.get(key);
     if (entry?.desired === desired) entry.isSettled = true;
-    this.#finalizerRequests.answer(key, service);
+    this.#answer(key, service);
   }
 
   #forget(key: string): void {
     this.#entries.delete(key);
     this.#services.delete(key);
-    this.#stale.delete(key);
     this.#queue.delete(key);
-    this.#finalizerRequests.answer(key, undefined);
+    this.#answer(key, undefined);
+  }
+
+  /** Resolves the Service's requests: true if it has the finalizer and is not being deleted. */
+  #answer(key: string, service: CurrentService | undefined): void {
+    const isOfEntry = service !== undefined && service.uid === this.uidOf(key);
+    const hasFinalizer = isOfEntry && !service.isDeleting && service.finalizers.includes(FINALIZER);
+    this.#requests.get(key)?.resolve(hasFinalizer);
+    this.#requests.delete(key);
+  }
+
+  #refuseRequests(): void {
+    for (const key of [...this.#requests.keys()]) this.#answer(key, undefined);
   }
 }
 

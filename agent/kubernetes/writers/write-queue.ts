@@ -13,8 +13,8 @@ import type { ApiResponse, KubernetesApi } from '../api/kubernetes-api.ts';
 export type WriteResult = 'done' | 'conflict' | 'failed' | 'dropped';
 
 export interface WriteOutcome {
-  /** `again`: the object has changed; `conflict`: the API server said so. Both are written again at once. */
-  readonly result: WriteResult | 'unchanged' | 'again';
+  /** `conflict`: the object has changed, so it is written again at once. */
+  readonly result: WriteResult | 'unchanged';
   /** Why the API server has not taken it; default ''. */
   readonly fault?: string;
   /** Until the retry after a failure; default a backoff. */
@@ -49,8 +49,8 @@ export interface WriteQueueOptions extends Pick<WriterOptions, 'clock' | 'log' |
   readonly spacingMs?: number;
 }
 
-/** So many `again` in a row are written at once; more are failures. */
-const MAX_AGAIN = 5;
+/** After so many conflicts in a row the key is written again at once; more count as failures. */
+const MAX_CONFLICTS = 5;
 /** So many keys are checked in one turn of the event loop. */
 const MAX_CHECKS = 64;
 
@@ -61,10 +61,13 @@ interface Entry {
   addedSince: boolean;
   isWriting: boolean;
   failures: number;
-  again: number;
+  conflicts: number;
   /** No write before this. */
   notBefore: number;
 }
+
+/** The state of a key that has just been added. */
+const NEW = { addedSince: false, isWriting: false, failures: 0, conflicts: 0 };
 
 export class WriteQueue {
   readonly #options: WriteQueueOptions;
@@ -84,7 +87,7 @@ export class WriteQueue {
   #cancelTimer: (() => void) | undefined;
   #idle: (() => void)[] = [];
 
-  /** Paused until `resume()`. */
+  /** Paused until `lead(true)`. */
   constructor(options: WriteQueueOptions) {
     this.#options = options;
     this.#rate = options.rate ?? 20;
@@ -111,7 +114,7 @@ export class WriteQueue {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
       const notBefore = this.#spaced.get(key) ?? 0;
-      this.#entries.set(key, { due, addedSince: false, isWriting: false, failures: 0, again: 0, notBefore });
+      this.#entries.set(key, { ...NEW, due, notBefore });
     } else if (entry.isWriting) {
       entry.due = entry.addedSince ? Math.min(entry.due, due) : due;
       entry.addedSince = true;
@@ -128,16 +131,10 @@ export class WriteQueue {
     else this.#entries.delete(key);
   }
 
-  pause(): void {
+  /** Pauses while this agent does not lead. Failures before the pause no longer count. */
+  lead(isLeader: boolean): void {
     this.#fault.clear();
-    this.#isPaused = true;
-    this.#cancelTimer?.();
-  }
-
-  /** Failures before the pause no longer count. */
-  resume(): void {
-    this.#fault.clear();
-    this.#isPaused = false;
+    this.#isPaused = !isLeader;
     for (const entry of this.#entries.values()) {
       entry.failures = 0;
       entry.notBefore = 0;
@@ -210,18 +207,17 @@ export class WriteQueue {
 
   #report({ result, fault = '' }: WriteOutcome): void {
     const { faultTitle, log, onResult } = this.#options;
-    if (result === 'unchanged' || result === 'again') return;
+    if (result === 'unchanged') return;
     onResult?.(result);
     if (result !== 'conflict' && this.#fault.set(fault) && fault !== '') log.warn(`${faultTitle}: ${fault}`);
   }
 
   #settle(key: string, entry: Entry, { result, waitMs }: WriteOutcome): void {
     const now = this.#now();
-    const isAgain = result === 'again' || result === 'conflict';
-    entry.again = isAgain ? entry.again + 1 : 0;
-    if (isAgain && entry.again <= MAX_AGAIN) {
+    entry.conflicts = result === 'conflict' ? entry.conflicts + 1 : 0;
+    if (result === 'conflict' && entry.conflicts <= MAX_CONFLICTS) {
       entry.due = now;
-    } else if (isAgain || result === 'failed') {
+    } else if (result === 'conflict' || result === 'failed') {
       entry.failures++;
       entry.due = now;
       entry.notBefore = now + (waitMs ?? apiBackoffMs(entry.failures, this.#options.random ?? Math.random));

@@ -10,6 +10,7 @@ import {
   someOf,
   string,
   textReader,
+  textRule,
   textsByName,
   wholeNumber,
 } from '../../../agent/base/validate.ts';
@@ -78,6 +79,14 @@ test('someOf() refuses an empty list', (t) => {
   t.is(wordsOf(someOf(string(), 'name'), []), '[] is not a list of at least one name');
 });
 
+test('or() gives its value for undefined and null, and checks others', (t) => {
+  const short = object({ a: textRule((given) => given.length < 4, 'is not short').or('none') });
+  for (const given of [{}, { a: undefined }, { a: null }]) t.deepEqual(short.parse(given), { a: 'none' });
+  t.deepEqual(short.parse({ a: '' }), { a: '' });
+  t.is(wordsOf(short, { a: 'long' }), 'a: "long" is not short');
+  t.false('required' in short.openApi);
+});
+
 test('textReader() converts a text or refuses it', (t) => {
   const length = textReader((given) => given.length || undefined, 'is not a long text');
   t.is(length.parse('four'), 4);
@@ -101,7 +110,7 @@ test('The OpenAPI schema matches the rules', (t) => {
     description: 'A thing.',
     properties: {
       name: { type: 'string' },
-      size: {},
+      size: { type: 'integer', minimum: 1, maximum: 9 },
       parts: {
         type: 'array',
         items: {

@@ -113,6 +113,11 @@ export class Reported {
     this.source.start();
   }
 
+  /** A watch is open for each kind that the API server knows. */
+  get isConnected(): boolean {
+    return this.source.status().every(({ lack, connected }) => lack === 'unknown' || connected);
+  }
+
   has(line: string): boolean {
     return this.log.some((said) => said.startsWith(line));
   }

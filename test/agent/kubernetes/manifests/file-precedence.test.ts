@@ -8,7 +8,8 @@ const identities = (kind: string, count: number) =>
 /** A file of these, of which some have just gone from it. */
 function file(path: string, all: readonly string[], gone: readonly string[] = []) {
   const objects = new Map(all.map((identity) => [identity, {} as KubernetesObject]));
-  return { path, objects, missing: new Map(gone.map((identity) => [identity, {}])) } satisfies FileObjects;
+  const loss = { since: 0, doubted: false };
+  return { path, objects, missing: new Map(gone.map((identity) => [identity, loss])) } satisfies FileObjects;
 }
 
 function precedenceOf(...files: readonly FileObjects[]): FilePrecedence {

@@ -126,7 +126,7 @@ test('ClaimWriter reports an unreadable claim as a fault, and backs off', async 
   state.desired = claim('default/b');
   own.write([NAME]);
   await until('it is said', () => own.fault !== '');
-  t.is(own.fault, `Cannot read AddressClaim ${NAME}, which the cluster has already`);
+  t.is(own.fault, `Cannot read the object at "/apis/headgate.io/v1alpha1/addressclaims/${NAME}"`);
   await delay(300);
   t.true(api.requests.length <= 4, String(api.requests.length));
   await own.close();

@@ -281,6 +281,17 @@ test('requestFinalizer() is true once the Service has the finalizer, and false i
   t.is(patches(api).length, 1);
 });
 
+test('requestFinalizer() is true at once for a Service that has the finalizer', async (t) => {
+  const { writer, clock, watch } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  watch();
+  const answers: boolean[] = [];
+  void writer.requestFinalizer('default/web', 'uid-web').then((answer) => answers.push(answer));
+  await clock.advance(0);
+  t.deepEqual(answers, [true]);
+});
+
 test('requestFinalizer() is false when the lead is lost before the answer', async (t) => {
   const { api, writer, clock, lead } = start();
   api.fault = () => refusal(500, 'InternalError');
