@@ -3,12 +3,14 @@
 
 import type { Verdict } from '../../health/page-model.ts';
 import type { MemberFact } from '../dataplane/dataplane.ts';
+import type { EndpointSlice } from '../kubernetes/objects.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
 import type { OperatingStatus } from '../model/operating-status.ts';
-import { selectEndpoints } from '../translate/service/select-endpoints.ts';
+import { type Selection, selectEndpoints } from '../translate/service/select-endpoints.ts';
 import { viewOf } from './load-balancer-view.ts';
 import type { LoadBalancerStatus } from './operating-status.ts';
 import type { ApiStatus, StatusSources } from './status.ts';
+import { withoutEndpoints } from './without-endpoints.ts';
 
 export interface ServiceExplanation {
   readonly key: string;
@@ -41,6 +43,8 @@ export interface ListenerExplanation {
   }[];
   /** How many endpoints are neither ready nor serving, and so no members. */
   readonly notReady: number;
+  /** Why it has no member; '' if it has one. */
+  readonly empty: string;
 }
 
 /** `key` is `namespace/name`. */
@@ -87,10 +91,20 @@ function isUp(member: ListenerExplanation['members'][number]): boolean {
   return member.haproxy === 'ready';
 }
 
-function withoutMembers({ name, members, notReady }: ListenerExplanation): string {
-  if (members.length > 0) return `No member of ${name} takes connections`;
-  if (notReady > 0) return `${name} has no member: ${notReady} endpoints are there, none is ready`;
-  return `${name} has no member: no EndpointSlice gives it an endpoint`;
+function withoutMembers({ name, empty }: ListenerExplanation): string {
+  return empty === '' ? `No member of ${name} takes connections` : `${name} has no member: ${empty}`;
+}
+
+function whyEmpty(
+  loadBalancer: LoadBalancer,
+  listener: Listener,
+  slices: readonly EndpointSlice[],
+  { use, notReady }: Selection,
+): string {
+  if (listener.pool.members.length > 0) return '';
+  if (use.length > 0) return 'its members are Nodes, and no Node can be one';
+  if (notReady > 0) return `${notReady} endpoints are there, none is ready`;
+  return withoutEndpoints(loadBalancer, listener, slices);
 }
 
 /** A member that drained before HAProxy started has weight 0 from the configuration, which has the same effect. */
@@ -101,12 +115,13 @@ function stateOf({ state }: Member, fact: MemberFact | undefined): MemberFact['s
 
 function explainListener(
   loadBalancer: LoadBalancer,
-  { name, addresses, protocol, port, portName, family, pool }: Listener,
+  listener: Listener,
   health: LoadBalancerStatus,
   { cluster, dataplane, zone }: StatusSources,
 ): ListenerExplanation {
+  const { name, addresses, protocol, port, portName, family, pool } = listener;
   const slices = cluster.slices(loadBalancer.key);
-  const { notReady } = selectEndpoints(slices, { name: portName, protocol }, family, {
+  const selection = selectEndpoints(slices, { name: portName, protocol }, family, {
     zone: zone(),
     ignoreHints: true,
   });
@@ -122,5 +137,7 @@ function explainListener(
     cause: statuses.get(member.name)?.cause ?? '',
   }));
   const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
-  return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady };
+  const { notReady } = selection;
+  const empty = whyEmpty(loadBalancer, listener, slices, selection);
+  return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady, empty };
 }
