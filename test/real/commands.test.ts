@@ -38,6 +38,19 @@ test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
   t.is(await rendered(), await host.config());
 });
 
+test.serial('`render` and `status` escape what does not print in the name of a file', async (t) => {
+  const host = await TestHost.create(t);
+  await host.write('a\u001b]0;x\u0007\nService default\u202e.yaml', 'kind: [');
+  const shown = `${host.manifestDir}/a\\u001b]0;x\\u0007\\u000aService default\\u202e.yaml:`;
+  const { stderr } = await host.command('render', ['--output', join(host.directory, 'rendered')]);
+  t.true(stderr.startsWith(shown), stderr);
+  t.is(stderr.trimEnd().split('\n').length, 1);
+  await host.start();
+  const { stdout } = await host.command('status');
+  t.true(stdout.includes(`\n  ${shown}`), stdout);
+  t.false(/\p{C}/u.test(stdout.replaceAll('\n', '')));
+});
+
 test.serial('`render` names refused objects, and fails only for invalid settings', async (t) => {
   const host = await TestHost.create(t);
   const output = join(host.directory, 'rendered');
