@@ -84,7 +84,7 @@ function addObject(json: unknown, path: string, item: string, found: Found): voi
     found.problems.push({ object: object || path || item, reason, message: `${beginning(named)}${fault}` });
   };
   if (!isMapping(json)) {
-    refuse('InvalidObject', '', `${shownValue(json)} is not a Kubernetes object`);
+    refuse('InvalidObject', '', `${typeInWords(json)} is not a Kubernetes object`);
     return;
   }
   const { kind, apiVersion } = json;
@@ -149,6 +149,12 @@ function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
   if (WITHOUT_NAMESPACE.has(kind)) return `${kind} ${name}`;
   const space = namespace ?? 'default';
   return typeof space === 'string' && label.check(space) ? `${kind} ${space}/${name}` : '';
+}
+
+/** Without the value: a file that holds no object may hold a secret. */
+function typeInWords(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'string' ? 'a text' : `a ${typeof value}`;
 }
 
 function groupOf(apiVersion: string): string {

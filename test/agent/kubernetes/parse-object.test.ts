@@ -363,7 +363,7 @@ test('parseObject() skips only the invalid item of a list', (t) => {
   t.deepEqual(
     problems.map(({ object, message }) => [object, message]),
     [
-      ['/m/all.yaml', '/m/all.yaml: items[1]: 5 is not a Kubernetes object'],
+      ['/m/all.yaml', '/m/all.yaml: items[1]: a number is not a Kubernetes object'],
       [
         '/m/all.yaml',
         '/m/all.yaml: items[2]: Service: metadata.name: "B" is not a DNS label (a-z, 0-9 and "-", at most 63 characters)',
@@ -673,7 +673,7 @@ test(
   nodeJson('n', { status: { addresses: [{ type: 'InternalIP', address: 'x' }] } }),
   'Node n: status.addresses[0].address: "x" is not an IP address',
 );
-test('a text', refused, 'hello', 'x.yaml: "hello" is not a Kubernetes object', 'x.yaml');
+test('a text', refused, 'hello', 'x.yaml: a text is not a Kubernetes object', 'x.yaml');
 test('a list without kind', refused, [serviceJson()], 'x.yaml: a list is not a Kubernetes object', 'x.yaml');
 test(
   'a mapping without kind',
