@@ -1,6 +1,7 @@
 // Explains one Service for the command `why`: whether it is served, what is wrong, and the state of each listener and
 // member. Reads the parts of the agent; changes nothing.
 
+import { isAbsolute } from 'node:path';
 import type { Verdict } from '../../health/page-model.ts';
 import type { MemberFact } from '../dataplane/dataplane.ts';
 import type { EndpointSlice } from '../kubernetes/objects.ts';
@@ -47,6 +48,9 @@ export interface ListenerExplanation {
   readonly empty: string;
 }
 
+/** Of one answer, so that a folder of broken files does not hide the other reasons. */
+const MAX_SOURCE_PROBLEMS = 5;
+
 /** `key` is `namespace/name`. */
 export function explainService(key: string, sources: StatusSources): ServiceExplanation {
   const { desired, cluster, dataplane } = sources;
@@ -57,7 +61,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   if (loadBalancer === undefined) {
     const reason =
       cluster.service(key) === undefined ? `There is no Service "${key}"` : 'The agent has not read it yet';
-    const about = sources.sourceProblems().filter(({ message }) => message.includes(key));
+    const about = [...problemsOfObjects(key, sources), ...unreadable(sources)].slice(0, MAX_SOURCE_PROBLEMS);
     return {
       ...empty,
       verdict: 'not found',
@@ -65,10 +69,14 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
       problems: about,
     };
   }
-  const { health, problems, verdict } = viewOf(loadBalancer, sources);
+  const { health, problems: own, verdict } = viewOf(loadBalancer, sources);
   const listeners = loadBalancer.listeners.map((listener) =>
     explainListener(loadBalancer, listener, health, sources),
   );
+  const isEmpty = listeners.some((listener) => listener.empty !== '');
+  const about = new Set(problemsOfObjects(key, sources));
+  if (isEmpty) for (const problem of ofMissingSlices(loadBalancer, sources)) about.add(problem);
+  const problems = [...own, ...[...about].slice(0, MAX_SOURCE_PROBLEMS)];
   const reasons = [
     ...problems.map(({ message }) => message),
     ...listeners.filter(({ members }) => !members.some(isUp)).map(withoutMembers),
@@ -78,6 +86,26 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
   return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
+}
+
+/** The problems of the Service's own objects, and of the files that have them. */
+function problemsOfObjects(key: string, { cluster, pathsOf, sourceProblems }: StatusSources) {
+  const slices = cluster.slices(key).map((slice) => `EndpointSlice ${slice.key}`);
+  const names = [`Service ${key}`, `Endpoints ${key}`, ...slices];
+  const concerned = new Set([...names, ...names.flatMap(pathsOf)]);
+  return sourceProblems().filter(({ object }) => concerned.has(object));
+}
+
+/** An object that the agent does not have may be in what it cannot read. */
+function unreadable({ sourceProblems }: StatusSources): readonly Problem[] {
+  return sourceProblems().filter(({ object, reason }) => reason === 'InvalidFile' || isAbsolute(object));
+}
+
+function ofMissingSlices({ namespace }: LoadBalancer, sources: StatusSources): readonly Problem[] {
+  const refused = sources
+    .sourceProblems()
+    .filter(({ object }) => object.startsWith(`EndpointSlice ${namespace}/`));
+  return [...refused, ...unreadable(sources)];
 }
 
 /** Why the agent may not have all objects. */

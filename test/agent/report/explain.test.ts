@@ -11,16 +11,21 @@ const dataplane = { serves: () => true, members: () => new Map(), problemsOf: ()
 
 function explained(
   objects: readonly KubernetesObject[],
-  { members = SETTINGS.members, problems = [] as readonly Problem[], key = 'default/web' } = {},
+  {
+    members = SETTINGS.members,
+    problems = [] as readonly Problem[],
+    paths = {} as Readonly<Record<string, readonly string[]>>,
+  } = {},
 ) {
   const cluster = clusterOf(objects);
-  return explainService(key, {
+  return explainService('default/web', {
     desired: translateCluster(cluster, { members }),
     cluster,
     dataplane,
     announcer: undefined,
     api: () => undefined,
     sourceProblems: () => problems,
+    pathsOf: (identity: string) => paths[identity] ?? [],
     zone: () => '',
   } as unknown as StatusSources);
 }
@@ -83,4 +88,35 @@ test('explainService() names Nodes if these are the members and none can be one'
   t.deepEqual(reasons, [
     'default:web:tcp:80:v4 has no member: its members are Nodes, and no Node can be one',
   ]);
+});
+
+const broken: Problem = { object: '/m/a.yaml', reason: 'InvalidFile', message: '/m/a.yaml:3:1: broken' };
+const refusedSlice: Problem = {
+  object: 'EndpointSlice default/web-2',
+  reason: 'InvalidObject',
+  message: '/m/b.yaml: EndpointSlice default/web-2: ports is not a list',
+};
+
+test('explainService() names the files that may have a Service that it does not find', (t) => {
+  const other: Problem = { object: 'Service default/web-2', reason: 'InvalidObject', message: 'another' };
+  const { verdict, reasons } = explained([], { problems: [other, broken] });
+  t.is(verdict, 'not found');
+  t.deepEqual(reasons, ['There is no Service "default/web"', broken.message]);
+});
+
+test('explainService() names the broken file of a Service or of its EndpointSlice', (t) => {
+  const objects = [service(), slice()];
+  for (const identity of ['Service default/web', 'EndpointSlice default/web-1'])
+    t.true(
+      explained(objects, { problems: [broken], paths: { [identity]: ['/m/a.yaml'] } }).reasons.includes(
+        broken.message,
+      ),
+      identity,
+    );
+  t.false(explained(objects, { problems: [broken] }).reasons.includes(broken.message));
+});
+
+test('explainService() names refused EndpointSlices and broken files if a listener has no endpoint', (t) => {
+  const { reasons } = explained([service()], { problems: [broken, refusedSlice] });
+  t.deepEqual(reasons.slice(0, 2), [refusedSlice.message, broken.message]);
 });
