@@ -143,11 +143,11 @@ function read<T>(
 
 /** `Service default/web`, '' if the object has no usable name. */
 function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
-  const { name, namespace = 'default' } = isMapping(json.metadata) ? json.metadata : {};
+  const { name, namespace } = isMapping(json.metadata) ? json.metadata : {};
   const form = kind === 'Service' ? label : subdomain;
   if (typeof name !== 'string' || !form.check(name)) return '';
   if (WITHOUT_NAMESPACE.has(kind)) return `${kind} ${name}`;
-  const space = namespace ?? 'default';
+  const space = namespace || 'default';
   return typeof space === 'string' && label.check(space) ? `${kind} ${space}/${name}` : '';
 }
 

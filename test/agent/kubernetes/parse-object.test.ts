@@ -110,6 +110,50 @@ test('parseObject() reads every field of a Service as kubectl prints it', (t) =>
 });
 
 // Conformance: spec.sessionAffinity, sessionAffinityConfig
+// Source: the API server's defaults (pkg/apis/core/v1/defaults.go), and Go's JSON, which reads null as an empty text.
+test('parseObject() reads empty texts and null as the API server does', (t) => {
+  const empty = serviceJson('web', {
+    metadata: { name: 'web', namespace: '', labels: { a: null, b: '' }, annotations: { c: null } },
+    spec: {
+      type: '',
+      sessionAffinity: '',
+      externalTrafficPolicy: '',
+      clusterIP: '',
+      loadBalancerIP: '',
+      ports: [{ port: 80, protocol: '', name: '', appProtocol: '' }],
+    },
+  });
+  const absent = serviceJson('web', {
+    metadata: { name: 'web', labels: { a: '', b: '' }, annotations: { c: '' } },
+    spec: { type: 'ClusterIP' },
+  });
+  t.deepEqual(parsedObject(empty), parsedObject(absent));
+  t.like(parsedObject(empty), { type: 'ClusterIP', ports: [{ protocol: 'TCP' }], labels: { a: '' } });
+
+  const ports = [{ port: 80, protocol: '' }];
+  const subsets = [{ addresses: [{ ip: '10.0.0.1' }], ports }];
+  t.like(parsedObject({ ...endpointsJson('web', subsets), metadata: { name: 'web', namespace: '' } }), {
+    key: 'default/web',
+    slices: [{ ports: [{ name: '', protocol: 'TCP', port: 80 }] }],
+  });
+  for (const label of ['', null, 'Not_A.Service'])
+    t.like(
+      parsedObject(
+        sliceJson('web', [], { metadata: { name: 'x', labels: { 'kubernetes.io/service-name': label } } }),
+      ),
+      {
+        serviceName: label ?? '',
+      },
+    );
+  // No default: these fields are pointers in Go.
+  for (const spec of [{ ipFamilyPolicy: '' }, { loadBalancerClass: '' }])
+    t.is(
+      parseObject(serviceJson('web', { spec: { ports: [{ port: 80 }], ...spec } }), '').problems.length,
+      1,
+    );
+  t.is(parseObject(sliceJson('web', [], { ports }), '').problems.length, 1);
+});
+
 test('parseObject() gives session affinity three hours by default', (t) => {
   t.like(parsedObject(serviceJson('web', { spec: { sessionAffinity: 'ClientIP' } })), {
     affinitySeconds: 10800,
@@ -653,7 +697,7 @@ test(
   'a Service name that is none',
   refused,
   { ...sliceJson('a'), metadata: { name: 'a', labels: { 'kubernetes.io/service-name': 'a/b' } } },
-  /metadata\.labels\["kubernetes\.io\/service-name"\]: "a\/b" is not a DNS label/,
+  /metadata\.labels\["kubernetes\.io\/service-name"\]: "a\/b" is not a label value/,
 );
 test(
   'an old version of EndpointSlice',
