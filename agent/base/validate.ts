@@ -243,7 +243,8 @@ function faultOf({ path, message }: ValidationFault, input: unknown): string {
   return `${place}${shownValue(value)} ${message}`;
 }
 
-function pathText(path: ValidationFault['path']): string {
+/** `spec.ports[0].port`. */
+export function pathText(path: ValidationFault['path']): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;

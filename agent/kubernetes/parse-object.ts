@@ -37,7 +37,8 @@ interface Found {
 
 type Kind = KubernetesObject['kind'];
 
-const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
+/** By kind. */
+export const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['Service', 'v1'],
   ['EndpointSlice', 'discovery.k8s.io/v1'],
   ['Endpoints', 'v1'],
@@ -47,7 +48,7 @@ const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
 ]);
 
 /** Only Kubernetes and Headgate have kinds in these groups: another spelling of a kind is a mistake. */
-const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
+export const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
 const KINDS: ReadonlyMap<string, string> = new Map(
   [...API_VERSIONS.keys()].map((kind) => [kind.toLowerCase(), kind]),
 );
@@ -55,7 +56,7 @@ const KINDS: ReadonlyMap<string, string> = new Map(
 const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>(['Node', 'AddressPool', 'AddressClaim']);
 
 /** `Service` for `ServiceList`, '' for `List`; undefined for other kinds. */
-function listedKind(kind: string): string | undefined {
+export function listedKind(kind: string): string | undefined {
   if (!kind.endsWith('List')) return undefined;
   const listed = kind.slice(0, -'List'.length);
   return listed === '' || API_VERSIONS.has(listed) ? listed : undefined;
@@ -142,7 +143,7 @@ function read<T>(
 }
 
 /** `Service default/web`, '' if the object has no usable name. */
-function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
+export function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
   const { name, namespace } = isMapping(json.metadata) ? json.metadata : {};
   const form = kind === 'Service' ? label : subdomain;
   if (typeof name !== 'string' || !form.check(name)) return '';
@@ -157,7 +158,7 @@ function typeInWords(value: unknown): string {
   return typeof value === 'string' ? 'a text' : `a ${typeof value}`;
 }
 
-function groupOf(apiVersion: string): string {
+export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? '' : apiVersion.slice(0, slash);
 }

@@ -56,6 +56,7 @@ test.serial('`render` names refused objects, and fails only for invalid settings
   const output = join(host.directory, 'rendered');
   await host.serve({ address: '999.1.1.1', members: [] });
   await host.write('broken.yaml', 'kind: [');
+  await host.write('other.yaml', '{kind: Servce, apiVersion: v1, metadata: {name: other}}');
   const refused = await host.command('render', ['--output', output]);
   t.is(refused.status, 0);
   const lines = refused.stderr.trimEnd().split('\n');
@@ -63,6 +64,7 @@ test.serial('`render` names refused objects, and fails only for invalid settings
   t.is(lines.filter((line) => line.startsWith(`${host.manifestDir}/broken.yaml:`)).length, 1);
   t.is(refused.stderr.split('broken.yaml').length, 2);
   t.true(lines.some((line) => line.startsWith('Service default/web: ') && line.includes('999.1.1.1')));
+  t.true(lines.some((line) => line.includes('Service default/other: kind: "Servce" is unknown')));
   const json = await host.command('render', ['--output', output, '--json']);
   const { files, loadBalancers, problems } = JSON.parse(json.stdout);
   const written = [join(output, 'haproxy', 'haproxy.cfg')];

@@ -7,6 +7,7 @@ import { parseJsonValues } from '../../base/json-values.ts';
 import { countEntries } from '../../base/value-count.ts';
 import { parseYamlDocuments, splitYaml, type YamlError, type YamlPart } from '../../base/yaml.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import { misspellings } from '../misspellings.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { type ParsedObjects, parseObject } from '../parse-object.ts';
 
@@ -31,8 +32,8 @@ const LONG_FILE_BYTES = 32 * 1024;
 export const MAX_ENTRIES = { json: 2_000_000, yaml: 500_000 } as const;
 /** More are counted only. */
 const MAX_PROBLEMS = 100;
-/** Shorter text that is not JSON may be YAML with braces, written by hand; longer text comes from a program. */
-const MAX_LOOSE_JSON_BYTES = 256 * 1024;
+/** Shorter text may be written by hand, as YAML with braces; longer text comes from a program. */
+const MAX_HANDWRITTEN_BYTES = 256 * 1024;
 /** Shared, because most files are short. */
 const noDocuments: Manifest['documents'] = new Map();
 
@@ -114,7 +115,7 @@ export function fileProblem(path: string, message: string): Problem {
 function parseDocuments(path: string, bytes: Buffer, lineAbove: () => number): ParsedObjects {
   if (looksLikeJson(bytes)) {
     const json = parseJsonValues(bytes.toString('utf8'));
-    if ('values' in json) return objectsOf(json.values, path);
+    if ('values' in json) return objectsOf(json.values, path, bytes.length);
     if (isSurelyJson(bytes)) return syntaxError(path, lineAbove(), json.error);
   }
   const { documents, errors } = parseYamlDocuments(bytes);
@@ -122,20 +123,22 @@ function parseDocuments(path: string, bytes: Buffer, lineAbove: () => number): P
   return objectsOf(
     documents.map(({ value }) => value),
     path,
+    bytes.length,
   );
 }
 
-function objectsOf(values: readonly unknown[], path: string): ParsedObjects {
+function objectsOf(values: readonly unknown[], path: string, size: number): ParsedObjects {
   const parsed = values.map((value) => parseObject(value, path));
+  const hints = size <= MAX_HANDWRITTEN_BYTES ? values.flatMap((value) => misspellings(value, path)) : [];
   return {
     objects: parsed.flatMap((each) => each.objects),
-    problems: parsed.flatMap((each) => each.problems),
+    problems: [...parsed.flatMap((each) => each.problems), ...hints],
   };
 }
 
 /** It is not read as YAML. */
 function isSurelyJson(text: Buffer): boolean {
-  return text.length > MAX_LOOSE_JSON_BYTES && looksLikeJson(text);
+  return text.length > MAX_HANDWRITTEN_BYTES && looksLikeJson(text);
 }
 
 function looksLikeJson(text: Buffer): boolean {

@@ -84,6 +84,15 @@ test('parseManifest() takes a file with an invalid object as broken, but not wit
   t.is(fqdn.problems[0]?.reason, 'InvalidEndpoint');
 });
 
+test('parseManifest() gives hints for misspelled names, without the file being broken', (t) => {
+  const text = `${yaml('a')}---\n${yaml('b').replace('Service', 'Servce')}`;
+  const { problems, broken, objects } = parse(text);
+  t.false(broken);
+  t.is(objects.size, 1);
+  t.like(problems, [{ object: 'Service default/b', reason: 'Misspelled' }]);
+  t.deepEqual(parse(`${text}# ${'x'.repeat(300_000)}`).problems, [], 'Of long documents it is too much work');
+});
+
 test('parseManifest() takes the first of duplicate objects', (t) => {
   const { objects, problems, broken } = parse(`${yaml('a', 1)}---\n${yaml('a', 2)}`);
   const [object] = objects.values();
