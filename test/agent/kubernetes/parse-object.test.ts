@@ -109,7 +109,6 @@ test('parseObject() reads every field of a Service as kubectl prints it', (t) =>
   });
 });
 
-// Conformance: spec.sessionAffinity, sessionAffinityConfig
 // Source: the API server's defaults (pkg/apis/core/v1/defaults.go), and Go's JSON, which reads null as an empty text.
 test('parseObject() reads empty texts and null as the API server does', (t) => {
   const empty = serviceJson('web', {
@@ -154,6 +153,7 @@ test('parseObject() reads empty texts and null as the API server does', (t) => {
   t.is(parseObject(sliceJson('web', [], { ports }), '').problems.length, 1);
 });
 
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test('parseObject() gives session affinity three hours by default', (t) => {
   t.like(parsedObject(serviceJson('web', { spec: { sessionAffinity: 'ClientIP' } })), {
     affinitySeconds: 10800,
