@@ -5,18 +5,25 @@ const MAX_CHARACTERS = 64;
 
 /**
  * The word of `known` with the fewest letters to add, drop or replace; case and separators count little. undefined if
- * these are more than a third of the letters of the longer word, and more than one.
+ * these are more than a third of the letters of the longer word, and more than one, or more than `mostLetters`.
  */
-export function nearest(word: string, known: readonly string[]): string | undefined {
+export function nearest(
+  word: string,
+  known: readonly string[],
+  mostLetters = Number.POSITIVE_INFINITY,
+): string | undefined {
   if (word.length > MAX_CHARACTERS) return undefined;
   const a = plain(word);
   let best: string | undefined;
   let least = Number.POSITIVE_INFINITY;
   for (const candidate of known) {
     const b = plain(candidate);
+    if (Math.abs(a.length - b.length) > mostLetters) continue;
     const letters = editDistance(a, b);
+    const allowed = Math.max(1, Math.floor(Math.max(a.length, b.length) / 3));
+    if (letters > Math.min(allowed, mostLetters)) continue;
     const distance = 10 * letters + editDistance(word, candidate);
-    if (letters > Math.max(1, Math.floor(Math.max(a.length, b.length) / 3)) || distance >= least) continue;
+    if (distance >= least) continue;
     best = candidate;
     least = distance;
   }

@@ -8,7 +8,12 @@ const MAX_CHARACTERS = 60;
  */
 export function quote(text: string): string {
   const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
-  return JSON.stringify(shown).replaceAll(/(?! )[\p{C}\p{Z}]/gu, escapeUnits);
+  return printable(JSON.stringify(shown));
+}
+
+/** The whole text, such as a path, without quotes; what does not print is escaped as in quote(). */
+export function printable(text: string): string {
+  return text.replaceAll(/(?! )[\p{C}\p{Z}]/gu, escapeUnits);
 }
 
 function escapeUnits(character: string): string {

@@ -201,7 +201,7 @@ export function object<S extends Shape>(
   return Object.assign(new Rule(read, openApi), { keys: fields.map(([name]) => name) });
 }
 
-/** A mapping from names to texts, such as labels and annotations. */
+/** A mapping from names to texts, such as labels and annotations; null is '', as in Go. */
 export function textsByName(
   name: { readonly check: (text: string) => boolean; readonly not: string },
   value: { readonly check: (text: string) => boolean; readonly not: string },
@@ -210,7 +210,8 @@ export function textsByName(
     const texts: Record<string, string> = {};
     if (!isMapping(input)) faults.push({ path: [], message: 'is not a mapping' });
     else
-      for (const [key, one] of Object.entries(input)) {
+      for (const [key, given] of Object.entries(input)) {
+        const one = given ?? '';
         if (!name.check(key)) faults.push({ path: [], message: `${quote(key)} ${name.not}` });
         else if (typeof one !== 'string' || !value.check(one))
           faults.push({ path: [key], message: value.not });
@@ -249,7 +250,8 @@ function faultOf({ path, message }: ValidationFault, input: unknown): string {
   return `${place}${shownValue(value)} ${message}`;
 }
 
-function pathText(path: ValidationFault['path']): string {
+/** `spec.ports[0].port`. */
+export function pathText(path: ValidationFault['path']): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;

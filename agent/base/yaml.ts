@@ -38,8 +38,8 @@ const MAX_DEPTH = 100;
 const MAX_ALIASES = 100;
 /** How many values the aliases of one text may add: aliases of aliases multiply. */
 const MAX_ALIASED_VALUES = 10_000;
-/** A message may quote an alias or a tag of the text. */
-const MAX_MESSAGE_CHARACTERS = 200;
+/** The names of aliases and tags in the library's messages: the text may be no YAML but a secret. */
+const QUOTED_TEXT = /(?: !<| "|: ).*$/s;
 
 /** A Buffer is UTF-8. */
 export function parseYamlDocuments(text: string | Buffer): YamlDocuments {
@@ -149,7 +149,7 @@ function lineOf(source: string, offset: number): number {
 function errorOf(error: unknown): YamlError {
   const { reason, mark } =
     error instanceof YAMLException ? error : { reason: messageOf(error), mark: undefined };
-  const message = reason.slice(0, MAX_MESSAGE_CHARACTERS);
+  const message = mark === undefined ? reason : reason.replace(QUOTED_TEXT, '');
   return {
     line: (mark?.line ?? 0) + 1,
     column: (mark?.column ?? 0) + 1,
@@ -167,25 +167,25 @@ export interface YamlPart {
 const SEPARATOR = /^---(?:[ \t]*|[ \t]+#.*)(?:\r?\n|$)/gm;
 /** Directives and `...` concern more than one document: a text with these is not split. */
 const BINDING = /^(?:%|\.\.\.)/m;
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF').toString('latin1');
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /**
- * Splits a text into its documents, without separators and byte-order marks, so that each can be cached. It does not split
- * at dashes that are followed by content.
+ * Gives the documents of a text one by one, without separators and byte-order marks, so that each can be cached. It does
+ * not split at dashes that are followed by content.
  */
-export function splitYaml(text: Buffer): readonly YamlPart[] {
+export function* splitYaml(text: Buffer): Generator<YamlPart, void> {
   // Latin-1 has one character for each byte, so that an index is an offset.
   const characters = text.toString('latin1');
-  const parts: YamlPart[] = [];
-  const add = (from: number, to: number) => {
-    const begin = characters.startsWith(BYTE_ORDER_MARK, from) ? from + BYTE_ORDER_MARK.length : from;
-    if (begin < to) parts.push({ bytes: text.subarray(begin, to), begin });
-  };
   let begin = 0;
   for (const { index, 0: line } of BINDING.test(characters) ? [] : characters.matchAll(SEPARATOR)) {
-    add(begin, index);
+    yield* partOf(text, begin, index);
     begin = index + line.length;
   }
-  add(begin, text.length);
-  return parts;
+  yield* partOf(text, begin, text.length);
+}
+
+function partOf(text: Buffer, from: number, to: number): readonly YamlPart[] {
+  const isMarked = text.subarray(from, from + BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  const begin = isMarked ? from + BYTE_ORDER_MARK.length : from;
+  return begin < to ? [{ bytes: text.subarray(begin, to), begin }] : [];
 }

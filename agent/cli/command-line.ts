@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { HeadgateError } from '../base/errors.ts';
+import { printable } from '../base/quote.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import { readCommandLine, readSettings, type Settings } from '../settings/settings.ts';
 
@@ -37,9 +38,12 @@ export function usageError(message: string): HeadgateError {
   return new HeadgateError('USAGE', message, { retry: 'never' });
 }
 
-/** Prints `answer` as JSON if `--json` was given, otherwise `lines`. */
+/**
+ * Prints `answer` as JSON if `--json` was given, otherwise `lines`. What does not print is escaped: a line may have the name
+ * of a file, which its author could write to the operator's terminal with.
+ */
 export function print({ own }: Arguments, answer: unknown, lines: readonly string[]): void {
-  console.log(own.json ? JSON.stringify(answer, undefined, 2) : lines.join('\n'));
+  console.log(own.json ? JSON.stringify(answer, undefined, 2) : lines.map(printable).join('\n'));
 }
 
 /** One line that names the object once; the message of a file's problem already names its place in the file. */

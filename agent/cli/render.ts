@@ -1,6 +1,7 @@
 // `headgate render --manifests DIR --output DIR`: writes the files that `run` would write. Needs no agent.
 
 import { dirname, join } from 'node:path';
+import { printable } from '../base/quote.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
@@ -45,7 +46,7 @@ export async function render(argv: readonly string[]): Promise<number> {
     await writeFolder(keepalived, [renderKeepalived(settings.vrrp, own, usable)]);
   }
 
-  for (const problem of problems) console.error(problemLine(problem));
+  for (const problem of problems) console.error(printable(problemLine(problem)));
   const summary = { files, loadBalancers: loadBalancers.length, problems };
   print(given, summary, [`Wrote ${files.join(', ')}: ${loadBalancers.length} load balancers`]);
   return 0;

@@ -4,6 +4,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { HeadgateError, messageOf } from '../base/errors.ts';
+import { printable } from '../base/quote.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 
@@ -133,11 +134,6 @@ function detailOf(name: string, value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=\p{C}]+$/u.test(value)) return `  ${name}=${value}`;
   const json: string | undefined = JSON.stringify(value);
   return json === undefined ? '' : `  ${name}=${printable(json)}`;
-}
-
-/** Escapes control characters, with which an object's author could write to the operator's terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/\p{C}/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /** Attempts to write to a full pipe that does not block, one millisecond apart; then the line is dropped. */

@@ -8,6 +8,7 @@ import {
   listOf,
   object,
   oneOf,
+  Rule,
   someOf,
   string,
   textReader,
@@ -35,6 +36,14 @@ const MAX_RAW_CHARACTERS = 64;
 const MAX_ANNOTATION_CHARACTERS = 256 * 1024;
 
 const maybeNamed = (form: NameForm) => named(form).nullish();
+
+/** A text for which the API server has a default: '' is as no text (pkg/apis/core/v1/defaults.go). */
+function defaulted<T>(rule: Rule<T>): Rule<T | undefined> {
+  const { read, openApi } = rule.nullish();
+  return new Rule((value, faults) => (value === '' ? undefined : read(value, faults)), openApi, true);
+}
+
+const namespace = () => defaulted(named(label));
 const raw = () =>
   textRule(
     (text) => text.length <= MAX_RAW_CHARACTERS,
@@ -42,7 +51,7 @@ const raw = () =>
   );
 
 const port = () => wholeNumber(1, 65535);
-const protocol = () => oneOf('TCP', 'UDP', 'SCTP').nullish();
+const protocol = () => oneOf('TCP', 'UDP', 'SCTP');
 const portName = () => namedOrEmpty(label).nullish();
 
 /** Canonical addresses that no member can have (ValidateNonSpecialIP): unspecified, link-local, link-local multicast. */
@@ -67,7 +76,7 @@ const clusterIP = () =>
 
 const servicePort = object({
   name: portName(),
-  protocol: protocol(),
+  protocol: defaulted(protocol()),
   port: port(),
   nodePort: wholeNumber(0, 65535).nullish(),
   appProtocol: namedOrEmpty(qualifiedName).nullish(),
@@ -95,7 +104,7 @@ const annotations = textsByName(annotationName, {
 export const serviceSchema = object({
   metadata: object({
     name: named(label),
-    namespace: maybeNamed(label),
+    namespace: namespace(),
     uid: uid().nullish(),
     creationTimestamp: time().nullish(),
     deletionTimestamp: time().nullish(),
@@ -103,7 +112,7 @@ export const serviceSchema = object({
     annotations: annotations.nullish(),
   }),
   spec: object({
-    type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName').nullish(),
+    type: defaulted(oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName')),
     loadBalancerClass: maybeNamed(qualifiedName),
     // The API server has no rule for it: the translator reports an unusable one.
     loadBalancerIP: string().nullish(),
@@ -111,9 +120,9 @@ export const serviceSchema = object({
     externalIPs: listOf(raw()).nullish(),
     clusterIP: clusterIP().nullish(),
     clusterIPs: listOf(clusterIP()).nullish(),
-    externalTrafficPolicy: oneOf('Cluster', 'Local').nullish(),
+    externalTrafficPolicy: defaulted(oneOf('Cluster', 'Local')),
     healthCheckNodePort: wholeNumber(0, 65535).nullish(),
-    sessionAffinity: oneOf('None', 'ClientIP').nullish(),
+    sessionAffinity: defaulted(oneOf('None', 'ClientIP')),
     sessionAffinityConfig: object({
       clientIP: object({ timeoutSeconds: wholeNumber(1, 86400).nullish() }).nullish(),
     }).nullish(),
@@ -153,13 +162,15 @@ const sliceSchema = (family: Family) =>
   object({
     metadata: object({
       name: named(subdomain),
-      namespace: maybeNamed(label),
+      namespace: namespace(),
       uid: uid().nullish(),
-      labels: object({ 'kubernetes.io/service-name': maybeNamed(label) }).nullish(),
+      labels: object({ 'kubernetes.io/service-name': maybeNamed(labelValue) }).nullish(),
       annotations: triggerTime,
     }),
     addressType: oneOf('IPv4', 'IPv6', 'FQDN'),
-    ports: listOf(object({ name: portName(), protocol: protocol(), port: port().nullish() })).nullish(),
+    ports: listOf(
+      object({ name: portName(), protocol: protocol().nullish(), port: port().nullish() }),
+    ).nullish(),
     endpoints: listOf(
       object({
         addresses: someOf(memberAddress(family), 'address'),
@@ -188,7 +199,7 @@ const endpointsAddresses = listOf(
 export const endpointsSchema = object({
   metadata: object({
     name: named(subdomain),
-    namespace: maybeNamed(label),
+    namespace: namespace(),
     uid: uid().nullish(),
     annotations: triggerTime,
   }),
@@ -196,7 +207,7 @@ export const endpointsSchema = object({
     object({
       addresses: endpointsAddresses,
       notReadyAddresses: endpointsAddresses,
-      ports: listOf(object({ name: portName(), protocol: protocol(), port: port() })).nullish(),
+      ports: listOf(object({ name: portName(), protocol: defaulted(protocol()), port: port() })).nullish(),
     }),
   ).nullish(),
 });

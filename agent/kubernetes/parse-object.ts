@@ -37,7 +37,8 @@ interface Found {
 
 type Kind = KubernetesObject['kind'];
 
-const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
+/** By kind. */
+export const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['Service', 'v1'],
   ['EndpointSlice', 'discovery.k8s.io/v1'],
   ['Endpoints', 'v1'],
@@ -47,7 +48,7 @@ const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
 ]);
 
 /** Only Kubernetes and Headgate have kinds in these groups: another spelling of a kind is a mistake. */
-const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
+export const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
 const KINDS: ReadonlyMap<string, string> = new Map(
   [...API_VERSIONS.keys()].map((kind) => [kind.toLowerCase(), kind]),
 );
@@ -55,7 +56,7 @@ const KINDS: ReadonlyMap<string, string> = new Map(
 const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>(['Node', 'AddressPool', 'AddressClaim']);
 
 /** `Service` for `ServiceList`, '' for `List`; undefined for other kinds. */
-function listedKind(kind: string): string | undefined {
+export function listedKind(kind: string): string | undefined {
   if (!kind.endsWith('List')) return undefined;
   const listed = kind.slice(0, -'List'.length);
   return listed === '' || API_VERSIONS.has(listed) ? listed : undefined;
@@ -84,7 +85,7 @@ function addObject(json: unknown, path: string, item: string, found: Found): voi
     found.problems.push({ object: object || path || item, reason, message: `${beginning(named)}${fault}` });
   };
   if (!isMapping(json)) {
-    refuse('InvalidObject', '', `${shownValue(json)} is not a Kubernetes object`);
+    refuse('InvalidObject', '', `${typeInWords(json)} is not a Kubernetes object`);
     return;
   }
   const { kind, apiVersion } = json;
@@ -142,16 +143,22 @@ function read<T>(
 }
 
 /** `Service default/web`, '' if the object has no usable name. */
-function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
-  const { name, namespace = 'default' } = isMapping(json.metadata) ? json.metadata : {};
+export function nameOf(kind: string, json: Readonly<Record<string, unknown>>): string {
+  const { name, namespace } = isMapping(json.metadata) ? json.metadata : {};
   const form = kind === 'Service' ? label : subdomain;
   if (typeof name !== 'string' || !form.check(name)) return '';
   if (WITHOUT_NAMESPACE.has(kind)) return `${kind} ${name}`;
-  const space = namespace ?? 'default';
+  const space = namespace || 'default';
   return typeof space === 'string' && label.check(space) ? `${kind} ${space}/${name}` : '';
 }
 
-function groupOf(apiVersion: string): string {
+/** Without the value: a file that holds no object may hold a secret. */
+function typeInWords(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'string' ? 'a text' : `a ${typeof value}`;
+}
+
+export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? '' : apiVersion.slice(0, slash);
 }

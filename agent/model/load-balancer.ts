@@ -165,6 +165,7 @@ export type ProblemReason =
   | 'InvalidFile'
   | 'InvalidObject'
   | 'DuplicateObject'
+  | 'Misspelled'
   | 'InvalidAnnotation'
   | 'InvalidSourceRange'
   | 'InvalidAddress'

@@ -1,14 +1,17 @@
 // Explains one Service for the command `why`: whether it is served, what is wrong, and the state of each listener and
 // member. Reads the parts of the agent; changes nothing.
 
+import { isAbsolute } from 'node:path';
 import type { Verdict } from '../../health/page-model.ts';
 import type { MemberFact } from '../dataplane/dataplane.ts';
+import type { EndpointSlice } from '../kubernetes/objects.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
 import type { OperatingStatus } from '../model/operating-status.ts';
-import { selectEndpoints } from '../translate/service/select-endpoints.ts';
+import { type Selection, selectEndpoints } from '../translate/service/select-endpoints.ts';
 import { viewOf } from './load-balancer-view.ts';
 import type { LoadBalancerStatus } from './operating-status.ts';
 import type { ApiStatus, StatusSources } from './status.ts';
+import { withoutEndpoints } from './without-endpoints.ts';
 
 export interface ServiceExplanation {
   readonly key: string;
@@ -41,7 +44,12 @@ export interface ListenerExplanation {
   }[];
   /** How many endpoints are neither ready nor serving, and so no members. */
   readonly notReady: number;
+  /** Why it has no member; '' if it has one. */
+  readonly empty: string;
 }
+
+/** Of one answer, so that a folder of broken files does not hide the other reasons. */
+const MAX_SOURCE_PROBLEMS = 5;
 
 /** `key` is `namespace/name`. */
 export function explainService(key: string, sources: StatusSources): ServiceExplanation {
@@ -53,7 +61,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   if (loadBalancer === undefined) {
     const reason =
       cluster.service(key) === undefined ? `There is no Service "${key}"` : 'The agent has not read it yet';
-    const about = sources.sourceProblems().filter(({ message }) => message.includes(key));
+    const about = [...problemsOfObjects(key, sources), ...unreadable(sources)].slice(0, MAX_SOURCE_PROBLEMS);
     return {
       ...empty,
       verdict: 'not found',
@@ -61,10 +69,14 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
       problems: about,
     };
   }
-  const { health, problems, verdict } = viewOf(loadBalancer, sources);
+  const { health, problems: own, verdict } = viewOf(loadBalancer, sources);
   const listeners = loadBalancer.listeners.map((listener) =>
     explainListener(loadBalancer, listener, health, sources),
   );
+  const isEmpty = listeners.some((listener) => listener.empty !== '');
+  const about = new Set(problemsOfObjects(key, sources));
+  if (isEmpty) for (const problem of ofMissingSlices(loadBalancer, sources)) about.add(problem);
+  const problems = [...own, ...[...about].slice(0, MAX_SOURCE_PROBLEMS)];
   const reasons = [
     ...problems.map(({ message }) => message),
     ...listeners.filter(({ members }) => !members.some(isUp)).map(withoutMembers),
@@ -74,6 +86,26 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
   return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
+}
+
+/** The problems of the Service's own objects, and of the files that have them. */
+function problemsOfObjects(key: string, { cluster, pathsOf, sourceProblems }: StatusSources) {
+  const slices = cluster.slices(key).map((slice) => `EndpointSlice ${slice.key}`);
+  const names = [`Service ${key}`, `Endpoints ${key}`, ...slices];
+  const concerned = new Set([...names, ...names.flatMap(pathsOf)]);
+  return sourceProblems().filter(({ object }) => concerned.has(object));
+}
+
+/** An object that the agent does not have may be in what it cannot read. */
+function unreadable({ sourceProblems }: StatusSources): readonly Problem[] {
+  return sourceProblems().filter(({ object, reason }) => reason === 'InvalidFile' || isAbsolute(object));
+}
+
+function ofMissingSlices({ namespace }: LoadBalancer, sources: StatusSources): readonly Problem[] {
+  const refused = sources
+    .sourceProblems()
+    .filter(({ object }) => object.startsWith(`EndpointSlice ${namespace}/`));
+  return [...refused, ...unreadable(sources)];
 }
 
 /** Why the agent may not have all objects. */
@@ -87,10 +119,20 @@ function isUp(member: ListenerExplanation['members'][number]): boolean {
   return member.haproxy === 'ready';
 }
 
-function withoutMembers({ name, members, notReady }: ListenerExplanation): string {
-  if (members.length > 0) return `No member of ${name} takes connections`;
-  if (notReady > 0) return `${name} has no member: ${notReady} endpoints are there, none is ready`;
-  return `${name} has no member: no EndpointSlice gives it an endpoint`;
+function withoutMembers({ name, empty }: ListenerExplanation): string {
+  return empty === '' ? `No member of ${name} takes connections` : `${name} has no member: ${empty}`;
+}
+
+function whyEmpty(
+  loadBalancer: LoadBalancer,
+  listener: Listener,
+  slices: readonly EndpointSlice[],
+  { use, notReady }: Selection,
+): string {
+  if (listener.pool.members.length > 0) return '';
+  if (use.length > 0) return 'its members are Nodes, and no Node can be one';
+  if (notReady > 0) return `${notReady} endpoints are there, none is ready`;
+  return withoutEndpoints(loadBalancer, listener, slices);
 }
 
 /** A member that drained before HAProxy started has weight 0 from the configuration, which has the same effect. */
@@ -101,12 +143,13 @@ function stateOf({ state }: Member, fact: MemberFact | undefined): MemberFact['s
 
 function explainListener(
   loadBalancer: LoadBalancer,
-  { name, addresses, protocol, port, portName, family, pool }: Listener,
+  listener: Listener,
   health: LoadBalancerStatus,
   { cluster, dataplane, zone }: StatusSources,
 ): ListenerExplanation {
+  const { name, addresses, protocol, port, portName, family, pool } = listener;
   const slices = cluster.slices(loadBalancer.key);
-  const { notReady } = selectEndpoints(slices, { name: portName, protocol }, family, {
+  const selection = selectEndpoints(slices, { name: portName, protocol }, family, {
     zone: zone(),
     ignoreHints: true,
   });
@@ -122,5 +165,7 @@ function explainListener(
     cause: statuses.get(member.name)?.cause ?? '',
   }));
   const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
-  return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady };
+  const { notReady } = selection;
+  const empty = whyEmpty(loadBalancer, listener, slices, selection);
+  return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady, empty };
 }

@@ -35,6 +35,8 @@ export interface StatusSources {
   readonly writing: () => WritingStatus | undefined;
   /** Of the sources: unreadable files, duplicate objects. */
   readonly sourceProblems: () => readonly Problem[];
+  /** The manifests that have the object (`Service default/web`). */
+  readonly pathsOf: (identity: string) => readonly string[];
   readonly zone: () => string;
 }
 

@@ -66,6 +66,11 @@ export class Sources {
     return [...this.#problems.values()].flat();
   }
 
+  /** The manifests that have the object, the one that counts first. `identity`: `Service default/web`. */
+  pathsOf(identity: string): readonly string[] {
+    return this.#manifests.pathsOf(identity);
+  }
+
   /** The state of the objects from which the desired state comes. */
   get objects(): ObjectsState {
     return this.#objects;

@@ -157,6 +157,7 @@ export async function agentParts(argv: readonly string[]) {
     api: () => sources.api,
     writing: () => writers?.status(),
     sourceProblems: () => sources.problems,
+    pathsOf: (identity) => sources.pathsOf(identity),
     zone: () => settings.now.zone,
   };
   const overview = new Overview(statusSources);

@@ -19,6 +19,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   InvalidFile: 0,
   InvalidObject: 0,
   DuplicateObject: 0,
+  Misspelled: 0,
   InvalidAnnotation: 0,
   InvalidSourceRange: 0,
   InvalidAddress: 0,

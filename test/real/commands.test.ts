@@ -38,11 +38,25 @@ test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
   t.is(await rendered(), await host.config());
 });
 
+test.serial('`render` and `status` escape what does not print in the name of a file', async (t) => {
+  const host = await TestHost.create(t);
+  await host.write('a\u001b]0;x\u0007\nService default\u202e.yaml', 'kind: [');
+  const shown = `${host.manifestDir}/a\\u001b]0;x\\u0007\\u000aService default\\u202e.yaml:`;
+  const { stderr } = await host.command('render', ['--output', join(host.directory, 'rendered')]);
+  t.true(stderr.startsWith(shown), stderr);
+  t.is(stderr.trimEnd().split('\n').length, 1);
+  await host.start();
+  const { stdout } = await host.command('status');
+  t.true(stdout.includes(`\n  ${shown}`), stdout);
+  t.false(/\p{C}/u.test(stdout.replaceAll('\n', '')));
+});
+
 test.serial('`render` names refused objects, and fails only for invalid settings', async (t) => {
   const host = await TestHost.create(t);
   const output = join(host.directory, 'rendered');
   await host.serve({ address: '999.1.1.1', members: [] });
   await host.write('broken.yaml', 'kind: [');
+  await host.write('other.yaml', '{kind: Servce, apiVersion: v1, metadata: {name: other}}');
   const refused = await host.command('render', ['--output', output]);
   t.is(refused.status, 0);
   const lines = refused.stderr.trimEnd().split('\n');
@@ -50,6 +64,7 @@ test.serial('`render` names refused objects, and fails only for invalid settings
   t.is(lines.filter((line) => line.startsWith(`${host.manifestDir}/broken.yaml:`)).length, 1);
   t.is(refused.stderr.split('broken.yaml').length, 2);
   t.true(lines.some((line) => line.startsWith('Service default/web: ') && line.includes('999.1.1.1')));
+  t.true(lines.some((line) => line.includes('Service default/other: kind: "Servce" is unknown')));
   const json = await host.command('render', ['--output', output, '--json']);
   const { files, loadBalancers, problems } = JSON.parse(json.stdout);
   const written = [join(output, 'haproxy', 'haproxy.cfg')];

@@ -282,6 +282,7 @@ test.serial(
     const [problem] = (await host.status()).problems;
     t.is(problem?.object, join(host.manifestDir, 'web.yaml'));
     t.is(problem?.reason, 'InvalidFile');
+    t.true((await host.why()).reasons.includes(problem?.message ?? ''), '`why` of its Service names it');
     t.is((await agent.metrics())('headgate_problems', { reason: 'InvalidFile' }), 1);
     t.true(await host.answers());
     // Other manifests still change.

@@ -43,6 +43,11 @@ export class FilePrecedence {
     return this.#files.get(identity)?.[0]?.objects.get(identity);
   }
 
+  /** The files that have the object, the one that counts first. */
+  paths(identity: string): readonly string[] {
+    return (this.#files.get(identity) ?? []).map(({ path }) => path);
+  }
+
   problems(): readonly Problem[] {
     return [...this.#contested].flatMap((identity) => {
       const [first, ...others] = this.#files.get(identity) ?? [];

@@ -9,6 +9,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   type Stats,
   statfsSync,
   statSync,
@@ -26,17 +27,23 @@ export interface ManifestContent {
   readonly stamp: string;
 }
 
-const MAX_FILE_BYTES = 128 * 1024 * 1024;
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
 /** ext4, XFS, Btrfs, ZFS, F2FS, tmpfs and overlay, which change only through this kernel (statfs(2)). */
 const LOCAL_FILE_SYSTEMS = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0xf2f52010, 0x01021994, 0x794c7630,
 ]);
 
-/** Anything but a regular file counts as absent: users mask a file by a link to /dev/null. Never waits for a pipe. */
-export function readManifest(path: string): ManifestRead {
+/**
+ * Anything but a regular file counts as absent: users mask a file by a link to /dev/null. Never waits for a pipe.
+ * A link out of `folders` is not followed, because the agent reads files that an author of manifests may not.
+ */
+export function readManifest(path: string, folders: readonly string[]): ManifestRead {
   let file: number | undefined;
   try {
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const real = realpathSync.native(path);
+    if (!folders.some((folder) => isIn(real, folder) || isIn(real, realpathSync.native(folder))))
+      return outside(real);
+    file = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK);
     // Before the content, so that a change in between changes the stamp.
     const stat = fstatSync(file);
     const stamp = stampOf(stat);
@@ -51,6 +58,15 @@ export function readManifest(path: string): ManifestRead {
   } finally {
     if (file !== undefined) closeSync(file);
   }
+}
+
+/** Errors: those of stat(2). */
+function outside(real: string): ManifestRead {
+  const stat = statSync(real);
+  const stamp = stampOf(stat);
+  if (!stat.isFile()) return { kind: 'Absent', stamp };
+  const message = `The link is not followed, because it leads to ${real}, outside the folders of manifests`;
+  return { kind: 'Unreadable', stamp, message };
 }
 
 /** Changes with each change of the file. */

@@ -13,8 +13,8 @@ export class KnownFile {
   readonly objects = new Map<string, KubernetesObject>();
   /** Those of them that the file no longer has. */
   readonly missing = new Map<string, Loss>();
-  /** undefined if the agent has not seen good content yet. */
-  lastGood: 'Read' | 'Restored' | undefined;
+  /** The snapshot has been read, or is older than what the agent has read. */
+  isRestored = false;
   /** As the last good content: `Manifest.unfinished`. */
   unfinished = false;
   /** As the last content: `Manifest.documents`; undefined before the first. */
@@ -27,7 +27,7 @@ export class KnownFile {
   /** When a content that looks unfinished counts all the same, by performance.now(). */
   doubtEnds: number | undefined;
   problems: readonly Problem[] = [];
-  /** Good content without a snapshot. */
+  /** Content that is to be the snapshot. */
   unsaved: ManifestContent | undefined;
   cancelWake: (() => void) | undefined;
 

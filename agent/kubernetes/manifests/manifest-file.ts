@@ -3,9 +3,11 @@
 
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
-import { messageOf } from '../../base/errors.ts';
+import { parseJsonValues } from '../../base/json-values.ts';
+import { countEntries } from '../../base/value-count.ts';
 import { parseYamlDocuments, splitYaml, type YamlError, type YamlPart } from '../../base/yaml.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import { misspellings } from '../misspellings.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { type ParsedObjects, parseObject } from '../parse-object.ts';
 
@@ -13,7 +15,7 @@ export interface Manifest {
   /** `Service default/web` → the object. */
   readonly objects: ReadonlyMap<string, KubernetesObject>;
   readonly problems: readonly Problem[];
-  /** A fault makes the whole file unusable, not only its own object. */
+  /** Not all of it can be read: what it seems to have lost may be in the rest. */
   readonly broken: boolean;
   /** YAML ends in the middle of a line: a program may still be writing it. The brackets of JSON show its end. */
   readonly unfinished: boolean;
@@ -26,24 +28,31 @@ const NEWLINE = 0x0a;
 const BLANKS: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d];
 /** The documents of a shorter file are remembered from its second read on, because most files are read once. */
 const LONG_FILE_BYTES = 32 * 1024;
-/** Shorter text that is not JSON may be YAML with braces, written by hand; longer text comes from a program. */
-const MAX_LOOSE_JSON_BYTES = 256 * 1024;
+/** Of lists and mappings in one file, because it is read without a pause: some seconds, and half a gigabyte of memory. */
+export const MAX_ENTRIES = { json: 2_000_000, yaml: 500_000 } as const;
+/** More are counted only. */
+const MAX_PROBLEMS = 100;
+/** Shorter text may be written by hand, as YAML with braces; longer text comes from a program. */
+const MAX_HANDWRITTEN_BYTES = 256 * 1024;
 /** Shared, because most files are short. */
 const noDocuments: Manifest['documents'] = new Map();
 
 /** `known`: the documents of the same file before (`Manifest.documents`), whose objects are used again. */
 export function parseManifest(path: string, bytes: Buffer, known?: Manifest['documents']): Manifest {
-  if (!isUtf8(bytes)) {
-    const problems = [fileProblem(path, 'The text is not UTF-8')];
-    return { objects: new Map(), problems, broken: true, unfinished: false, documents: noDocuments };
+  if (!isUtf8(bytes)) return refused(path, 'The text is not UTF-8');
+  const parts = partsOf(bytes);
+  if (parts === undefined) {
+    const { json, yaml } = MAX_ENTRIES;
+    const message = `The file has too many entries of lists and mappings: at most ${yaml} in YAML, or ${json} in JSON, can be in one file`;
+    return refused(path, message);
   }
-  const parts = splitYaml(bytes);
   const documents = new Map<string, ParsedObjects>();
+  const lineOf = lineFinder(bytes);
   const parsed = parts.map((part) => {
-    if (parts.length === 1 || (bytes.length < LONG_FILE_BYTES && known === undefined))
-      return parseDocuments(path, bytes, part);
+    const parse = () => parseDocuments(path, part.bytes, () => lineOf(part.begin));
+    if (parts.length === 1 || (bytes.length < LONG_FILE_BYTES && known === undefined)) return parse();
     const digest = hash('sha256', part.bytes, 'base64');
-    const now = known?.get(digest) ?? parseDocuments(path, bytes, part);
+    const now = known?.get(digest) ?? parse();
     // A document with problems is parsed each time: an edit of another document may move their lines.
     if (now.problems.length === 0) documents.set(digest, now);
     return now;
@@ -61,7 +70,36 @@ export function parseManifest(path: string, bytes: Buffer, known?: Manifest['doc
   }
   const last = parts.at(-1)?.bytes;
   const unfinished = !broken && last !== undefined && last.at(-1) !== NEWLINE && !looksLikeJson(last);
-  return { objects, problems, broken, unfinished, documents: documents.size === 0 ? noDocuments : documents };
+  return {
+    objects,
+    problems: firstOf(path, problems),
+    broken,
+    unfinished,
+    documents: documents.size === 0 ? noDocuments : documents,
+  };
+}
+
+function refused(path: string, message: string): Manifest {
+  const problems = [fileProblem(path, message)];
+  return { objects: new Map(), problems, broken: true, unfinished: false, documents: noDocuments };
+}
+
+/** The documents of the text; undefined if they have too many entries. */
+function partsOf(bytes: Buffer): readonly YamlPart[] | undefined {
+  const parts: YamlPart[] = [];
+  let share = 0;
+  for (const part of splitYaml(bytes)) {
+    share += countEntries(part.bytes) / MAX_ENTRIES[isSurelyJson(part.bytes) ? 'json' : 'yaml'];
+    if (share > 1) return undefined;
+    parts.push(part);
+  }
+  return parts;
+}
+
+function firstOf(path: string, problems: readonly Problem[]): readonly Problem[] {
+  const others = problems.length - MAX_PROBLEMS;
+  if (others <= 0) return problems;
+  return [...problems.slice(0, MAX_PROBLEMS), fileProblem(path, `The file has ${others} more problems`)];
 }
 
 /** `Service default/web`. */
@@ -73,20 +111,34 @@ export function fileProblem(path: string, message: string): Problem {
   return { object: path, reason: 'InvalidFile', message: `${path}: ${message}` };
 }
 
-function parseDocuments(path: string, text: Buffer, part: YamlPart): ParsedObjects {
-  const { bytes, begin } = part;
+/** `lineAbove()`: the number of lines above this part of the file. */
+function parseDocuments(path: string, bytes: Buffer, lineAbove: () => number): ParsedObjects {
   if (looksLikeJson(bytes)) {
-    const parsed = parseJson(bytes.toString('utf8'));
-    if ('value' in parsed) return parseObject(parsed.value, path);
-    if (bytes.length > MAX_LOOSE_JSON_BYTES) return syntaxError(path, text, begin, parsed.error);
+    const json = parseJsonValues(bytes.toString('utf8'));
+    if ('values' in json) return objectsOf(json.values, path, bytes.length);
+    if (isSurelyJson(bytes)) return syntaxError(path, lineAbove(), json.error);
   }
   const { documents, errors } = parseYamlDocuments(bytes);
-  if (errors[0] !== undefined) return syntaxError(path, text, begin, errors[0]);
-  const parsed = documents.map(({ value }) => parseObject(value, path));
+  if (errors[0] !== undefined) return syntaxError(path, lineAbove(), errors[0]);
+  return objectsOf(
+    documents.map(({ value }) => value),
+    path,
+    bytes.length,
+  );
+}
+
+function objectsOf(values: readonly unknown[], path: string, size: number): ParsedObjects {
+  const parsed = values.map((value) => parseObject(value, path));
+  const hints = size <= MAX_HANDWRITTEN_BYTES ? values.flatMap((value) => misspellings(value, path)) : [];
   return {
     objects: parsed.flatMap((each) => each.objects),
-    problems: parsed.flatMap((each) => each.problems),
+    problems: [...parsed.flatMap((each) => each.problems), ...hints],
   };
+}
+
+/** It is not read as YAML. */
+function isSurelyJson(text: Buffer): boolean {
+  return text.length > MAX_HANDWRITTEN_BYTES && looksLikeJson(text);
 }
 
 function looksLikeJson(text: Buffer): boolean {
@@ -95,30 +147,20 @@ function looksLikeJson(text: Buffer): boolean {
   return text[at] === 0x7b || text[at] === 0x5b;
 }
 
-function parseJson(text: string): { readonly value: unknown } | { readonly error: YamlError } {
-  try {
-    return { value: JSON.parse(text) };
-  } catch (error) {
-    const message = messageOf(error);
-    const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(message) ?? [];
-    const end = text.split('\n');
-    return {
-      error: {
-        line: Number(line ?? end.length),
-        column: Number(column ?? (end.at(-1) ?? '').length + 1),
-        message,
-      },
-    };
-  }
-}
-
-function syntaxError(path: string, text: Buffer, begin: number, error: YamlError): ParsedObjects {
-  const { line, column, message } = error;
-  let before = 0;
-  for (let at = text.indexOf(NEWLINE); at >= 0 && at < begin; at = text.indexOf(NEWLINE, at + 1)) before++;
-  const place = `${path}:${before + line}:${column}`;
+function syntaxError(path: string, lineAbove: number, error: YamlError): ParsedObjects {
+  const place = `${path}:${lineAbove + error.line}:${error.column}`;
   return {
     objects: [],
-    problems: [{ object: path, reason: 'InvalidFile', message: `${place}: ${message}` }],
+    problems: [{ object: path, reason: 'InvalidFile', message: `${place}: ${error.message}` }],
+  };
+}
+
+/** Gives the number of lines above an offset; the offsets must ascend, so that many errors cost one pass. */
+function lineFinder(text: Buffer): (offset: number) => number {
+  let lines = 0;
+  let next = text.indexOf(NEWLINE);
+  return (offset) => {
+    for (; next >= 0 && next < offset; next = text.indexOf(NEWLINE, next + 1)) lines++;
+    return lines;
   };
 }

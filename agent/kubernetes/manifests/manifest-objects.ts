@@ -60,15 +60,15 @@ export class ManifestObjects {
     return this.#files.keys();
   }
 
+  /** The files that have the object, the one that counts first. */
+  pathsOf(identity: string): readonly string[] {
+    return this.#precedence.paths(identity);
+  }
+
   /** The file has these objects now; missing ones count for a while. */
   put(file: KnownFile, objects: ReadonlyMap<string, KubernetesObject>, problems: readonly Problem[]): void {
     this.setProblems(file, problems);
-    for (const [identity, object] of objects) {
-      const wasMissing = file.missing.delete(identity);
-      const isSame = sameValue(file.objects.get(identity), object);
-      if (!isSame) file.objects.set(identity, object);
-      if (!isSame || wasMissing) this.#touch(file, identity);
-    }
+    this.#upsert(file, objects);
     const missing = [...file.objects.keys()].filter((identity) => !objects.has(identity));
     // A large file is empty for a while if a program writes it again (`kubectl get ... > FILE`).
     const isMass =
@@ -76,6 +76,13 @@ export class ManifestObjects {
     this.#miss(file, missing, isMass);
     if (file.missing.size > 0) this.wake(file);
     else this.#settle(file);
+  }
+
+  /** Only these objects of the file can be read now: its others count as they were read last. */
+  putReadable(file: KnownFile, objects: ReadonlyMap<string, KubernetesObject>): void {
+    this.keepAll(file);
+    this.#upsert(file, objects);
+    this.#settle(file);
   }
 
   /** The restored files have gone: their objects stop counting at once, unless these are most of a kind. */
@@ -164,6 +171,15 @@ export class ManifestObjects {
 
   close(): void {
     for (const { cancelWake } of this.#files.values()) cancelWake?.();
+  }
+
+  #upsert(file: KnownFile, objects: ReadonlyMap<string, KubernetesObject>): void {
+    for (const [identity, object] of objects) {
+      const wasMissing = file.missing.delete(identity);
+      const isSame = sameValue(file.objects.get(identity), object);
+      if (!isSame) file.objects.set(identity, object);
+      if (!isSame || wasMissing) this.#touch(file, identity);
+    }
   }
 
   #miss(file: KnownFile, identities: Iterable<string>, doubted: boolean): void {

@@ -1,6 +1,6 @@
 // The source of objects that are files: reads folders of manifests, watches them, and reports the differences.
 // Additions and changes are reported at once; a missing object, or a file that looks unfinished, counts only after a
-// moment. A broken file keeps its last good content; the others are not affected.
+// moment. What cannot be read of a file keeps its last good version; other objects and files are not affected.
 // Reads files and keeps snapshots of them; owns the watchers.
 
 import { hash } from 'node:crypto';
@@ -115,6 +115,11 @@ export class ManifestSource {
     await this.#snapshots?.close();
   }
 
+  /** The files that have the object, the one that counts first. `identity`: `Service default/web`. */
+  pathsOf(identity: string): readonly string[] {
+    return this.#objects.pathsOf(identity);
+  }
+
   #onFile(path: string): void {
     this.#dirty.add(path);
     if (this.#isStarted) this.#schedule();
@@ -160,7 +165,7 @@ export class ManifestSource {
   }
 
   #read(path: string): void {
-    const read = readManifest(path);
+    const read = readManifest(path, this.#options.directories);
     const file = this.#objects.file(path);
     file.stamp = read.stamp;
     const isBack = file.absent && read.kind !== 'Absent';
@@ -173,7 +178,7 @@ export class ManifestSource {
     }
     file.digest = '';
     file.doubtEnds = undefined;
-    if (read.kind === 'Unreadable') this.#refuse(file, [fileProblem(path, read.message)]);
+    if (read.kind === 'Unreadable') this.#keepLast(file, [fileProblem(path, read.message)], new Map());
     else this.#objects.put(file, new Map(), []);
   }
 
@@ -195,12 +200,12 @@ export class ManifestSource {
     file.doubtEnds = undefined;
     file.digest = digest;
     if (manifest.broken) {
-      this.#refuse(file, manifest.problems);
+      this.#keepLast(file, manifest.problems, manifest.objects, content);
       return;
     }
     // A program may be writing it while the agent starts.
-    if (file.lastGood === undefined && content.bytes.length === 0) this.#restore(file);
-    file.lastGood = 'Read';
+    if (content.bytes.length === 0) this.#restore(file);
+    file.isRestored = true;
     file.unfinished = manifest.unfinished;
     if (file.documents === undefined || manifest.documents.size > 0) file.documents = manifest.documents;
     file.unsaved = content;
@@ -213,14 +218,20 @@ export class ManifestSource {
     return manifest.unfinished && !file.unfinished && file.objects.size > 0;
   }
 
-  /** The last good content still counts: that of the snapshot if the agent has not seen any itself. */
-  #refuse(file: KnownFile, problems: readonly Problem[]): void {
-    this.#objects.keepAll(file);
-    if (file.lastGood === undefined) this.#restore(file);
-    const remains = REMAINS[file.lastGood ?? 'Nothing'];
+  /** Not all of the file can be read: the `readable` objects count, and of all others the last version. */
+  #keepLast(
+    file: KnownFile,
+    problems: readonly Problem[],
+    readable: Manifest['objects'],
+    content?: ManifestContent,
+  ): void {
+    this.#restore(file);
+    // A snapshot of a whole file is better than one of a part.
+    if (file.objects.size === 0) file.unsaved = content;
+    this.#objects.putReadable(file, readable);
     this.#objects.setProblems(
       file,
-      problems.map((problem) => ({ ...problem, message: `${problem.message}; ${remains}` })),
+      problems.map((problem) => withRemainder(problem, file.objects)),
     );
   }
 
@@ -242,12 +253,12 @@ export class ManifestSource {
     });
   }
 
+  /** Takes the objects of the snapshot, unless the agent has read the file since. */
   #restore(file: KnownFile): void {
+    if (file.isRestored) return;
+    file.isRestored = true;
     const bytes = this.#snapshots?.load(file.path);
-    const manifest = bytes === undefined ? undefined : parseManifest(file.path, bytes);
-    if (manifest === undefined || manifest.broken) return;
-    file.lastGood = 'Restored';
-    this.#objects.put(file, manifest.objects, []);
+    if (bytes !== undefined) this.#objects.put(file, parseManifest(file.path, bytes).objects, []);
   }
 
   #keep({ path, objects, unsaved }: KnownFile): void {
@@ -267,11 +278,20 @@ export class ManifestSource {
   }
 }
 
-const REMAINS = {
-  Read: 'the last good content of the file stays in force',
-  Restored: 'the last good content of the file, kept from before the start, stays in force',
-  Nothing: 'nothing of the file is in force',
-} as const;
+/** Adds to a problem of a broken file what counts in the meantime. */
+function withRemainder(problem: Problem, objects: Manifest['objects']): Problem {
+  const { object, reason, message } = problem;
+  if (reason === 'InvalidObject') {
+    const remains = objects.has(object) ? 'its last good version stays in force' : 'it is not in force';
+    return { ...problem, message: `${message}; ${remains}` };
+  }
+  if (reason !== 'InvalidFile') return problem;
+  const remains =
+    objects.size > 0
+      ? 'what could be read of the file, now or before, is in force'
+      : 'nothing of the file is in force';
+  return { ...problem, message: `${message}; ${remains}` };
+}
 
 /** Takes items from the set until it is empty or the time is over. */
 function forOneSlice<T>(items: Set<T>, work: (item: T) => void): void {

@@ -15,7 +15,7 @@ test('parseYamlDocuments() reads YAML as kubectl does, except for the difference
 });
 
 function read(text: string): unknown {
-  const parts = splitYaml(Buffer.from(JSON.parse(text))).map(({ bytes }) => parseYamlDocuments(bytes));
+  const parts = [...splitYaml(Buffer.from(JSON.parse(text)))].map(({ bytes }) => parseYamlDocuments(bytes));
   if (parts.some(({ errors }) => errors.length > 0)) return 'refused';
   return parts
     .flatMap(({ documents }) => documents.map(({ value }) => value))

@@ -68,7 +68,7 @@ test('A line for a terminal is short, and a text of an object cannot forge a lin
     'terminal',
   );
   t.deepEqual(others, []);
-  t.is(line.slice(8), ' info  Bad\\u{1b}[31m\\u{a}name  service=default/web  text="two words"  list=[1]\n');
+  t.is(line.slice(8), ' info  Bad\\u001b[31m\\u000aname  service=default/web  text="two words"  list=[1]\n');
   t.regex(line, /^\d\d:\d\d:\d\d /);
 });
 

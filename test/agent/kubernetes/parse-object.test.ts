@@ -109,6 +109,50 @@ test('parseObject() reads every field of a Service as kubectl prints it', (t) =>
   });
 });
 
+// Source: the API server's defaults (pkg/apis/core/v1/defaults.go), and Go's JSON, which reads null as an empty text.
+test('parseObject() reads empty texts and null as the API server does', (t) => {
+  const empty = serviceJson('web', {
+    metadata: { name: 'web', namespace: '', labels: { a: null, b: '' }, annotations: { c: null } },
+    spec: {
+      type: '',
+      sessionAffinity: '',
+      externalTrafficPolicy: '',
+      clusterIP: '',
+      loadBalancerIP: '',
+      ports: [{ port: 80, protocol: '', name: '', appProtocol: '' }],
+    },
+  });
+  const absent = serviceJson('web', {
+    metadata: { name: 'web', labels: { a: '', b: '' }, annotations: { c: '' } },
+    spec: { type: 'ClusterIP' },
+  });
+  t.deepEqual(parsedObject(empty), parsedObject(absent));
+  t.like(parsedObject(empty), { type: 'ClusterIP', ports: [{ protocol: 'TCP' }], labels: { a: '' } });
+
+  const ports = [{ port: 80, protocol: '' }];
+  const subsets = [{ addresses: [{ ip: '10.0.0.1' }], ports }];
+  t.like(parsedObject({ ...endpointsJson('web', subsets), metadata: { name: 'web', namespace: '' } }), {
+    key: 'default/web',
+    slices: [{ ports: [{ name: '', protocol: 'TCP', port: 80 }] }],
+  });
+  for (const label of ['', null, 'Not_A.Service'])
+    t.like(
+      parsedObject(
+        sliceJson('web', [], { metadata: { name: 'x', labels: { 'kubernetes.io/service-name': label } } }),
+      ),
+      {
+        serviceName: label ?? '',
+      },
+    );
+  // No default: these fields are pointers in Go.
+  for (const spec of [{ ipFamilyPolicy: '' }, { loadBalancerClass: '' }])
+    t.is(
+      parseObject(serviceJson('web', { spec: { ports: [{ port: 80 }], ...spec } }), '').problems.length,
+      1,
+    );
+  t.is(parseObject(sliceJson('web', [], { ports }), '').problems.length, 1);
+});
+
 // Conformance: spec.sessionAffinity, sessionAffinityConfig
 test('parseObject() gives session affinity three hours by default', (t) => {
   t.like(parsedObject(serviceJson('web', { spec: { sessionAffinity: 'ClientIP' } })), {
@@ -363,7 +407,7 @@ test('parseObject() skips only the invalid item of a list', (t) => {
   t.deepEqual(
     problems.map(({ object, message }) => [object, message]),
     [
-      ['/m/all.yaml', '/m/all.yaml: items[1]: 5 is not a Kubernetes object'],
+      ['/m/all.yaml', '/m/all.yaml: items[1]: a number is not a Kubernetes object'],
       [
         '/m/all.yaml',
         '/m/all.yaml: items[2]: Service: metadata.name: "B" is not a DNS label (a-z, 0-9 and "-", at most 63 characters)',
@@ -653,7 +697,7 @@ test(
   'a Service name that is none',
   refused,
   { ...sliceJson('a'), metadata: { name: 'a', labels: { 'kubernetes.io/service-name': 'a/b' } } },
-  /metadata\.labels\["kubernetes\.io\/service-name"\]: "a\/b" is not a DNS label/,
+  /metadata\.labels\["kubernetes\.io\/service-name"\]: "a\/b" is not a label value/,
 );
 test(
   'an old version of EndpointSlice',
@@ -673,7 +717,7 @@ test(
   nodeJson('n', { status: { addresses: [{ type: 'InternalIP', address: 'x' }] } }),
   'Node n: status.addresses[0].address: "x" is not an IP address',
 );
-test('a text', refused, 'hello', 'x.yaml: "hello" is not a Kubernetes object', 'x.yaml');
+test('a text', refused, 'hello', 'x.yaml: a text is not a Kubernetes object', 'x.yaml');
 test('a list without kind', refused, [serviceJson()], 'x.yaml: a list is not a Kubernetes object', 'x.yaml');
 test(
   'a mapping without kind',

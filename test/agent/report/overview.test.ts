@@ -205,6 +205,7 @@ class FakeHost {
       api: () => undefined,
       writing: () => undefined,
       sourceProblems: () => [],
+      pathsOf: () => [],
       zone: () => '',
     } as unknown as StatusSources);
     for (const each of loadBalancers) this.put(each);

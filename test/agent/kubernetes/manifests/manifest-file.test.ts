@@ -1,5 +1,9 @@
 import test from 'ava';
-import { type Manifest, parseManifest } from '../../../../agent/kubernetes/manifests/manifest-file.ts';
+import {
+  MAX_ENTRIES,
+  type Manifest,
+  parseManifest,
+} from '../../../../agent/kubernetes/manifests/manifest-file.ts';
 import { listJson, serviceJson } from '../../../support/values/kubernetes-json.ts';
 
 const parse = (text: string, path = '/m/web.yaml') => parseManifest(path, Buffer.from(text));
@@ -67,6 +71,7 @@ test('parseManifest() refuses bytes that are not UTF-8', (t) => {
 test('parseManifest() takes a file with an invalid object as broken, but not with an unserved slice', (t) => {
   const bad = parse(`${yaml('a')}---\n${yaml('b', 70000)}`);
   t.true(bad.broken);
+  t.deepEqual([...bad.objects.keys()], ['Service default/a']);
   t.is(
     bad.problems[0]?.message,
     '/m/web.yaml: Service default/b: spec.ports[0].port: 70000 is not a whole number from 1 to 65535',
@@ -77,6 +82,15 @@ test('parseManifest() takes a file with an invalid object as broken, but not wit
   t.false(fqdn.broken);
   t.is(fqdn.objects.size, 1);
   t.is(fqdn.problems[0]?.reason, 'InvalidEndpoint');
+});
+
+test('parseManifest() gives hints for misspelled names, without the file being broken', (t) => {
+  const text = `${yaml('a')}---\n${yaml('b').replace('Service', 'Servce')}`;
+  const { problems, broken, objects } = parse(text);
+  t.false(broken);
+  t.is(objects.size, 1);
+  t.like(problems, [{ object: 'Service default/b', reason: 'Misspelled' }]);
+  t.deepEqual(parse(`${text}# ${'x'.repeat(300_000)}`).problems, [], 'Of long documents it is too much work');
 });
 
 test('parseManifest() takes the first of duplicate objects', (t) => {
@@ -117,4 +131,78 @@ test('parseManifest() takes YAML without a final newline as unfinished, but not 
   t.false(parse(yaml('a')).unfinished);
   t.false(parse(JSON.stringify(serviceJson())).unfinished);
   t.false(parse('').unfinished);
+});
+
+/** Text that costs much to read for its size. */
+const COSTLY: Readonly<Record<string, (entries: number) => string>> = {
+  'a list of YAML': (entries) => '- x\n'.repeat(entries),
+  'lists in lists': (entries) => `a:\n${'- - - - x\n'.repeat(entries / 4)}`,
+  'a flow list': (entries) => `a: [${'b,'.repeat(entries)}]`,
+  'a flow mapping': (entries) => `a: {${Array.from({ length: entries }, (_, at) => `k${at}: v`).join()}}`,
+  'a block mapping': (entries) => Array.from({ length: entries }, (_, at) => `k${at}: v\n`).join(''),
+  documents: (entries) => '---\nx\n'.repeat(entries),
+  'documents that end with dots': (entries) => 'x\n...\n'.repeat(entries),
+  brackets: (entries) => '['.repeat(entries * 4),
+  'brackets that are closed': (entries) => `${'['.repeat(entries * 4)}${']'.repeat(entries * 4)}`,
+  'mappings of JSON': (entries) => `{"a": [${'{},'.repeat(entries * 2)}1]}`,
+};
+for (const [what, textOf] of Object.entries(COSTLY))
+  test.serial(`parseManifest() refuses too many entries before it parses them: ${what}`, (t) => {
+    const text = textOf(MAX_ENTRIES.yaml + 8);
+    const { problems, broken } = parse(text);
+    t.true(broken);
+    t.deepEqual(
+      problems.map(({ message }) => message),
+      [
+        '/m/web.yaml: The file has too many entries of lists and mappings: at most 500000 in YAML, or 2000000 in JSON, can be in one file',
+      ],
+    );
+  });
+
+test('parseManifest() names the lines of many faults in one pass, and the first hundred of them', (t) => {
+  const began = performance.now();
+  const { problems } = parse('a: [\n---\n'.repeat(20_000));
+  t.true(performance.now() - began < 10_000);
+  t.is(problems.length, 101);
+  t.regex(problems[1]?.message ?? '', /^\/m\/web\.yaml:4:1: /);
+  t.is(problems.at(-1)?.message, '/m/web.yaml: The file has 19900 more problems');
+});
+
+test('parseManifest() reads JSON values that follow one another', (t) => {
+  const [a, b] = [JSON.stringify(serviceJson('a'), null, 2), JSON.stringify(serviceJson('b'))];
+  for (const text of [`${a}\n${b}\n`, `${a}${b}`, `${a}\n---\n${b}`]) {
+    const { objects, problems } = parse(text);
+    t.deepEqual([...objects.keys()], ['Service default/a', 'Service default/b']);
+    t.deepEqual(problems, []);
+  }
+  const long = JSON.stringify(
+    serviceJson('a', { metadata: { name: 'a', annotations: { a: '}'.repeat(200_000) } } }),
+  );
+  t.is(parse(`${long}\n${long.replace('"a"', '"b"')}`).objects.size, 2);
+  t.regex(
+    parse(`${long}${long}\n  {"a": }`).problems[0]?.message ?? '',
+    /^\/m\/web\.yaml:2:3: The text is not/,
+  );
+});
+
+const SECRETS = [
+  'hunter2',
+  '*hunter2',
+  'a: !hunter2 b',
+  'a: !hunter2!b c',
+  '%TAG !x! a\n%TAG !x! hunter2\n---\nb',
+  '"hunter2"',
+  '- hunter2\n- [',
+  'user: hunter2',
+  'hunter2: a: b',
+  `{"${'hunter2'.repeat(50_000)}`,
+  `{hunter2${' '.repeat(300_000)}}`,
+  `[hunter2,${' '.repeat(300_000)}]`,
+];
+test('parseManifest() shows no text of a file that is no manifest', (t) => {
+  for (const text of SECRETS) {
+    const { problems } = parse(text);
+    t.true(problems.length > 0, text.slice(0, 30));
+    for (const { message } of problems) t.false(/hunter|\d{7}/.test(message), message);
+  }
 });

@@ -323,15 +323,15 @@ test('A folder that goes away keeps its objects until it is back', async (t) => 
 });
 
 test('A change without an event is found by the next scan', async (t) => {
-  const { root, manifests } = temporaryFolder(t);
+  const { manifests } = temporaryFolder(t);
   // Behind a link, in a folder without a watch.
-  write(join(root, 'elsewhere/a.yaml'), yaml('web'));
-  symlinkSync('../elsewhere/a.yaml', join(manifests, 'a.yaml'));
+  write(join(manifests, '.hidden/a.yaml'), yaml('web'));
+  symlinkSync('.hidden/a.yaml', join(manifests, 'a.yaml'));
   const watched = await watchManifests(t, manifests, {
     folderTimes: { intervalMs: 50, unwatchedIntervalMs: 50 },
   });
   t.is(portOf(watched), 80);
-  write(join(root, 'elsewhere/a.yaml'), yaml('web', 81));
+  write(join(manifests, '.hidden/a.yaml'), yaml('web', 81));
   await watched.until(() => portOf(watched) === 81);
   t.pass();
 });
@@ -349,26 +349,66 @@ test('A change whose event was lost is found by a complete scan', async (t) => {
   t.pass();
 });
 
-test('A broken file keeps its whole last good content, and does not affect other files', async (t) => {
+test('A broken file serves what can be read of it, and the rest as it was', async (t) => {
   const { manifests } = temporaryFolder(t);
   const file = join(manifests, 'a.yaml');
-  write(file, `${yaml('a')}---\n${yaml('b')}`);
+  write(file, [yaml('a'), yaml('b'), yaml('gone')].join('---\n'));
   const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
-  write(file, `${yaml('a', 81)}---\n${yaml('b', 70000)}`);
+  write(file, [yaml('a', 81), yaml('b', 70000), yaml('new', 70000)].join('---\n'));
   write(join(manifests, 'c.yaml'), yaml('c'));
-  await watched.until(() => watched.problems.length === 1 && names(watched).includes('c'));
+  await watched.until(() => watched.problems.length === 2 && portOf(watched, 'a') === 81);
+  const fault = 'spec.ports[0].port: 70000 is not a whole number from 1 to 65535';
   t.deepEqual(watched.problems, [
-    `${file}: Service default/b: spec.ports[0].port: 70000 is not a whole number from 1 to 65535; the last good content of the file stays in force`,
+    `${file}: Service default/b: ${fault}; its last good version stays in force`,
+    `${file}: Service default/new: ${fault}; it is not in force`,
   ]);
-  t.deepEqual([portOf(watched, 'a'), portOf(watched, 'b')], [80, 80]);
-  write(file, `${yaml('a', 82)}a: b: c\n`);
-  await watched.until(() => watched.problems[0]?.startsWith(`${file}:8:5: `) === true);
-  t.deepEqual(names(watched), ['a', 'b', 'c']);
+  t.is(portOf(watched, 'b'), 80);
+  await delay(200);
+  t.deepEqual(names(watched), ['a', 'b', 'c', 'gone'], 'A broken file loses nothing');
+  write(file, `${yaml('a', 82)}---\na: 1\na: 2\n---\n${yaml('d')}`);
+  await watched.until(() => names(watched).includes('d'));
+  t.deepEqual(watched.problems, [
+    `${file}:10:1: Duplicated mapping key; what could be read of the file, now or before, is in force`,
+  ]);
+  t.is(portOf(watched, 'a'), 82);
+  t.deepEqual(names(watched), ['a', 'b', 'c', 'd', 'gone']);
   write(file, yaml('a', 83));
-  await watched.until(() => watched.problems.length === 0);
+  await watched.until(() => names(watched).length === 2);
   t.is(portOf(watched, 'a'), 83);
-  await watched.until(() => !names(watched).includes('b'));
-  t.deepEqual(removals(watched), ['default/b']);
+  t.deepEqual(watched.problems, []);
+});
+
+test('A file that was never good serves what can be read of it, also after a start without its folder', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  const snapshotDirectory = join(root, 'snapshots');
+  const file = join(manifests, 'a.yaml');
+  write(file, `${yaml('a')}---\n${yaml('bad', 70000)}`);
+  const first = await watchManifests(t, manifests, { snapshotDirectory });
+  t.deepEqual(names(first), ['a']);
+  t.deepEqual(first.source.pathsOf('Service default/a'), [file]);
+  t.deepEqual(first.source.pathsOf('Service default/bad'), []);
+  await first.source.close();
+  renameSync(manifests, join(root, 'away'));
+  t.deepEqual(names(await watchManifests(t, manifests, { snapshotDirectory })), ['a']);
+});
+
+test('A link out of the folder is not followed, and no error has text of its file', async (t) => {
+  const { root, manifests } = temporaryFolder(t);
+  write(join(root, 'secret'), yaml('secret'));
+  write(join(root, 'elsewhere/b.yaml'), yaml('b'));
+  write(join(root, 'elsewhere/.hidden/c.yaml'), yaml('c'));
+  write(join(manifests, 'in.yaml'), yaml('in'));
+  symlinkSync('../secret', join(manifests, 'a.yaml'));
+  symlinkSync('../elsewhere', join(manifests, 'sub'));
+  symlinkSync('in.yaml', join(manifests, 'link.yaml'));
+  const watched = await watchManifests(t, manifests);
+  t.deepEqual(names(watched), ['in']);
+  const refused = (path: string, target: string) =>
+    `${join(manifests, path)}: The link is not followed, because it leads to ${join(root, target)}, outside the folders of manifests; nothing of the file is in force`;
+  t.deepEqual(
+    watched.problems.filter((text) => text.includes('link is')),
+    [refused('a.yaml', 'secret'), refused('sub/b.yaml', 'elsewhere/b.yaml')],
+  );
 });
 
 test('A missing object is removed even if the same text is written again', async (t) => {
@@ -412,7 +452,7 @@ test('A broken file has the objects of its snapshot after a restart', async (t) 
   t.is(portOf(second), 82);
   t.regex(
     second.problems[0] ?? '',
-    /a\.yaml:1:\d+: .*; the last good content of the file, kept from before the start, stays in force$/,
+    /a\.yaml:1:\d+: .*; what could be read of the file, now or before, is in force$/,
   );
   // Neither does the broken content replace the snapshot.
   await second.source.close();

@@ -1,0 +1,108 @@
+// Hints for handwritten manifests: a kind, apiVersion or field that is unknown, and one or two letters off a known one,
+// would otherwise be ignored without a word. Pure.
+
+import { nearest } from '../base/nearest.ts';
+import { isMapping, pathText, shownValue } from '../base/validate.ts';
+import type { Problem } from '../model/load-balancer.ts';
+import { poolSchema } from './address-pool.ts';
+import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
+import { API_VERSIONS, GROUPS, groupOf, listedKind, nameOf } from './parse-object.ts';
+
+const MOST_LETTERS = 2;
+/** Of one object. */
+const MAX_FIELDS = 5;
+
+type OpenApi = Readonly<Record<string, unknown>>;
+
+/** The fields that Headgate reads, by kind; AddressClaims are not written by hand. */
+const FIELDS: Readonly<Record<string, OpenApi>> = {
+  Service: serviceSchema.openApi,
+  EndpointSlice: sliceSchemas.IPv4.openApi,
+  Endpoints: endpointsSchema.openApi,
+  Node: nodeSchema.openApi,
+  AddressPool: poolSchema.openApi,
+};
+
+/** A field of Kubernetes that Headgate does not read, and that is near to one that it reads. */
+const OTHER_FIELD = 'internalTrafficPolicy';
+
+/** `path`: of the file, with which messages begin. */
+export function misspellings(json: unknown, path: string): readonly Problem[] {
+  if (!isMapping(json) || typeof json.kind !== 'string') return [];
+  const { kind, apiVersion, items } = json;
+  const listed = listedKind(kind);
+  if (listed === undefined) return ofObject(json, path);
+  if (!Array.isArray(items)) return [];
+  return items
+    .filter(isMapping)
+    .flatMap((item) => ofObject(listed === '' ? item : { ...item, kind: listed, apiVersion }, path));
+}
+
+function ofObject(json: Readonly<Record<string, unknown>>, path: string): readonly Problem[] {
+  const { kind, apiVersion } = json;
+  if (typeof kind !== 'string' || typeof apiVersion !== 'string') return [];
+  const expected = API_VERSIONS.get(kind);
+  if (expected === undefined) {
+    const meant = GROUPS.has(groupOf(apiVersion))
+      ? nearest(kind, [...API_VERSIONS.keys()], MOST_LETTERS)
+      : undefined;
+    // Another spelling in upper and lower case is refused.
+    if (meant === undefined || meant.toLowerCase() === kind.toLowerCase()) return [];
+    return [
+      hint(
+        path,
+        meant,
+        json,
+        `kind: ${shownValue(kind)} is unknown, so the object is ignored; the nearest is "${meant}"`,
+      ),
+    ];
+  }
+  if (!GROUPS.has(groupOf(apiVersion))) {
+    if (nearest(apiVersion, [expected], MOST_LETTERS) === undefined) return [];
+    return [
+      hint(
+        path,
+        kind,
+        json,
+        `apiVersion: ${shownValue(apiVersion)} is unknown, so the object is ignored; the nearest is "${expected}"`,
+      ),
+    ];
+  }
+  const fields = FIELDS[kind];
+  if (fields === undefined) return [];
+  return [...unknownFields(json, fields, [])]
+    .slice(0, MAX_FIELDS)
+    .map(({ place, meant }) =>
+      hint(path, kind, json, `${place}: the field is unknown and ignored; the nearest is "${meant}"`),
+    );
+}
+
+interface UnknownField {
+  readonly place: string;
+  readonly meant: string;
+}
+
+type Path = Parameters<typeof pathText>[0];
+
+/** With the nearest field that Headgate reads at the same place. */
+function* unknownFields(value: unknown, openApi: OpenApi, path: Path): Generator<UnknownField, void, void> {
+  const { items, properties } = openApi;
+  if (Array.isArray(value) && isMapping(items))
+    for (const [at, item] of value.entries()) yield* unknownFields(item, items, [...path, at]);
+  if (!isMapping(value) || !isMapping(properties)) return;
+  const known = Object.keys(properties);
+  for (const [name, inner] of Object.entries(value)) {
+    const own = known.includes(name) ? properties[name] : undefined;
+    if (isMapping(own)) yield* unknownFields(inner, own, [...path, name]);
+    else if (name !== OTHER_FIELD) {
+      const meant = nearest(name, known, MOST_LETTERS);
+      if (meant !== undefined) yield { place: pathText([...path, name]), meant };
+    }
+  }
+}
+
+/** `kind`: the one that is meant. */
+function hint(path: string, kind: string, json: Readonly<Record<string, unknown>>, message: string): Problem {
+  const object = nameOf(kind, json);
+  return { object: object || path, reason: 'Misspelled', message: `${path}: ${object || kind}: ${message}` };
+}
