@@ -69,6 +69,7 @@ async function allocated(
     isOfFolder: (key) => cluster.isOfFolder(key),
     owns: (address) => addresses.poolOf(address) !== undefined,
     hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
+    hasClaimOn: (key, address) => addresses.claimsOf(key).some((claim) => claim.address === address),
   };
   const requests = [...cluster.services()].map(
     (service) => [service.key, askedAddress(service, translating, view)] as const,

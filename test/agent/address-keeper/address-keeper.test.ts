@@ -334,6 +334,72 @@ test('The leader writes a claim again that a user has removed', async (t) => {
   t.deepEqual(addressesOf('default/web'), before);
 });
 
+const DUAL = ['192.0.2.10', '2001:db8::10'] as const;
+
+/** Names both addresses of `named`; its status shows those of `shown`. */
+function dualStack(
+  named: readonly string[],
+  shown: readonly string[],
+  { uid = 'u-web', policy = 'RequireDualStack' } = {},
+): KubernetesObject {
+  return parsedObject({
+    ...serviceJson('web', {
+      metadata: {
+        ...(uid === '' ? {} : { uid }),
+        annotations: named.length === 0 ? {} : { 'headgate.io/load-balancer-ips': named.join(',') },
+      },
+      spec: { ipFamilyPolicy: policy, ipFamilies: ['IPv4', 'IPv6'] },
+    }),
+    status: { loadBalancer: { ingress: shown.map((ip) => ({ ip })) } },
+  });
+}
+
+for (const policy of ['PreferDualStack', 'RequireDualStack'])
+  test(`A Service with ${policy} keeps both addresses when the first pool has only one of them`, async (t) => {
+    const { keeper, serve, addressesOf } = await keeperFor(t, { inCluster: true, settings: { pools: [] } });
+    await keeper.start();
+    await serve(dualStack(DUAL, DUAL, { policy }));
+    t.is(addressesOf('default/web'), undefined);
+    keeper.configure(
+      { pools: [pool('a', ['192.0.2.0/24'])], releaseAfter: 600_000, provisioner: '', stateDir: '' },
+      TRANSLATING,
+    );
+    await until('an assignment', () => addressesOf('default/web') !== undefined);
+    t.deepEqual(addressesOf('default/web'), DUAL);
+    t.deepEqual(keeper.ofPools('default/web')?.problems, []);
+    await serve(dualStack(DUAL, [...DUAL].reverse(), { policy }));
+    t.deepEqual(addressesOf('default/web'), DUAL);
+  });
+
+test('A manifest keeps both of its addresses over a restart, of which the pools have one', async (t) => {
+  const { keeper, serve, addressesOf } = await keeperFor(t);
+  await keeper.start();
+  await serve(dualStack(DUAL, [], { uid: '' }));
+  t.deepEqual(addressesOf('default/web'), DUAL);
+});
+
+test('A Service that lives by its status keeps the addresses outside the pools', async (t) => {
+  const { keeper, serve, addressesOf } = await keeperFor(t, { inCluster: true });
+  await keeper.start();
+  await serve(dualStack([], DUAL));
+  t.deepEqual(addressesOf('default/web'), DUAL);
+});
+
+test('A Service keeps its address outside the pools until it has the one that it names', async (t) => {
+  const pools = [pool('a', ['192.0.2.0/24'], { draining: true })];
+  const { keeper, serve, addressesOf } = await keeperFor(t, { inCluster: true, settings: { pools } });
+  const named = (shown: string) => dualStack(['192.0.2.20'], [shown], { policy: 'SingleStack' });
+  await keeper.start();
+  await serve(named('198.51.100.7'));
+  t.deepEqual(addressesOf('default/web'), ['198.51.100.7']);
+  keeper.configure(
+    { pools: [pool('a', ['192.0.2.0/24'])], releaseAfter: 600_000, provisioner: '', stateDir: '' },
+    TRANSLATING,
+  );
+  await until('the named address', () => addressesOf('default/web')?.[0] === '192.0.2.20');
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.20']);
+});
+
 test('configure() gives addresses of a new pool to Services that wait', async (t) => {
   const { keeper, serve, addressesOf, told, stateDir } = await keeperFor(t, {
     settings: { pools: [pool('a', ['192.0.2.1/32'])] },
