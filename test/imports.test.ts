@@ -91,6 +91,13 @@ test(
   'agent/new/x.ts: The file has no place in the table',
 );
 
+test(
+  'a timer outside the clock',
+  refused,
+  { 'agent/haproxy/apply.ts': 'setTimeout(() => undefined, 1);' },
+  'agent/haproxy/apply.ts: Only agent/base/clock.ts has timers: take a Clock, or its sleep()',
+);
+
 test('importFaults() accepts what the table allows', (t) => {
   const files = [
     { path: 'agent/main.ts', text: "import { loop } from './loop.ts';\nimport './host/log.ts';" },

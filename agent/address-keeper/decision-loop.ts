@@ -2,6 +2,7 @@
 // nothing is left. Decides again when a held claim ends. Owns the timer.
 
 import type { AddressClaim, Addresses, AddressesChange, AddressesOutcome } from '../addresses/addresses.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { Slice } from '../base/slice.ts';
 
 export interface DecisionLoopOptions {
@@ -12,6 +13,7 @@ export interface DecisionLoopOptions {
   readonly apply: (outcome: AddressesOutcome, change: AddressesChange) => ReadonlySet<string>;
   /** For Services that runNow() has not given. */
   readonly onChanged: (services: Iterable<string>) => void;
+  readonly clock?: Clock;
 }
 
 /** What has changed since the last decision. */
@@ -35,10 +37,12 @@ export class DecisionLoop {
   #isClosed = false;
   /** For runNow(), while it runs. */
   #answer: Set<string> | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #cancel: (() => void) | undefined;
 
   constructor(options: DecisionLoopOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
   /** To add to, before run(). */
@@ -69,7 +73,7 @@ export class DecisionLoop {
     const { addresses, next, apply } = this.#options;
     this.#isWorking = true;
     for (let change = next(); change !== undefined; change = next()) {
-      const steps = addresses.steps(change, Date.now());
+      const steps = addresses.steps(change, this.#clock.wall());
       const slice = new Slice();
       let step = steps.next();
       while (!step.done) {
@@ -96,7 +100,7 @@ export class DecisionLoop {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#cancel?.();
   }
 
   #report(services: ReadonlySet<string>): void {
@@ -106,14 +110,14 @@ export class DecisionLoop {
   }
 
   #setTimer(): void {
-    clearTimeout(this.#timer);
+    this.#cancel?.();
     const next = this.#options.addresses.nextExpiry();
     if (next === Number.POSITIVE_INFINITY || this.#isClosed) return;
-    const wait = Math.min(Math.max(0, next - Date.now()), MAX_TIMER_MS);
-    this.#timer = setTimeout(() => {
+    const wait = Math.min(Math.max(0, next - this.#clock.wall()), MAX_TIMER_MS);
+    this.#cancel = this.#clock.after(wait, () => {
       this.#changes.hasExpired = true;
       void this.run();
-    }, wait).unref();
+    });
   }
 }
 

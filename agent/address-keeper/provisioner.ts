@@ -3,6 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { backoffMs } from '../base/backoff.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { quote } from '../base/quote.ts';
 import type { Log } from '../host/log.ts';
 import type { Problem, Protocol } from '../model/load-balancer.ts';
@@ -27,6 +28,7 @@ export interface ProvisionerOptions {
   /** From a failure to the next call, milliseconds. */
   readonly backOff?: readonly [least: number, most: number];
   readonly concurrency?: number;
+  readonly clock?: Clock;
   /** A call has ended; `failure` says why it failed. */
   readonly onCall?: (request: ProvisionRequest, failure: string | undefined) => void;
   /** The Problem of an address and Service has changed; undefined: it is solved. */
@@ -42,7 +44,7 @@ interface Lane {
   /** Calls that failed in a row. */
   failures: number;
   isRunning: boolean;
-  timer: NodeJS.Timeout | undefined;
+  cancelRetry: (() => void) | undefined;
 }
 
 const DEADLINE_MS = 30_000;
@@ -55,6 +57,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export class Provisioner {
   readonly #options: ProvisionerOptions;
+  readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
   /** Addresses that are due for a call. */
   readonly #due = new Set<string>();
@@ -66,6 +69,7 @@ export class Provisioner {
 
   constructor(options: ProvisionerOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
   /** Replaces an earlier request for the same address and Service that is not carried out yet. */
@@ -77,7 +81,7 @@ export class Provisioner {
       failed: new Set(),
       failures: 0,
       isRunning: false,
-      timer: undefined,
+      cancelRetry: undefined,
     };
     this.#lanes.set(address, lane);
     const replaced = lane.waiting.get(service);
@@ -91,8 +95,8 @@ export class Provisioner {
       ...others.filter(hasFailed),
     ]);
     // A new request does not wait for the back-off of others.
-    clearTimeout(lane.timer);
-    lane.timer = undefined;
+    lane.cancelRetry?.();
+    lane.cancelRetry = undefined;
     this.#due.add(address);
     this.#next();
   }
@@ -116,7 +120,7 @@ export class Provisioner {
   /** Ends calls that are under way; no other call follows. */
   close(): void {
     this.#isClosed = true;
-    for (const { timer } of this.#lanes.values()) clearTimeout(timer);
+    for (const { cancelRetry } of this.#lanes.values()) cancelRetry?.();
     this.#lanes.clear();
     this.#due.clear();
     for (const child of this.#children) killGroup(child);
@@ -172,11 +176,11 @@ export class Provisioner {
   #retryLater(address: string, lane: Lane): void {
     const [firstMs, mostMs] = this.#options.backOff ?? BACK_OFF_MS;
     const wait = backoffMs(lane.failures, { firstMs, mostMs });
-    lane.timer = setTimeout(() => {
-      lane.timer = undefined;
+    lane.cancelRetry = this.#clock.after(wait, () => {
+      lane.cancelRetry = undefined;
       this.#due.add(address);
       this.#next();
-    }, wait);
+    });
   }
 
   #setProblem(request: ProvisionRequest, problem: Problem | undefined): void {
@@ -205,13 +209,13 @@ export class Provisioner {
       }
       this.#children.add(child);
       let isLate = false;
-      const timer = setTimeout(() => {
+      const cancelDeadline = this.#clock.after(deadline, () => {
         isLate = true;
         killGroup(child);
-      }, deadline);
+      });
       const errors = tailOf(child);
       const end = (failure: string | undefined) => {
-        clearTimeout(timer);
+        cancelDeadline();
         this.#children.delete(child);
         const stderr = errors();
         const fields = { program, action, address, service, ...(stderr === '' ? {} : { stderr }) };
@@ -224,7 +228,7 @@ export class Provisioner {
       });
       child.on('exit', () => {
         // A process that inherited the pipe must not delay the end.
-        setTimeout(() => child.stderr?.destroy(), LAST_OUTPUT_MS).unref();
+        this.#clock.after(LAST_OUTPUT_MS, () => child.stderr?.destroy());
       });
       child.on('close', (code, signal) => {
         if (child.pid === undefined) return;

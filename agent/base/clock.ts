@@ -19,6 +19,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Resolves after the time. Keeps the process alive until then. */
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
 /** Kubernetes' MicroTime has six digits after the point; the API server answers 400 to the three digits of a Date. */
 export function microTime(milliseconds: number): string {
   const whole = Math.floor(milliseconds);

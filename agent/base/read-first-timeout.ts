@@ -1,35 +1,39 @@
 // A timeout for an answer over a connection that lets Node read first. After a stall of the process Node runs timers
 // before it reads, so that an answer that arrived in time would count as late.
 
+import { type Clock, systemClock } from './clock.ts';
+
 export class ReadFirstTimeout {
   readonly #onTimeout: () => void;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #cancel: (() => void) | undefined;
   #last: NodeJS.Immediate | undefined;
 
-  constructor(onTimeout: () => void) {
+  constructor(onTimeout: () => void, clock: Clock = systemClock) {
     this.#onTimeout = onTimeout;
+    this.#clock = clock;
   }
 
   get isWaiting(): boolean {
-    return this.#timer !== undefined;
+    return this.#cancel !== undefined;
   }
 
   /** Starts again if it is waiting already. */
   wait(milliseconds: number): void {
     this.end();
-    this.#timer = setTimeout(() => {
+    this.#cancel = this.#clock.after(milliseconds, () => {
       // Node reads sockets between timers and immediates.
       this.#last = setImmediate(() => {
         this.end();
         this.#onTimeout();
       });
-    }, milliseconds);
+    });
   }
 
   /** Cancels the timeout. */
   end(): void {
-    clearTimeout(this.#timer);
+    this.#cancel?.();
     clearImmediate(this.#last);
-    this.#timer = undefined;
+    this.#cancel = undefined;
   }
 }

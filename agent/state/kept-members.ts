@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import { BackgroundWrite } from '../base/background-write.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { parseAddress } from '../base/ip.ts';
 import { listOf, object, oneOf, string, textReader, type Valid, wholeNumber } from '../base/validate.ts';
@@ -40,6 +41,7 @@ export interface KeptMembersOptions {
   readonly stateDir: string;
   readonly desired: DesiredState;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
 export class KeptMembers {
@@ -101,7 +103,8 @@ export class KeptMembers {
 
   /** All objects are read: soon after, Services that disappeared while no agent ran are forgotten. */
   allKnown(): void {
-    setTimeout(() => this.#options.desired.remembered.clear(), TRANSLATED_MS).unref();
+    const { desired, clock = systemClock } = this.#options;
+    clock.after(TRANSLATED_MS, () => desired.remembered.clear());
   }
 
   /** Resolves after the last write. */

@@ -69,7 +69,25 @@ test.serial('The standby takes over after its interface was renamed and renamed 
   // A question of the test would wake keepalived as an advertisement does.
   const fault = 'keepalived sends and receives no advertisements of vrrp-51';
   await until('the agent reloads it', async () => a.log.includes(`${fault}: the agent reloads it`), pair);
+  // The peer reads that this host could not take over.
+  t.is(a.dataplane.roles()['vrrp-51'], 'fault');
   await until('the fault is over', async () => a.dataplane.status().fault === '', pair);
+  const { advertsReceived } = await a.ask();
+  await until('a receives', async () => (await a.ask()).advertsReceived > advertsReceived + 5, pair);
+  t.is(b.state(), 'master');
+  await network.cut('b');
+  await until('a is master', async () => a.state() === 'master', pair);
+});
+
+test.serial('The standby takes over after its interface was deleted and made again', async (t) => {
+  const pair = await startPair(t, vips(0, 3));
+  const { network, a, b } = pair;
+  const reloads = () => a.counted.get('reload done') ?? 0;
+  const before = reloads();
+  await network.remake('a');
+  await until('the agent reloads keepalived', async () => reloads() > before, pair);
+  await until('the fault is over', async () => a.dataplane.status().fault === '', pair);
+  await until('a is backup', async () => a.state() === 'backup', pair);
   const { advertsReceived } = await a.ask();
   await until('a receives', async () => (await a.ask()).advertsReceived > advertsReceived + 5, pair);
   t.is(b.state(), 'master');

@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../base/clock.ts';
 import { type ErrorCode, HeadgateError } from '../../base/errors.ts';
 import { logSince } from '../../host/daemon-output.ts';
 
@@ -56,7 +56,7 @@ export async function startDaemon<T>(
     await log.close();
   }
   child.unref();
-  for (const until = performance.now() + timeoutMs; ; await delay(POLL_INTERVAL_MS)) {
+  for (const until = performance.now() + timeoutMs; ; await sleep(POLL_INTERVAL_MS)) {
     const found = await find();
     if (found !== undefined) return { child, found };
     if (end === undefined && performance.now() <= until) continue;

@@ -1,6 +1,6 @@
 // Signals a daemon and stops it.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { runsWith } from './find.ts';
 import type { DaemonKind } from './start.ts';
@@ -23,7 +23,7 @@ export async function stopDaemon(
   for (const { signal, waitMs } of steps) {
     if (!(await runsWith(pid, config)) || !sendSignal(kind, pid, signal)) return;
     const until = performance.now() + waitMs;
-    while (performance.now() < until && (await runsWith(pid, config))) await delay(POLL_INTERVAL_MS);
+    while (performance.now() < until && (await runsWith(pid, config))) await sleep(POLL_INTERVAL_MS);
   }
 }
 

@@ -2,7 +2,7 @@
 // question, because a reload closes all connections.
 
 import { existsSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { askOnce } from './ask-once.ts';
 import { type Processes, parseShowProc } from './readings.ts';
@@ -59,7 +59,7 @@ export async function reload(masterSocketPath: string, options: ReloadOptions = 
     }
     // 3.1 and newer refuse a reload while another reload is under way, such as one by a signal.
     if (!log.includes('Another reload is still in progress')) return { ok: false, workerPid: undefined, log };
-    await delay(POLL_INTERVAL_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
@@ -114,7 +114,7 @@ async function reloadEnd({
   isServed = () => false,
 }: ReloadUnderWay): Promise<Pick<ReloadOutcome, 'ok' | 'workerPid'>> {
   const known = new Set([...(before?.workers ?? []), ...(before?.oldWorkers ?? [])].map(({ pid }) => pid));
-  for (let problem: unknown; ; await delay(POLL_INTERVAL_MS)) {
+  for (let problem: unknown; ; await sleep(POLL_INTERVAL_MS)) {
     try {
       const { master, workers } = await showProc(masterSocketPath, { timeoutMs: left(until) });
       problem = undefined;

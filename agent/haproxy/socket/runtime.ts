@@ -1,7 +1,7 @@
 // The connection to one HAProxy worker: sends commands and judges the replies. HAProxy ties a connection to the worker
 // that accepted it: it ends with this worker, and it keeps an old worker alive until it is closed.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { type Serial, serial } from '../../base/serial.ts';
 import { Slice } from '../../base/slice.ts';
@@ -162,7 +162,7 @@ export class Runtime {
   /** For a moment the previous worker accepts connections as well. */
   async #reachAgain(): Promise<Pipeline> {
     const own = this.worker.pid;
-    for (const until = performance.now() + 2 * GRACE_MS; ; await delay(RETRY_DELAY_MS)) {
+    for (const until = performance.now() + 2 * GRACE_MS; ; await sleep(RETRY_DELAY_MS)) {
       const { pipeline, worker } = await open(this.#options, this.worker);
       if (worker.pid === own) return pipeline;
       pipeline.close();

@@ -1,6 +1,7 @@
 // Tracks the active HAProxy worker, the one that gets commands: finds or starts it, switches to its replacement after
 // a reload, and looks for another if it is lost. What the new worker lacks is planned again.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
@@ -33,6 +34,7 @@ export interface ActiveWorkerOptions {
   /** See HaproxyOptions. */
   readonly onKnown: () => void;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
 /** A worker that ends during a reload is replaced within this time. */
@@ -44,6 +46,7 @@ const UNKNOWN_CONNECT_TIMEOUT_MS = 1_000;
 
 export class ActiveWorker {
   readonly #options: ActiveWorkerOptions;
+  readonly #clock: Clock;
   readonly #oldWorkers: OldWorkers;
   #worker: BootedWorker | undefined;
   #reaper: Reaper | undefined;
@@ -65,6 +68,7 @@ export class ActiveWorker {
   constructor(options: ActiveWorkerOptions) {
     const { masterSocket, settings, log } = options;
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
     this.#oldWorkers = new OldWorkers({
       masterSocket,
       drainTimeout: () => settings().drainTimeout,
@@ -82,7 +86,8 @@ export class ActiveWorker {
 
   /** The replaced worker while it may still take connections; it gets the same changes. */
   get draining(): BootedWorker | undefined {
-    if (this.#draining !== undefined && performance.now() > this.#draining.until) this.#draining = undefined;
+    if (this.#draining !== undefined && this.#clock.monotonic() > this.#draining.until)
+      this.#draining = undefined;
     return this.#draining?.worker;
   }
 
@@ -100,7 +105,7 @@ export class ActiveWorker {
   obtain(): Promise<void> {
     if (this.#isObtaining) return Promise.resolve();
     this.#isObtaining = true;
-    setTimeout(() => this.#reportAbsence(), ABSENCE_MS).unref();
+    this.#clock.after(ABSENCE_MS, () => this.#reportAbsence());
     const { supervisor, persister, settings } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAttempt = async (): Promise<void> => {
@@ -157,7 +162,7 @@ export class ActiveWorker {
       void this.obtain();
     };
     // A worker without connections ends when its replacement is there: the reload is about to bring it.
-    if (isReloading()) setTimeout(obtain, REPLACEMENT_DELAY_MS);
+    if (isReloading()) this.#clock.after(REPLACEMENT_DELAY_MS, obtain);
     else obtain();
   }
 
@@ -210,7 +215,7 @@ export class ActiveWorker {
 
   #drain(old: BootedWorker): void {
     // The grace period began some milliseconds ago, but HAProxy's timer may be late.
-    this.#draining = { worker: old, until: performance.now() + GRACE_MS };
+    this.#draining = { worker: old, until: this.#clock.monotonic() + GRACE_MS };
     void keepAwakeForTables(old);
     this.#options.statistics.retire(old.runtime);
   }

@@ -2,6 +2,8 @@
 // active worker. A draining worker refuses all commands about servers ("Proxy is disabled."), so its sessions are listed
 // and ended one by one, through the master.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { DueTimer } from '../../base/due-timer.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import { askOnce } from '../socket/ask-once.ts';
@@ -18,7 +20,7 @@ export interface OldWorkersOptions {
   readonly hardStopAfter: () => number;
   readonly onEnded: (sessions: number) => void;
   readonly onError: (message: string) => void;
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 /** The wait between two runs: a minimum, and a multiple of the duration of a run, which grows with the sessions. */
@@ -31,20 +33,18 @@ const COMMANDS_PER_LINE = 100;
 
 export class OldWorkers {
   readonly #options: OldWorkersOptions;
-  readonly #now: () => number;
+  readonly #clock: Clock;
+  readonly #timer: DueTimer;
   /** `backend server` to when it was removed. */
   readonly #removed = new Map<string, number>();
   #current: Worker | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  /** When the timer fires. */
-  #wakes = Number.POSITIVE_INFINITY;
-  #isWorking = false;
+  /** No work before this time, so that it does not load HAProxy. */
   #earliest = Number.NEGATIVE_INFINITY;
-  #closed = false;
 
   constructor(options: OldWorkersOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+    this.#clock = options.clock ?? systemClock;
+    this.#timer = new DueTimer(() => this.#work(), this.#clock);
   }
 
   /** Servers whose connections are still to be ended. */
@@ -64,7 +64,7 @@ export class OldWorkers {
     }
     // Servers that an earlier agent removed are known to the draining workers only.
     if (before === undefined) void this.#adopt();
-    this.#schedule();
+    this.#timer.wakeAt(this.#due());
   }
 
   /** Notes the servers that these commands put into maintenance. */
@@ -72,36 +72,26 @@ export class OldWorkers {
     for (const command of acknowledged)
       if (command.kind === 'SetServerState' && command.state === 'maint')
         this.#note(`${command.backend} ${command.server}`);
-    this.#schedule();
+    this.#timer.wakeAt(this.#due());
   }
 
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#timer.close();
   }
 
   /** Keeps the map in the order of removal. */
   #note(name: string): void {
     this.#removed.delete(name);
-    this.#removed.set(name, this.#now());
+    this.#removed.set(name, this.#clock.monotonic());
   }
 
-  #schedule(): void {
-    if (this.#closed || this.#isWorking || this.#removed.size === 0) return;
-    const [first = 0] = this.#removed.values();
-    const due = Math.max(first + this.#options.drainTimeout(), this.#earliest);
-    // Waking too early does no harm.
-    if (due >= this.#wakes) return;
-    clearTimeout(this.#timer);
-    this.#wakes = due;
-    this.#timer = setTimeout(() => void this.#work(), Math.max(0, due - this.#now()));
-    this.#timer.unref();
+  #due(): number {
+    const [first = Number.POSITIVE_INFINITY] = this.#removed.values();
+    return Math.max(first + this.#options.drainTimeout(), this.#earliest);
   }
 
-  async #work(): Promise<void> {
-    this.#isWorking = true;
-    this.#wakes = Number.POSITIVE_INFINITY;
-    const began = this.#now();
+  async #work(): Promise<number> {
+    const began = this.#clock.monotonic();
     const due = new Set<string>();
     for (const [name, since] of this.#removed) {
       if (since + this.#options.drainTimeout() > began) break;
@@ -119,9 +109,9 @@ export class OldWorkers {
         if ((this.#removed.get(name) ?? 0) + drainTimeout() + hardStopAfter() < began)
           this.#removed.delete(name);
     }
-    this.#earliest = this.#now() + Math.max(MIN_WAIT_MS, WAIT_PER_WORK * (this.#now() - began));
-    this.#isWorking = false;
-    this.#schedule();
+    this.#earliest =
+      this.#clock.monotonic() + Math.max(MIN_WAIT_MS, WAIT_PER_WORK * (this.#clock.monotonic() - began));
+    return this.#due();
   }
 
   /** A server that came back keeps its connections. */
@@ -155,7 +145,7 @@ export class OldWorkers {
           return false;
         });
       }
-      this.#schedule();
+      this.#timer.wakeAt(this.#due());
     } catch (error) {
       this.#options.onError(messageOf(error));
     }

@@ -3,6 +3,8 @@
 // attempt has just failed (docs/design/haproxy-versions.md).
 
 import { backoffMs } from '../../base/backoff.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { DueTimer } from '../../base/due-timer.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Command } from '../socket/commands.ts';
 import type { Worker } from '../worker.ts';
@@ -27,7 +29,7 @@ export interface ReaperOptions {
   readonly connectTimeout: (backend: string) => number;
   readonly onDeleted: (count: number) => void;
   readonly onError: (message: string) => void;
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 /** HAProxy waits a second after a failed connection attempt before it retries (back_handle_st_cer()); and a margin. */
@@ -45,24 +47,22 @@ const BATCH_SIZE = 16;
 export class Reaper {
   readonly #worker: Worker;
   readonly #options: ReaperOptions;
-  readonly #now: () => number;
+  readonly #clock: Clock;
+  readonly #timer: DueTimer;
   /** By `backend server`. */
   readonly #waiting = new Map<string, Waiting>();
-  #timer: NodeJS.Timeout | undefined;
-  /** When the timer fires. */
-  #wakes = Number.POSITIVE_INFINITY;
-  #isReaping = false;
-  #closed = false;
+  #isClosed = false;
 
   /** The reaper of one worker. Takes over servers that are already in maintenance there. */
   constructor(worker: Worker, options: ReaperOptions) {
     this.#worker = worker;
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+    this.#clock = options.clock ?? systemClock;
+    this.#timer = new DueTimer(() => this.#reap(), this.#clock);
     // The configuration never puts a server into maintenance, so these are changes of an agent.
     for (const [backend, { servers }] of worker.running.changed())
       for (const [server, { state }] of servers) if (state === 'maint') this.#add(backend, server);
-    this.#schedule();
+    this.#timer.wakeAt(this.#firstDue());
   }
 
   get waiting(): number {
@@ -76,18 +76,18 @@ export class Reaper {
       if (command.kind !== 'SetServerState' || command.state !== 'maint') continue;
       due = Math.min(due, this.#add(command.backend, command.server));
     }
-    this.#wakeAt(due);
+    this.#timer.wakeAt(due);
   }
 
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#isClosed = true;
+    this.#timer.close();
   }
 
   /** Returns when the server is due. */
   #add(backend: string, server: string): number {
     const { drainTimeout, connectTimeout } = this.#options;
-    const since = this.#now();
+    const since = this.#clock.monotonic();
     const deletable = since + connectTimeout(backend) + CONNECT_RETRY_MS;
     const due = Math.min(since + drainTimeout(), Math.ceil(deletable / COALESCE_MS) * COALESCE_MS);
     const name = `${backend} ${server}`;
@@ -95,25 +95,15 @@ export class Reaper {
     return due;
   }
 
-  /** Wakes when the first server is due. */
-  #schedule(): void {
+  #firstDue(): number {
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) due = Math.min(due, each.due);
-    this.#wakeAt(due);
+    return due;
   }
 
-  #wakeAt(due: number): void {
-    if (this.#closed || this.#isReaping || due >= this.#wakes) return;
-    clearTimeout(this.#timer);
-    this.#wakes = due;
-    this.#timer = setTimeout(() => void this.#reap(), Math.max(0, due - this.#now()));
-  }
-
-  async #reap(): Promise<void> {
-    this.#isReaping = true;
-    this.#wakes = Number.POSITIVE_INFINITY;
+  async #reap(): Promise<number> {
     try {
-      for (let batch = this.#takeDue(); batch.length > 0 && !this.#closed; batch = this.#takeDue()) {
+      for (let batch = this.#takeDue(); batch.length > 0 && !this.#isClosed; batch = this.#takeDue()) {
         await this.#delete(batch);
       }
     } catch (error) {
@@ -121,13 +111,12 @@ export class Reaper {
       this.#options.onError(messageOf(error));
       this.close();
     }
-    this.#isReaping = false;
-    this.#schedule();
+    return this.#firstDue();
   }
 
   /** Servers that are due and still in maintenance; servers that came back are forgotten. */
   #takeDue(): readonly Waiting[] {
-    const now = this.#now();
+    const now = this.#clock.monotonic();
     const due: Waiting[] = [];
     for (const [name, each] of this.#waiting) {
       if (this.#worker.running.get(each.backend)?.servers.get(each.server)?.state !== 'maint')
@@ -139,7 +128,7 @@ export class Reaper {
 
   async #delete(batch: readonly Waiting[]): Promise<void> {
     const { runtime, running } = this.#worker;
-    const now = this.#now();
+    const now = this.#clock.monotonic();
     const overdue = batch.filter(({ since }) => now - since >= this.#options.drainTimeout());
     const deletable = batch.filter((each) => each.deletable <= now);
     for (const each of batch) if (each.deletable > now) each.due = each.deletable;
@@ -160,7 +149,7 @@ export class Reaper {
         running.fold(command);
         deleted++;
       } else if (each !== undefined) {
-        each.due = this.#now() + this.#waitAfter(each);
+        each.due = this.#clock.monotonic() + this.#waitAfter(each);
         running.markKept(command.backend, command.server);
       }
     }
@@ -169,7 +158,7 @@ export class Reaper {
 
   /** The wait after a failed attempt: grows, but ends with the drain timeout. */
   #waitAfter(each: Waiting): number {
-    const left = each.since + this.#options.drainTimeout() - this.#now();
+    const left = each.since + this.#options.drainTimeout() - this.#clock.monotonic();
     const isShutDown = left <= 0;
     if (isShutDown && !each.isShutDown) each.attempts = 0;
     each.isShutDown = isShutDown;

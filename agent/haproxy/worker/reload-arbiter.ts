@@ -2,6 +2,7 @@
 // while reloads continue and while draining workers accumulate, and back off after a failure. One reload at a time.
 
 import { backoffMs } from '../../base/backoff.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { ReloadReason } from '../plan.ts';
 import { ReloadPace } from './reload-pace.ts';
 
@@ -20,7 +21,7 @@ export interface ArbiterOptions {
   readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<ReloadResult>;
   /** 0 within the budget for draining workers, and 1 more for each worker or share of memory above it. */
   readonly pressure: () => Promise<number>;
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 const MAX_BACKOFF_MS = 30_000;
@@ -28,10 +29,10 @@ const MIN_BACKOFF_MS = 100;
 
 export class ReloadArbiter {
   readonly #options: ArbiterOptions;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #pace = new ReloadPace();
   #pending = new Set<ReloadCause>();
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: (() => void) | undefined;
   #isReloading = false;
   #lastEnd = Number.NEGATIVE_INFINITY;
   #failures = 0;
@@ -39,7 +40,7 @@ export class ReloadArbiter {
 
   constructor(options: ArbiterOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+    this.#clock = options.clock ?? systemClock;
   }
 
   get pending(): ReadonlySet<ReloadCause> {
@@ -57,24 +58,24 @@ export class ReloadArbiter {
 
   /** The interval has changed. */
   retime(): void {
-    if (this.#timer === undefined || this.#isReloading) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    if (this.#cancel === undefined || this.#isReloading) return;
+    this.#cancel();
+    this.#cancel = undefined;
     this.#schedule();
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#cancel?.();
   }
 
   #schedule(): void {
-    if (this.#closed || this.#isReloading || this.#timer !== undefined || this.#pending.size === 0) return;
+    if (this.#closed || this.#isReloading || this.#cancel !== undefined || this.#pending.size === 0) return;
     const interval = this.#options.interval();
     const rest =
       this.#failures === 0 ? this.#pace.rest(this.#lastEnd, interval) : backoff(interval, this.#failures);
-    const wait = Math.max(0, this.#lastEnd + rest - this.#now());
-    this.#timer = setTimeout(() => void this.#fire(), wait);
+    const wait = Math.max(0, this.#lastEnd + rest - this.#clock.monotonic());
+    this.#cancel = this.#clock.after(wait, () => void this.#fire());
   }
 
   async #fire(): Promise<void> {
@@ -82,23 +83,25 @@ export class ReloadArbiter {
     const pressure = await this.#options.pressure();
     if (this.#closed) return;
     const interval = this.#options.interval();
-    if (pressure > 0 && this.#now() < this.#lastEnd + backoff(interval, pressure)) {
+    if (pressure > 0 && this.#clock.monotonic() < this.#lastEnd + backoff(interval, pressure)) {
       this.#isReloading = false;
-      this.#timer = setTimeout(() => void this.#fire(), interval);
+      this.#cancel = this.#clock.after(interval, () => void this.#fire());
       return;
     }
-    this.#timer = undefined;
+    this.#cancel = undefined;
     const causes = this.#pending;
     this.#pending = new Set();
-    const began = this.#now();
+    const began = this.#clock.monotonic();
     const result = await this.#options.reload(causes);
-    if (result === 'done') this.#pace.reloaded(began, this.#now(), interval);
+    if (result === 'done') this.#pace.reloaded(began, this.#clock.monotonic(), interval);
     this.#failures = result === 'failed' ? this.#failures + 1 : 0;
     if (result === 'failed' || result === 'again') for (const cause of causes) this.#pending.add(cause);
     this.#isReloading = false;
     // A request that needed no reload does not delay the next, except that such requests must not follow without a pause.
     this.#lastEnd =
-      result === 'unneeded' ? Math.max(this.#lastEnd, this.#now() - interval + MIN_BACKOFF_MS) : this.#now();
+      result === 'unneeded'
+        ? Math.max(this.#lastEnd, this.#clock.monotonic() - interval + MIN_BACKOFF_MS)
+        : this.#clock.monotonic();
     this.#schedule();
   }
 }

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { logSince, logSize } from '../../host/daemon-output.ts';
@@ -188,14 +188,14 @@ export class Reloader {
    */
   async #takeEarly(replacement: Replacement): Promise<boolean> {
     const { finder, paths } = this.#options;
-    await delay(FIRST_LOOK_MS);
+    await sleep(FIRST_LOOK_MS);
     replacement.expected = await finder.expect(replacement.candidate); // while HAProxy reads its file
     let isNear = false;
     for (let looks = 1; !replacement.isOver; looks++) {
       isNear ||= !isSameFile(identityOf(paths.masterSocket), replacement.oldSocket);
       if ((isNear || looks % LOOKS_PER_CONNECTION === 0) && (await this.#isTaken(replacement, 'starting')))
         return true;
-      await delay(POLL_INTERVAL_MS);
+      await sleep(POLL_INTERVAL_MS);
     }
     return false;
   }
@@ -205,7 +205,7 @@ export class Reloader {
     const until = performance.now() + NEW_WORKER_TIMEOUT_MS;
     while (performance.now() < until) {
       if (await this.#isTaken(replacement, 'running')) return;
-      await delay(POLL_INTERVAL_MS);
+      await sleep(POLL_INTERVAL_MS);
     }
     throw new HeadgateError(
       'HAPROXY_RELOAD',

@@ -1,8 +1,8 @@
 // Gets a HAProxy worker, however long it takes: adopts a running one, or starts HAProxy if that is the agent's task.
 
 import { existsSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../base/backoff.ts';
+import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
@@ -96,7 +96,7 @@ export class Supervisor {
         if (this.#fault.set(reason)) log.error('Cannot start or reach HAProxy', { error: reason });
       }
       await onAttempt();
-      await delay(backoffMs(attempt + 1, BACKOFF));
+      await sleep(backoffMs(attempt + 1, BACKOFF));
     }
     return undefined;
   }

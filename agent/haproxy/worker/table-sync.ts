@@ -2,7 +2,7 @@
 // them itself. HAProxy 2.6 waits for tables for 5 s after a cold start; a worker that is reloaded in that time sends none,
 // and one that is reloaded while it receives a large table may send a part.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep, systemClock } from '../../base/clock.ts';
 import { GRACE_MS } from '../config/grace.ts';
 import type { Worker } from '../worker.ts';
 
@@ -21,7 +21,7 @@ export async function tablesLearned({ runtime }: Worker): Promise<void> {
     if (isEmpty(await tablesOf(runtime))) return;
     const uptime = /^Uptime_sec: (\d{1,10})$/m.exec(await runtime.ask('show info'))?.[1];
     if (uptime === undefined || Number(uptime) >= MAX_SYNC_SECONDS) return;
-    await delay(POLL_INTERVAL_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
@@ -39,7 +39,7 @@ export async function keepAwakeForTables({ runtime }: Worker): Promise<void> {
   try {
     while (performance.now() < until) {
       await runtime.ask('show version');
-      await delay(WAKE_INTERVAL_MS, undefined, { ref: false });
+      await new Promise<void>((resolve) => systemClock.after(WAKE_INTERVAL_MS, resolve));
     }
   } catch {
     // It has ended.

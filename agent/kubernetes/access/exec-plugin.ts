@@ -3,6 +3,7 @@
 // with its child processes after a timeout. No error quotes its output.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { object, string } from '../../base/validate.ts';
@@ -70,7 +71,7 @@ async function outputOf(plugin: ExecPlugin, cluster: object, timeoutMs: number):
     killGroup(child);
     child.stdout.destroy();
   };
-  const timer = setTimeout(() => end(`did not end within ${timeoutMs} ms`), timeoutMs);
+  const cancel = systemClock.after(timeoutMs, () => end(`did not end within ${timeoutMs} ms`));
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     output += chunk;
@@ -81,7 +82,7 @@ async function outputOf(plugin: ExecPlugin, cluster: object, timeoutMs: number):
     if (status === 0) resolve(output);
     else reject(new Error(signal === null ? `failed with status ${status}` : `was ended by ${signal}`));
   });
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(cancel);
 }
 
 const optionalText = string().nullish();

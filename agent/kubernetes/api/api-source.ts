@@ -3,6 +3,7 @@
 // answers, the last known objects stay: those of the snapshot if the agent has just started.
 // Owns the reflectors and the snapshot.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
@@ -33,6 +34,7 @@ export interface ApiSourceOptions {
   readonly observer?: ReflectorObserver;
   /** After this time the snapshot is used instead of an API server that has not answered. */
   readonly snapshotAfterMs?: number;
+  readonly clock?: Clock;
   readonly times?: Partial<ReflectorTimes>;
 }
 
@@ -59,7 +61,7 @@ export class ApiSource {
   #isReporting = false;
   #problems: readonly Problem[] = [];
   #problemLists: readonly (readonly Problem[])[] = [];
-  #snapshotTimer: NodeJS.Timeout | undefined;
+  #cancelSnapshot: (() => void) | undefined;
   /** Kinds for which the API server could not be reached before the first report. */
   readonly #unreached = new Set<string>();
   #closed = false;
@@ -96,8 +98,8 @@ export class ApiSource {
   }
 
   start(): void {
-    const { snapshotAfterMs = SNAPSHOT_AFTER_MS } = this.#options;
-    this.#snapshotTimer = setTimeout(() => void this.#useSnapshot(), snapshotAfterMs);
+    const { snapshotAfterMs = SNAPSHOT_AFTER_MS, clock = systemClock } = this.#options;
+    this.#cancelSnapshot = clock.after(snapshotAfterMs, () => void this.#useSnapshot());
     for (const reflector of this.#reflectors) reflector.start();
   }
 
@@ -139,7 +141,7 @@ export class ApiSource {
   /** Writes the last changes to the snapshot. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#snapshotTimer);
+    this.#cancelSnapshot?.();
     await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
     await this.#snapshot?.close();
     this.#ready.resolve('nothing');
@@ -186,7 +188,7 @@ export class ApiSource {
   }
 
   #reportAll(by: ReadyBy): void {
-    clearTimeout(this.#snapshotTimer);
+    this.#cancelSnapshot?.();
     this.#isReporting = true;
     this.#report([...this.#objects()], []);
     this.#ready.resolve(by);

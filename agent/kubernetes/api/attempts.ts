@@ -1,6 +1,7 @@
 // How long a reflector waits before its next request: not at all without failures, longer with each request in a row that
 // failed or brought nothing, and no longer once the API server answers another reflector. Owns the timer of the wait.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { apiBackoffMs } from './api-answer.ts';
 
 /** At most, before a useful watch begins again after its connection broke. */
@@ -9,6 +10,7 @@ const RECONNECT_DELAY_MS = 100;
 export class Attempts {
   /** 0 to 1. */
   readonly #random: () => number;
+  readonly #clock: Clock;
   /** Failed requests in a row. */
   #failures = 0;
   /** Watches in a row that were open and brought nothing. */
@@ -17,8 +19,9 @@ export class Attempts {
   /** The last answer asked for the wait (`Retry-After`). */
   #isAsked = false;
 
-  constructor(random: () => number) {
+  constructor(random: () => number, clock: Clock = systemClock) {
     this.#random = random;
+    this.#clock = clock;
   }
 
   failed(): void {
@@ -44,11 +47,11 @@ export class Attempts {
 
   async wait(milliseconds: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, milliseconds);
+    const cancel = this.#clock.after(milliseconds, resolve);
     this.#wake = resolve;
     await promise;
     this.#wake = undefined;
-    clearTimeout(timer);
+    cancel();
   }
 
   /** The API server answers: a wait after failures ends now, unless the API server asked for it. */

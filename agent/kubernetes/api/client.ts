@@ -2,6 +2,7 @@
 // tried in turn. Knows nothing of Kubernetes' objects. Owns connections and close().
 
 import type { IncomingMessage } from 'node:http';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { http, https } from '../../host/node-http.ts';
@@ -19,6 +20,7 @@ export interface ApiClientOptions {
   readonly version: string;
   /** For a connection and its TLS. */
   readonly connectTimeoutMs?: number;
+  readonly clock?: Clock;
   readonly pluginTimeoutMs?: number;
   /** The variables that name proxies; default process.env. */
   readonly env?: Environment;
@@ -118,16 +120,17 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     });
     let wasSent = false;
     const fail = (cause: unknown) => reject(new NoAnswer(cause, wasSent, message.reusedSocket));
-    const connecting = setTimeout(() => {
+    const { connectTimeoutMs = CONNECT_TIMEOUT_MS, clock = systemClock } = this.#options;
+    const endConnecting = clock.after(connectTimeoutMs, () => {
       message.destroy(new Error('The connection took too long'));
-    }, this.#options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
-    const answering = setTimeout(() => {
+    });
+    const endAnswering = clock.after(request.timeoutMs ?? TIMEOUT_MS, () => {
       message.destroy(new Error('The answer took too long'));
-    }, request.timeoutMs ?? TIMEOUT_MS);
+    });
     const abort = () => message.destroy(new Error('The request was aborted'));
     const connected = () => {
       wasSent = true;
-      clearTimeout(connecting);
+      endConnecting();
     };
     message.on('socket', (socket) => {
       if (message.reusedSocket) connected();
@@ -135,13 +138,13 @@ export class ApiClient implements KubernetesApi, ApiStreams {
     });
     message.on('response', (answer) => {
       connected();
-      clearTimeout(answering);
+      endAnswering();
       resolve(answer);
     });
     message.on('error', fail);
     message.on('close', () => {
-      clearTimeout(connecting);
-      clearTimeout(answering);
+      endConnecting();
+      endAnswering();
       request.signal?.removeEventListener('abort', abort);
       fail(new Error('The connection was closed'));
     });

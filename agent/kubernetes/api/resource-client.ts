@@ -1,6 +1,7 @@
 // Lists and watches the objects of one kind: gives items and events as they arrive, and ends a request whose answer
 // falls silent. Keeps no objects. Owns the request under way.
 
+import { systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { Lines } from '../../base/lines.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
@@ -100,7 +101,8 @@ export class ResourceClient {
     return this.#open('watch', query, silenceMs, async (stream, chunks, stop) => {
       if (stream.status === 410) return 'expired';
       onOpen();
-      const timer = confirmMs === undefined ? undefined : setTimeout(stop, confirmMs, 'confirm');
+      const cancel =
+        confirmMs === undefined ? undefined : systemClock.after(confirmMs, () => stop('confirm'));
       try {
         const lines = new Lines();
         for await (const chunk of chunks) {
@@ -116,7 +118,7 @@ export class ResourceClient {
         }
         return 'ended';
       } finally {
-        clearTimeout(timer);
+        cancel?.();
       }
     });
   }

@@ -29,7 +29,7 @@ export class KnownFile {
   problems: readonly Problem[] = [];
   /** Good content without a snapshot. */
   unsaved: ManifestContent | undefined;
-  timer: NodeJS.Timeout | undefined;
+  cancelWake: (() => void) | undefined;
 
   constructor(path: string) {
     this.path = path;

@@ -2,6 +2,7 @@
 // Decides when a missing object stops counting, and which file's object counts; gives the differences.
 // Owns a timer for each file with missing objects; reads no file.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
@@ -17,10 +18,12 @@ export interface ManifestObjectsOptions {
   readonly onDue: (file: KnownFile) => void;
   /** Nothing of the file is missing any more. */
   readonly onSettled: (file: KnownFile) => void;
+  readonly clock?: Clock;
 }
 
 export class ManifestObjects {
   readonly #options: ManifestObjectsOptions;
+  readonly #clock: Clock;
   readonly #files = new Map<string, KnownFile>();
   readonly #precedence = new FilePrecedence();
   /** Identity → the object as it was reported last. */
@@ -32,6 +35,7 @@ export class ManifestObjects {
 
   constructor(options: ManifestObjectsOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
   /** The file of the path; a new one if it is not known. */
@@ -96,7 +100,7 @@ export class ManifestObjects {
     }
   }
 
-  /** Removes the objects that have been missing for long enough by `now` (performance.now()). */
+  /** Removes the objects that have been missing for long enough by `now` (monotonic time). */
   dropMissing(file: KnownFile, now: number): void {
     const { lossPolicy, isAway } = this.#options;
     if (file.missing.size === 0 || isAway(file.path)) return;
@@ -117,14 +121,11 @@ export class ManifestObjects {
     const { lossPolicy, isAway, onDue } = this.#options;
     let due = file.doubtEnds ?? Number.POSITIVE_INFINITY;
     for (const loss of file.missing.values()) due = Math.min(due, lossPolicy.ends(loss));
-    if (file.timer !== undefined || due === Number.POSITIVE_INFINITY || isAway(file.path)) return;
-    file.timer = setTimeout(
-      () => {
-        file.timer = undefined;
-        onDue(file);
-      },
-      Math.max(due - performance.now(), 0),
-    ).unref();
+    if (file.cancelWake !== undefined || due === Number.POSITIVE_INFINITY || isAway(file.path)) return;
+    file.cancelWake = this.#clock.after(due - this.#clock.monotonic(), () => {
+      file.cancelWake = undefined;
+      onDue(file);
+    });
   }
 
   setProblems(file: KnownFile, problems: readonly Problem[]): void {
@@ -162,13 +163,13 @@ export class ManifestObjects {
   }
 
   close(): void {
-    for (const { timer } of this.#files.values()) clearTimeout(timer);
+    for (const { cancelWake } of this.#files.values()) cancelWake?.();
   }
 
   #miss(file: KnownFile, identities: Iterable<string>, doubted: boolean): void {
     for (const identity of identities) {
       if (file.missing.has(identity)) continue;
-      file.missing.set(identity, { since: performance.now(), doubted });
+      file.missing.set(identity, { since: this.#clock.monotonic(), doubted });
       this.#touch(file, identity);
     }
   }

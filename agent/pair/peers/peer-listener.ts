@@ -3,6 +3,7 @@
 
 import { createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
@@ -34,6 +35,7 @@ export interface PeerListenerOptions {
   readonly onPeer: () => void;
   readonly onRefused: (why: Refusal) => void;
   readonly log: Log;
+  readonly clock?: Clock;
 }
 
 const LISTEN_RETRY_DELAY_MS = 1_000;
@@ -55,7 +57,7 @@ export class PeerListener {
   /** The connection whose reports count: the last one that was accepted. */
   #current: TLSSocket | undefined;
   #report: PairReport | undefined;
-  #retry: NodeJS.Timeout | undefined;
+  #cancelRetry: (() => void) | undefined;
   readonly #fault = new Fault();
   #closed = false;
 
@@ -90,7 +92,10 @@ export class PeerListener {
     if (error !== undefined) {
       const isNews = this.#fault.set(`Cannot listen on ${own.address} port ${own.port}: ${messageOf(error)}`);
       if (isNews) log.error(this.#fault.text);
-      this.#retry = setTimeout(() => void this.start(), LISTEN_RETRY_DELAY_MS);
+      this.#cancelRetry = (this.#options.clock ?? systemClock).after(
+        LISTEN_RETRY_DELAY_MS,
+        () => void this.start(),
+      );
       return;
     }
     this.#fault.clear();
@@ -105,7 +110,7 @@ export class PeerListener {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#retry);
+    this.#cancelRetry?.();
     this.#tooOld.end();
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();

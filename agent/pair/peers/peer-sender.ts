@@ -4,6 +4,7 @@
 import type { TcpNetConnectOpts } from 'node:net';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { type BackoffTerms, backoffMs } from '../../base/backoff.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import { tls } from '../../host/node-http.ts';
@@ -22,6 +23,7 @@ export interface PeerSenderOptions {
   readonly timeoutMs: number;
   /** The peer's host is reachable during the handshake, but may be very busy. */
   readonly handshakeTimeoutMs: number;
+  readonly clock?: Clock;
 }
 
 const RECONNECT: BackoffTerms = { firstMs: 100, mostMs: 2_000, random: Math.random };
@@ -30,6 +32,7 @@ const CHANGE_DELAY_MS = 20;
 
 export class PeerSender {
   readonly #options: PeerSenderOptions;
+  readonly #clock: Clock;
   readonly #timeout = new ReadFirstTimeout(() => this.#timedOut());
   #credentials: PairCredentials;
   #socket: TLSSocket | undefined;
@@ -39,13 +42,14 @@ export class PeerSender {
   /** Attempts in a row without an answer. */
   #failures = 0;
   /** The next attempt to connect while there is no connection, the next report while there is one. */
-  #next: NodeJS.Timeout | undefined;
-  #soon: NodeJS.Timeout | undefined;
+  #cancelNext: (() => void) | undefined;
+  #cancelSoon: (() => void) | undefined;
   #fault = 'Not connected yet';
   #closed = false;
 
   constructor(options: PeerSenderOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
     this.#credentials = options.credentials;
   }
 
@@ -98,14 +102,15 @@ export class PeerSender {
 
   /** The peer is running: connects now instead of waiting for the next attempt. */
   hurry(): void {
-    if (this.#state !== 'waiting' || this.#next === undefined) return;
-    clearTimeout(this.#next);
+    if (this.#state !== 'waiting' || this.#cancelNext === undefined) return;
+    this.#cancelNext();
     this.start();
   }
 
   /** The report has changed. */
   send(): void {
-    if (this.#state === 'sending') this.#soon ??= setTimeout(() => this.#sendNow(), CHANGE_DELAY_MS);
+    if (this.#state === 'sending')
+      this.#cancelSoon ??= this.#clock.after(CHANGE_DELAY_MS, () => this.#sendNow());
   }
 
   close(): void {
@@ -120,7 +125,7 @@ export class PeerSender {
     if (this.#socket?.writableNeedDrain === false) this.#socket.write(reportText(report()));
     // The timeout counts from the oldest report without an answer.
     if (!this.#timeout.isWaiting) this.#timeout.wait(timeoutMs);
-    this.#next = setTimeout(() => this.#sendNow(), intervalMs);
+    this.#cancelNext = this.#clock.after(intervalMs, () => this.#sendNow());
   }
 
   #timedOut(): void {
@@ -140,7 +145,7 @@ export class PeerSender {
     this.#isAnswered = false;
     this.#state = 'waiting';
     if (this.#closed) return;
-    this.#next = setTimeout(() => this.start(), backoffMs(++this.#failures, RECONNECT));
+    this.#cancelNext = this.#clock.after(backoffMs(++this.#failures, RECONNECT), () => this.start());
   }
 
   #stop(): void {
@@ -149,9 +154,9 @@ export class PeerSender {
   }
 
   #stopTimers(): void {
-    clearTimeout(this.#next);
-    clearTimeout(this.#soon);
-    this.#next = undefined;
-    this.#soon = undefined;
+    this.#cancelNext?.();
+    this.#cancelSoon?.();
+    this.#cancelNext = undefined;
+    this.#cancelSoon = undefined;
   }
 }

@@ -30,6 +30,11 @@ export class AdvertFlow {
     return names && `keepalived sends and receives no advertisements of ${names}`;
   }
 
+  /** As of the last judge(). */
+  hasStopped(instance: string): boolean {
+    return this.#stopped.includes(instance);
+  }
+
   /** Takes the counters of all instances, as keepalived has just reported them. */
   judge(instances: readonly InstanceCounts[], now: number): void {
     const stopped: string[] = [];

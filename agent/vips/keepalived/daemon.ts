@@ -1,7 +1,7 @@
 // The keepalived that runs, as far as the agent knows it: adopts or starts it, reloads it, reads its state, ends it. Its
 // desired state comes in as the text of keepalived.conf.
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
 import { differenceOf, heldIn } from './config-text.ts';
@@ -230,7 +230,7 @@ export class Daemon {
     let difference = NO_ANSWER;
     for (const until = performance.now() + RELOAD_TIMEOUT_MS; performance.now() < until; ) {
       // The first wait as well: right after the signal keepalived still gives its old state.
-      await delay(RELOAD_POLL_INTERVAL_MS);
+      await sleep(RELOAD_POLL_INTERVAL_MS);
       const dump = await this.readDump();
       difference = dump === undefined ? NO_ANSWER : differenceOf(dump, text);
       if (dump === undefined || difference !== '') continue;
@@ -248,7 +248,7 @@ export class Daemon {
   #firstNotification(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onNotified = resolve;
-    void delay(READY_AGE_MS, undefined, { ref: false }).then(resolve);
+    systemClock.after(READY_AGE_MS, resolve);
     return promise;
   }
 

@@ -2,7 +2,7 @@
 // 2.2.
 
 import { readFile, rm } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../base/clock.ts';
 import { serial } from '../../base/serial.ts';
 import { isMapping, listOf, number, object, string } from '../../base/validate.ts';
 import { runsWith } from '../../dataplane/daemon/find.ts';
@@ -52,7 +52,7 @@ export class DumpReader {
     await rm(this.#paths.dump, { force: true });
     if (!signalKeepalived(pid, dumpSignal)) return undefined;
     const until = performance.now() + ANSWER_TIMEOUT_MS;
-    for (; performance.now() < until; await delay(POLL_INTERVAL_MS)) {
+    for (; performance.now() < until; await sleep(POLL_INTERVAL_MS)) {
       const dump = parseDump(await readFile(this.#paths.dump, 'utf8').catch(() => ''));
       if (dump !== undefined) return dump;
     }

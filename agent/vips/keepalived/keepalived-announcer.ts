@@ -207,7 +207,10 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
     return Object.fromEntries(
       this.#applier.vrrp.instances.map(({ virtualRouterId }) => {
         const name = instanceName(virtualRouterId);
-        return [name, this.#daemon.pid === 0 ? 'unknown' : this.#states.of(name).state];
+        const { state } = this.#states.of(name);
+        // A backup that receives nothing does not take over either.
+        const isDeaf = state === 'backup' && this.#monitor.hasStopped(name);
+        return [name, this.#daemon.pid === 0 ? 'unknown' : isDeaf ? 'fault' : state];
       }),
     );
   }

@@ -91,6 +91,11 @@ export class KeepalivedMonitor {
     return this.#flow.fault;
   }
 
+  /** True if a master sends or a backup receives no advertisements of the instance. */
+  hasStopped(instance: string): boolean {
+    return this.#flow.hasStopped(instance);
+  }
+
   get #isAtWork(): boolean {
     return this.#isOpen && !this.#options.reconciler.isUnderWay;
   }

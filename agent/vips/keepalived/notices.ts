@@ -1,6 +1,7 @@
 // The lines that keepalived writes to its FIFO: changed states, and other masters. They give no priorities and no
 // counters, so the agent reads keepalived's state a moment later.
 
+import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Reconciler } from '../../base/reconciler.ts';
 import type { VrrpStateName } from '../vrrp.ts';
 import type { Daemon } from './daemon.ts';
@@ -42,6 +43,7 @@ export interface NoticesOptions {
   readonly reconciler: Pick<Reconciler, 'isUnderWay'>;
   /** Reads the state of keepalived. */
   readonly read: () => void;
+  readonly clock?: Clock;
 }
 
 /** From a transition until its effects are there to read. */
@@ -49,7 +51,7 @@ const READ_DELAY_MS = 250;
 
 export class Notices {
   readonly #options: NoticesOptions;
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: (() => void) | undefined;
 
   constructor(options: NoticesOptions) {
     this.#options = options;
@@ -70,15 +72,15 @@ export class Notices {
   /** Something has changed that keepalived does not notify. */
   readSoon(): void {
     const { reconciler, read } = this.#options;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
+    this.#cancel?.();
+    this.#cancel = (this.#options.clock ?? systemClock).after(READ_DELAY_MS, () => {
       // A step reads the state itself, and keepalived may not be ready for a signal.
       if (reconciler.isUnderWay) this.readSoon();
       else read();
-    }, READ_DELAY_MS).unref();
+    });
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#cancel?.();
   }
 }

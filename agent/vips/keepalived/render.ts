@@ -51,10 +51,18 @@ function renderInstance(vrrp: VrrpSettings, instance: VrrpInstanceSettings, vips
     priority: instance.priority,
     advertInterval: vrrp.advertInterval / 1000,
     address: vrrp.address,
-    peers: [...vrrp.peers].sort(),
+    peers: [...vrrp.peers].sort().map(withTtl),
     anchor: held(anchor, vrrp),
     excluded: [...others, ...[...vips].sort(byNumber)].map((address) => held(address, vrrp)),
   });
+}
+
+/**
+ * A packet that has passed a router has a lower TTL: it is not from the peer. keepalived 2.2.7 would refuse every
+ * advertisement over IPv6.
+ */
+function withTtl(peer: string): string {
+  return peer.includes(':') ? peer : `${peer} min_ttl 255`;
 }
 
 /** An address in keepalived's notation. */

@@ -196,6 +196,8 @@ test('An agent without free file descriptors has a Problem, and calls the progra
     import { closeSync, openSync } from 'node:fs';
     import { Provisioner } from '${moduleOf('address-keeper/provisioner.ts')}';
     import { createLog } from '${moduleOf('host/log.ts')}';
+    // As the agent's sockets do: its timers keep no process alive.
+    const alive = setInterval(() => undefined, 1_000);
     const open = [];
     const provisioner = new Provisioner({
       program: '/bin/true',
@@ -204,6 +206,7 @@ test('An agent without free file descriptors has a Problem, and calls the progra
       onCall: (request, failure) => {
         process.stdout.write(failure + ', ' + provisioner.pending + ' wanted\\n');
         for (const file of open.splice(0)) closeSync(file);
+        if (failure === undefined) clearInterval(alive);
       },
     });
     try { for (;;) open.push(openSync('/dev/null')); } catch {}

@@ -124,6 +124,12 @@ export class TestNetwork {
     await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'master', 'br0');
   }
 
+  /** Deletes a host's interface and makes another with the same name and addresses. */
+  async remake(host: string): Promise<void> {
+    await this.run('bridge', 'ip', 'link', 'delete', portOf(host));
+    await this.#connect(host);
+  }
+
   /** Drops only VRRP packets to a host; `false` accepts them again. */
   async deafen(host: string, isDeaf = true): Promise<void> {
     // The number, because a minimal machine lacks /etc/protocols.
@@ -142,15 +148,17 @@ export class TestNetwork {
     }
     await this.run('bridge', 'ip', 'link', 'add', 'br0', 'type', 'bridge');
     await this.run('bridge', 'ip', 'link', 'set', 'br0', 'up');
-    for (const host of this.#hosts) {
-      const there = ['peer', 'name', 'eth0', 'netns', this.netns(host)];
-      await this.run('bridge', 'ip', 'link', 'add', portOf(host), 'type', 'veth', ...there);
-      await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'master', 'br0', 'up');
-      for (const sysctl of SYSCTLS) await this.run(host, 'sysctl', '-qw', sysctl);
-      await this.run(host, 'ip', 'address', 'add', `${this.v4(host)}/16`, 'dev', 'eth0');
-      await this.run(host, 'ip', 'address', 'add', `${this.v6(host)}/64`, 'dev', 'eth0', 'nodad');
-      await this.run(host, 'ip', 'link', 'set', 'eth0', 'up');
-    }
+    for (const host of this.#hosts) await this.#connect(host);
+  }
+
+  async #connect(host: string): Promise<void> {
+    const there = ['peer', 'name', 'eth0', 'netns', this.netns(host)];
+    await this.run('bridge', 'ip', 'link', 'add', portOf(host), 'type', 'veth', ...there);
+    await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'master', 'br0', 'up');
+    for (const sysctl of SYSCTLS) await this.run(host, 'sysctl', '-qw', sysctl);
+    await this.run(host, 'ip', 'address', 'add', `${this.v4(host)}/16`, 'dev', 'eth0');
+    await this.run(host, 'ip', 'address', 'add', `${this.v6(host)}/64`, 'dev', 'eth0', 'nodad');
+    await this.run(host, 'ip', 'link', 'set', 'eth0', 'up');
   }
 
   async #remove(): Promise<void> {

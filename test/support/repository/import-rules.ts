@@ -235,12 +235,17 @@ const PLACES: readonly Place[] = [
 
 const NAMES_THAT_SAY_NOTHING = /(^|\/)(utils?|helpers?|types|index|common|misc)\.ts$/;
 
-/** Every import that goes against the table, every cycle, every package with two doors, every empty name. */
+/** A timer of Node's, which a test cannot replace by a fake clock. */
+const TIMERS = /\bset(?:Timeout|Interval)\(|\bset(?:Timeout|Interval)\b.*'node:timers/;
+
+/** Every import that goes against the table, every cycle, every package with two doors, every empty name, every timer outside the clock. */
 export function importFaults(files: readonly SourceFile[]): string[] {
   const faults: string[] = [];
   const graph = new Map<string, string[]>();
   const doors = new Map<string, string[]>();
   for (const { path, text } of files) {
+    if (TIMERS.test(text) && path !== 'agent/base/clock.ts')
+      faults.push(`${path}: Only agent/base/clock.ts has timers: take a Clock, or its sleep()`);
     if (NAMES_THAT_SAY_NOTHING.test(path)) faults.push(`${path}: The name does not say what the file is`);
     const from = placeOf(path);
     if (from === undefined) faults.push(`${path}: The file has no place in the table`);

@@ -114,6 +114,9 @@ test('ApiSource forgets a current Service that only an incomplete list has shown
   });
   const seen: unknown[] = [];
   t.teardown(() => source.close());
+  // As the agent's sockets do: its timers keep no process alive.
+  const alive = setInterval(() => undefined, 1_000);
+  t.teardown(() => clearInterval(alive));
   source.start();
   await source.synced;
   t.deepEqual([lists, seen], [2, ['uid-ghost']]);

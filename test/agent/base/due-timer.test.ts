@@ -1,0 +1,60 @@
+import test from 'ava';
+import { DueTimer } from '../../../agent/base/due-timer.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+
+test('DueTimer works at the earliest of the due times', async (t) => {
+  const { timer, calls, clock } = started([Number.POSITIVE_INFINITY]);
+  timer.wakeAt(clock.monotonic() + 300);
+  timer.wakeAt(clock.monotonic() + 100);
+  timer.wakeAt(clock.monotonic() + 200);
+  await clock.advance(99);
+  t.is(calls.length, 0);
+  await clock.advance(1);
+  t.is(calls.length, 1);
+  await clock.advance(1_000);
+  t.is(calls.length, 1);
+});
+
+test('DueTimer works again at the time that the last work returned', async (t) => {
+  const { timer, calls, clock } = started([1_500, Number.POSITIVE_INFINITY]);
+  timer.wakeAt(clock.monotonic());
+  await clock.advance(0);
+  t.is(calls.length, 1);
+  await clock.advance(1_500 - clock.monotonic());
+  t.is(calls.length, 2);
+});
+
+test('DueTimer never works twice at the same time', async (t) => {
+  const clock = new FakeClock();
+  const { promise, resolve } = Promise.withResolvers<number>();
+  let calls = 0;
+  const timer = new DueTimer(async () => (++calls === 1 ? promise : Number.POSITIVE_INFINITY), clock);
+  timer.wakeAt(clock.monotonic());
+  await clock.advance(0);
+  timer.wakeAt(clock.monotonic() + 10);
+  await clock.advance(100);
+  t.is(calls, 1);
+  resolve(clock.monotonic() + 50);
+  await clock.advance(50);
+  t.is(calls, 2);
+});
+
+test('DueTimer does nothing after close()', async (t) => {
+  const { timer, calls, clock } = started([]);
+  timer.wakeAt(clock.monotonic() + 10);
+  timer.close();
+  timer.wakeAt(clock.monotonic() + 20);
+  await clock.advance(100);
+  t.is(calls.length, 0);
+});
+
+/** `results`: the due times that the calls return. */
+function started(results: readonly number[]) {
+  const clock = new FakeClock();
+  const calls: number[] = [];
+  const timer = new DueTimer(async () => {
+    calls.push(clock.monotonic());
+    return results[calls.length - 1] ?? Number.POSITIVE_INFINITY;
+  }, clock);
+  return { timer, calls, clock };
+}
