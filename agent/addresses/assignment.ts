@@ -2,7 +2,7 @@
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
-import { type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
+import { blockerWords, type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
 import { whyNotAllowed } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
 
@@ -126,9 +126,11 @@ function sharingProblems(
   const object = `Service ${request.key}`;
   const { address, sharingKey } = claim;
   const problems: Problem[] = [];
-  if (sharingKey !== request.sharingKey) {
+  const wish = wishOf(request, book.pools.ownerOf(address));
+  const [blocker] = sharingKey === request.sharingKey ? [] : book.index.blockers(address, wish);
+  if (blocker !== undefined) {
     const way = request.sharingKey === '' ? 'alone' : `by the key "${request.sharingKey}"`;
-    const message = `Cannot have ${address} ${way}: others share it by the key "${sharingKey}"`;
+    const message = `Cannot have ${address} ${way}: ${blockerWords(blocker, wish)}`;
     problems.push({ object, reason: 'AddressInUse', message });
   }
   const granted = new Set(claim.ports.map(portText));
