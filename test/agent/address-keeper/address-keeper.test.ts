@@ -158,7 +158,18 @@ test('assign() gives an address at once, but publishes it only after its claim i
   t.deepEqual(kept, ['default/web']);
   t.deepEqual(await claimsInFile(), [`default/web ${address}`]);
   t.like(keeper.status(), { home: 'file', leading: true, unkept: 0, fault: '' });
-  t.like(keeper.status().pools[0], { name: 'a', family: 'v4', used: 1 });
+  t.like(keeper.status().pools[0], { name: 'a', family: 'v4', used: '1' });
+});
+
+test('The counts of an IPv6 pool in the status are exact', async (t) => {
+  const { keeper, serve } = await keeperFor(t, { settings: { pools: [pool('six', ['2001:db8::/64'])] } });
+  await keeper.start();
+  await serve(service('web'));
+  t.like(JSON.parse(JSON.stringify(keeper.status())).pools[0], {
+    total: '18446744073709551616',
+    free: '18446744073709551615',
+    used: '1',
+  });
 });
 
 test('assign() skips an unchanged Service', async (t) => {
@@ -175,7 +186,7 @@ test('The address of a Service that is gone is held, and the Service gets it bac
   await serve(service('web'));
   const before = addressesOf('default/web');
   await remove('web');
-  t.like(keeper.status().pools[0], { used: 0, held: 1 });
+  t.like(keeper.status().pools[0], { used: '0', held: '1' });
   await serve(service('web'));
   t.deepEqual(addressesOf('default/web'), before);
 });
@@ -186,7 +197,7 @@ test('A hold ends automatically after releaseAfter', async (t) => {
   await serve(service('web'));
   await until('the claim is kept', () => keeper.isKept('default/web'));
   await remove('web');
-  await until('nothing is held', () => keeper.status().pools[0]?.held === 0);
+  await until('nothing is held', () => keeper.status().pools[0]?.held === '0');
   await until('the file has forgotten it', async () => (await claimsInFile()).length === 0);
   t.is(keeper.status().pools[0]?.free, keeper.status().pools[0]?.total);
 });
@@ -210,7 +221,7 @@ test('A decision on thousands of Services leaves time for others, and assign() a
   const started = keeper.start().then(() => {
     isOver = true;
   });
-  await until('it is at work', () => keeper.status().pools[0]?.used !== 0);
+  await until('it is at work', () => keeper.status().pools[0]?.used !== '0');
   t.false(isOver);
   // One that comes meanwhile is not forgotten.
   t.is(
@@ -225,7 +236,7 @@ test('A decision on thousands of Services leaves time for others, and assign() a
   t.true(turns > 10, `${turns} turns`);
   await until('the late one has its address', () => told.includes('default/late'));
   t.is(addressesOf('default/late')?.length, 1);
-  t.is(keeper.status().pools[0]?.used, 5_001);
+  t.is(keeper.status().pools[0]?.used, '5001');
 });
 
 test('A host that is not the leader follows claims, and decides when it becomes the leader', async (t) => {
