@@ -16,7 +16,7 @@ import { lowerWithoutPeer } from './wiring/vrrp-without-peer.ts';
 async function run(argv: readonly string[]): Promise<number> {
   const parts = await agentParts(argv);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
-  const { dataplane, announcer, pair, writers, observers, keptMembers, programming } = parts;
+  const { dataplane, announcer, pair, writers, observers, keptMembers, keptPorts, programming } = parts;
 
   const servers = await startServers(parts);
   log.info('Headgate runs', { version, listen: servers.address, stateDir: settings.now.stateDir });
@@ -38,6 +38,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const readBy = await reading;
   await addresses.start();
   keptMembers.read();
+  keptPorts.read();
   const flow = { changes, desired, translators, addresses };
   if (!(await translateInitialState({ ...flow, sources, readBy, dataplane, stopping, log }))) {
     await end(parts, servers);
@@ -79,11 +80,12 @@ function reread(parts: AgentParts): void {
 
 /** Closes the sources first and the dataplane last, so that each part still writes what the earlier ones changed. */
 async function end(parts: AgentParts, servers: Servers): Promise<void> {
-  const { settings, sources, addresses, writers, reporter, dataplane, announcer, pair, keptMembers } = parts;
+  const { settings, sources, addresses, writers, reporter, dataplane, announcer, pair } = parts;
   await servers.stopping();
   await sources.close();
   await addresses.close();
-  await keptMembers.close();
+  await parts.keptMembers.close();
+  await parts.keptPorts.close();
   reporter?.close();
   await writers?.close();
   await announcer?.close();

@@ -280,6 +280,8 @@ export class AddressKeeper {
       isOfFolder: (service) => cluster.isOfFolder(service),
       owns: (address) => this.#addresses.poolOf(address) !== undefined,
       hasAddress: (service) => this.#addresses.claimsOf(service).some(({ heldUntil }) => heldUntil === 0),
+      hasClaimOn: (service, address) =>
+        this.#addresses.claimsOf(service).some((claim) => claim.address === address),
     };
     return askedAddress(cluster.service(key), this.#translating, view);
   }

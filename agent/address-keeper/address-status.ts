@@ -19,12 +19,12 @@ export interface AddressStatus {
 export interface PoolStatus {
   readonly name: string;
   readonly family: 'v4' | 'v6';
-  /** Rounded above 2 to the power of 53, as are the others. */
-  readonly total: number;
-  readonly free: number;
-  readonly used: number;
-  readonly held: number;
-  readonly conflicting: number;
+  /** A decimal number, as are the others: a JSON number cannot hold the size of an IPv6 pool. */
+  readonly total: string;
+  readonly free: string;
+  readonly used: string;
+  readonly held: string;
+  readonly conflicting: string;
 }
 
 /** One for each pool and each of its families. */
@@ -35,11 +35,11 @@ export function poolStatuses(addresses: Addresses): readonly PoolStatus[] {
       .map(([family, { total, free, used, held, conflicting }]) => ({
         name: pool.name,
         family: family as 'v4' | 'v6',
-        total: Number(total),
-        free: Number(free),
-        used: Number(used),
-        held: Number(held),
-        conflicting: Number(conflicting),
+        total: String(total),
+        free: String(free),
+        used: String(used),
+        held: String(held),
+        conflicting: String(conflicting),
       })),
   );
 }

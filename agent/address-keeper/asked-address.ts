@@ -18,9 +18,14 @@ export interface PoolsView {
   readonly owns: (address: string) => boolean;
   /** The Service has an address of a present or former pool. */
   readonly hasAddress: (key: string) => boolean;
+  /** The Service has a claim on this address, in use or held. */
+  readonly hasClaimOn: (key: string, address: string) => boolean;
 }
 
-/** undefined if the agent does not serve the Service, or if the Service has the addresses that it names itself. */
+/**
+ * undefined if the agent does not serve the Service, or if the Service has all its addresses without the pools. Each
+ * address is judged for itself: an address outside the pools that a Service has stays, whatever pools there are.
+ */
 export function askedAddress(
   service: Service | undefined,
   settings: TranslateSettings,
@@ -34,15 +39,11 @@ export function askedAddress(
     settings.annotationDefaults,
   );
   const isLocal = pools.isOfFolder(service.key);
-  const request = addressRequest(service, values, isLocal);
-  const { given, statusIPs } = request;
-  const isOutside = given.length > 0 && !given.some(({ address }) => pools.owns(address));
-  if (!isLocal) {
-    // A Service keeps the addresses that it named and had before the first pool.
-    const hadBefore = given.every((one) => statusIPs.some(({ address }) => address === one.address));
-    return isOutside && hadBefore && !pools.hasAddress(service.key) ? undefined : request;
-  }
-  // The author of a manifest is the operator of the host: an address outside the pools is intended.
-  if (isOutside) return undefined;
-  return pools.isOfCluster && !pools.hasAddress(service.key) ? undefined : request;
+  const isOwn = (address: string): boolean => {
+    if (pools.owns(address)) return false;
+    // The author of a manifest is the operator of the host: an address outside the pools is intended.
+    return isLocal || (service.statusIPs.includes(address) && !pools.hasClaimOn(service.key, address));
+  };
+  const request = addressRequest(service, values, isLocal, isOwn);
+  return isLocal && pools.isOfCluster && !pools.hasAddress(service.key) ? undefined : request;
 }

@@ -231,10 +231,14 @@ export class Addresses {
       woken.clear();
       this.#book.freedPlaces.clear();
       this.#book.freedPools.clear();
+      this.#book.heldPools.clear();
       return woken;
     }
     for (const place of this.#book.freedPlaces) for (const key of this.#waiting.at(place)) woken.add(key);
     this.#book.freedPlaces.clear();
+    for (const place of this.#book.heldPools)
+      for (const key of this.#waiting.at(place).slice(0, BATCH_SIZE)) woken.add(key);
+    this.#book.heldPools.clear();
     for (const [place, { pool, family, tried }] of this.#book.freedPools) {
       const isEmpty = this.#book.index.count(pool, family).free === 0n;
       const waiters = isEmpty ? [] : this.#waiting.at(place).filter((key) => !tried.has(key));

@@ -2,14 +2,14 @@
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
-import { type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
+import { blockerWords, type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
 import { whyNotAllowed } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
 
 export interface Assignment {
   /** `namespace/name` of the Service. */
   readonly key: string;
-  /** The primary family first. */
+  /** Those of claims, the primary family first; then those that the Service has without a claim. */
   readonly addresses: readonly AssignedAddress[];
   /** It has what it requests, or at least one address with ipFamilyPolicy PreferDualStack. */
   readonly isComplete: boolean;
@@ -21,7 +21,7 @@ export interface AssignedAddress {
   readonly family: Family;
   /** The pool that owns it now, '' for none. */
   readonly pool: string;
-  /** Name of the AddressClaim. */
+  /** Name of the AddressClaim, '' for an address that the Service has without one. */
   readonly claim: string;
   /** Empty: the whole address. */
   readonly ports: readonly ClaimedPort[];
@@ -39,7 +39,10 @@ export function assignmentOf(
 ): { readonly assignment: Assignment; readonly waitFor: readonly string[] } {
   const { key, need } = request;
   const claims = request.families.flatMap((family) => inUse.find((claim) => claim.family === family) ?? []);
-  const addresses = claims.map((claim) => assigned(claim, request, book));
+  const addresses = [
+    ...claims.map((claim) => assigned(claim, request, book)),
+    ...ownOf(request, claims).map(({ address, family }) => ({ ...OWN, address, family })),
+  ];
   const waitFor = lacks.flatMap((found) => (found.kind === 'none' ? found.waitFor : []));
   // The address of its status can be adopted as soon as it is free.
   if (lacks.length > 0) waitFor.push(...request.statusIPs.map(({ address }) => `address ${address}`));
@@ -65,6 +68,15 @@ export function assignmentOf(
     ],
   };
   return { assignment, waitFor };
+}
+
+/** Of an address that the Service has without the pools. */
+const OWN = { pool: '', claim: '', ports: [], outOfPool: '' } as const;
+
+function ownOf({ own }: AddressRequest, claims: readonly AddressClaim[]): AddressRequest['own'] {
+  return own.filter(
+    ({ family, isLeaving }) => !isLeaving || !claims.some((claim) => claim.family === family),
+  );
 }
 
 function assigned(claim: AddressClaim, request: AddressRequest, book: PoolsAndClaims): AssignedAddress {
@@ -114,9 +126,11 @@ function sharingProblems(
   const object = `Service ${request.key}`;
   const { address, sharingKey } = claim;
   const problems: Problem[] = [];
-  if (sharingKey !== request.sharingKey) {
+  const wish = wishOf(request, book.pools.ownerOf(address));
+  const [blocker] = sharingKey === request.sharingKey ? [] : book.index.blockers(address, wish);
+  if (blocker !== undefined) {
     const way = request.sharingKey === '' ? 'alone' : `by the key "${request.sharingKey}"`;
-    const message = `Cannot have ${address} ${way}: others share it by the key "${sharingKey}"`;
+    const message = `Cannot have ${address} ${way}: ${blockerWords(blocker, wish)}`;
     problems.push({ object, reason: 'AddressInUse', message });
   }
   const granted = new Set(claim.ports.map(portText));

@@ -34,6 +34,8 @@ export class ClaimBook {
   /** What Services may wait for, as keys of Waiting. */
   readonly freedPlaces = new Set<string>();
   readonly freedPools = new Map<string, FreedPool>();
+  /** `pool v4 a`: an address of it has become a held one, which the problems of waiting Services name. */
+  readonly heldPools = new Set<string>();
   #now = 0;
   /** Claims that may differ from the store, by name: what the store has. */
   #stored = new Map<string, AddressClaim | undefined>();
@@ -160,8 +162,13 @@ export class ClaimBook {
   }
 
   hold(claim: AddressClaim): void {
-    if (this.releaseAfter <= 0) this.erase(claim);
-    else this.#write({ ...claim, heldUntil: this.#now + this.releaseAfter });
+    if (this.releaseAfter <= 0) {
+      this.erase(claim);
+      return;
+    }
+    this.#write({ ...claim, heldUntil: this.#now + this.releaseAfter });
+    const pool = this.#pools.ownerOf(claim.address);
+    if (pool !== undefined) this.heldPools.add(`pool ${claim.family} ${pool.name}`);
   }
 
   #write(claim: AddressClaim): void {

@@ -167,6 +167,18 @@ export class ClaimIndex {
     return this.#named(this.#held).filter(({ heldUntil }) => heldUntil <= now);
   }
 
+  /** The claim of one of the pools that has been held for the longest time. */
+  firstHeld(pools: readonly AddressPool[], family: Family): AddressClaim | undefined {
+    if (pools.every((pool) => this.count(pool, family).held === 0n)) return undefined;
+    for (const name of this.#held) {
+      const claim = this.#claims.get(name);
+      const place = claim && this.#places.get(claim.address);
+      if (place?.inUse !== 0 || place.family !== family || place.reservations.size > 0) continue;
+      if (place.owner !== undefined && pools.includes(place.owner)) return claim;
+    }
+    return undefined;
+  }
+
   /** The end of the next held claim, milliseconds since the epoch; Infinity for none. */
   nextExpiry(): number {
     let next = Number.POSITIVE_INFINITY;

@@ -78,18 +78,21 @@ function givesWay(claim: AddressClaim, request: AddressRequest): boolean {
 export function holderWords({ reserved, name, heldUntil, service }: AddressClaim): string {
   if (reserved) return `it is reserved (AddressClaim ${name})`;
   if (heldUntil === 0) return `Service "${service}" has it`;
-  const until = new Date(heldUntil).toISOString();
-  return `it is kept for Service "${service}", which is gone, until ${until}`;
+  return `it is kept for Service "${service}", which had it, until ${timeText(heldUntil)}`;
+}
+
+function timeText(time: number): string {
+  return new Date(time).toISOString();
 }
 
 /** As holderWords(), on an address that may be shared. */
-function blockerWords(claim: AddressClaim, wish: Wish): string {
-  if (claim.reserved || claim.heldUntil !== 0 || claim.sharingKey === '') return holderWords(claim);
-  if (wish.sharingKey === '') return `Service "${claim.service}" shares it by the key "${claim.sharingKey}"`;
+export function blockerWords(claim: AddressClaim, wish: Wish): string {
+  if (claim.reserved || claim.heldUntil !== 0 || claim.ports.length === 0) return holderWords(claim);
+  if (claim.sharingKey === '') return `Service "${claim.service}" has ports of it`;
   if (claim.sharingKey !== wish.sharingKey)
-    return `Service "${claim.service}" shares it by another key, "${claim.sharingKey}"`;
+    return `Service "${claim.service}" has it with the sharing key "${claim.sharingKey}"`;
   if (!wish.acrossNamespaces && namespaceOf(claim.service) !== wish.namespace)
-    return `Service "${claim.service}" of another namespace shares it`;
+    return `Service "${claim.service}" of another namespace has it with the sharing key "${claim.sharingKey}"`;
   return `Service "${claim.service}" has one of the ports`;
 }
 
@@ -207,7 +210,8 @@ function pendingWords(
     const names = allowed.slice(0, 3).map((pool) => quote(pool.name));
     const more = allowed.length > 3 ? ` and ${allowed.length - 3} more` : '';
     const what = request.sharingKey === '' ? 'address' : 'address, nor a shared one with the ports free';
-    return `no free ${what} in ${allowed.length === 1 ? 'pool' : 'pools'} ${names.join(', ')}${more}`;
+    const places = `${allowed.length === 1 ? 'pool' : 'pools'} ${names.join(', ')}${more}`;
+    return `no free ${what} in ${places}${heldWords(allowed, family, book)}`;
   }
   if (name !== undefined) {
     return book.pools.byName(name) === undefined
@@ -217,6 +221,14 @@ function pendingWords(
   const [pool] = book.pools.all.filter((one) => book.pools.size(one, family) > 0n);
   if (pool === undefined) return `there is no pool with IP${family} addresses`;
   return `no pool is for this Service: pool ${quote(pool.name)} ${whyNothingNew(pool, request) ?? 'has none'}`;
+}
+
+/** An address that the Service may get, when. */
+function heldWords(allowed: readonly AddressPool[], family: Family, { index }: PoolsAndClaims): string {
+  const held = index.firstHeld(allowed, family);
+  return held === undefined
+    ? ''
+    : `; ${held.address} is kept for Service "${held.service}", which had it, until ${timeText(held.heldUntil)}`;
 }
 
 function isEmpty(iterable: Iterable<unknown>): boolean {

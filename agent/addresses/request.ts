@@ -12,7 +12,10 @@ export interface AddressRequest {
   readonly key: string;
   readonly namespace: string;
   readonly uid: string;
-  /** Milliseconds since the epoch: of two requests for the same address, the older Service gets it. */
+  /**
+   * Milliseconds since the epoch: of two requests for the same address, the older Service gets it. Infinity for a Service
+   * of a manifest, whose author could write any time.
+   */
   readonly created: number;
   readonly labels: Readonly<Record<string, string>>;
   /** The primary one first. */
@@ -20,17 +23,29 @@ export interface AddressRequest {
   /** Addresses of `all` families or none; of `some`; of `one`, the first possible; or `nothing` new. */
   readonly need: 'all' | 'some' | 'one' | 'nothing';
   /** Requested addresses, at most one for each of `families`. */
-  readonly given: readonly { readonly address: string; readonly family: Family }[];
+  readonly given: readonly FamilyAddress[];
   /** The requested pool. */
   readonly pool: string | undefined;
   /** '': whole addresses. */
   readonly sharingKey: string;
   /** Sorted; not empty with a sharing key. */
   readonly ports: readonly ClaimedPort[];
-  readonly statusIPs: readonly { readonly address: string; readonly family: Family }[];
+  readonly statusIPs: readonly FamilyAddress[];
+  /** Addresses outside the pools that the Service has without a claim. */
+  readonly own: readonly OwnAddress[];
   readonly problems: readonly Problem[];
   /** The Service comes from a manifest of this host: no other host has it, so this host decides even under another leader. */
   readonly isLocal: boolean;
+}
+
+export interface FamilyAddress {
+  readonly address: string;
+  readonly family: Family;
+}
+
+export interface OwnAddress extends FamilyAddress {
+  /** The Service names another address of the family, and keeps this one until it gets the other one. */
+  readonly isLeaving: boolean;
 }
 
 export interface AddressAnnotations {
@@ -50,27 +65,44 @@ export interface Wish {
   readonly acrossNamespaces: boolean;
 }
 
-/** Of a Service of type LoadBalancer that this agent serves. */
+/**
+ * Of a Service of type LoadBalancer that this agent serves; undefined if it needs nothing of the pools.
+ * `isOwn`: the Service has this address, which it names or its status shows, without the pools.
+ */
 export function addressRequest(
   service: Service,
   annotations: AddressAnnotations,
   isLocal = false,
-): AddressRequest {
-  const { key, namespace, uid, created, labels } = service;
-  const { given, problems } = givenAddresses(service, annotations.loadBalancerIps);
+  isOwn: (address: string) => boolean = () => false,
+): AddressRequest | undefined {
+  const { key, namespace, uid, labels } = service;
+  const { named, problems } = namedAddresses(service, annotations.loadBalancerIps);
+  const statusIPs = service.statusIPs.flatMap((address) => parseAddress(address) ?? []);
+  const given = firstOfFamilies(named.filter(({ address }) => !isOwn(address)));
+  const ownStatus = statusIPs.filter((each) => isOwn(each.address) && isOfFamilies(each, service));
+  const own = ownAddresses(named, ownStatus, isOwn);
+  const isRefused = problems.length > 0;
+  if (named.length > 0 && given.length === 0 && !isRefused) return undefined;
+  const { families, need } = familiesOf(service, given, isRefused);
+  const ofPools = named.length > 0 ? given : statusIPs.filter(({ address }) => !isOwn(address));
+  const lacking =
+    own.length === 0 ? families : families.filter((family) => isLacking(family, need, own, ofPools));
+  if (lacking.length === 0 && !isRefused) return undefined;
   const ports = sortedPorts(service.ports.map(({ protocol, port }) => ({ protocol, port })));
   return {
     key,
     namespace,
     uid,
-    created,
+    created: isLocal ? Number.POSITIVE_INFINITY : service.created,
     labels,
-    ...familiesOf(service, given, problems.length > 0),
+    families: lacking,
+    need,
     given,
     pool: annotations.addressPool,
     sharingKey: ports.length === 0 ? '' : (annotations.addressSharingKey ?? ''),
     ports,
-    statusIPs: service.statusIPs.flatMap((address) => parseAddress(address) ?? []),
+    statusIPs,
+    own,
     problems,
     isLocal,
   };
@@ -92,17 +124,55 @@ export function namespaceOf(service: string): string {
   return service.slice(0, Math.max(0, service.indexOf('/')));
 }
 
-/** From the annotation, otherwise from spec.loadBalancerIP; of two addresses of one family, the first. */
-function givenAddresses(
+/** Those that the Service names; if it names none, those that its status shows. */
+function ownAddresses(
+  named: readonly FamilyAddress[],
+  ownStatus: readonly FamilyAddress[],
+  isOwn: (address: string) => boolean,
+): readonly OwnAddress[] {
+  if (named.length === 0) return ownStatus.map((each) => ({ ...each, isLeaving: false }));
+  const own = named.filter(({ address }) => isOwn(address));
+  const leaving = ownStatus.filter(({ family }) => hasFamily(named, family) && !hasFamily(own, family));
+  return [
+    ...own.map((each) => ({ ...each, isLeaving: false })),
+    ...leaving.map((each) => ({ ...each, isLeaving: true })),
+  ];
+}
+
+/** The Service needs an address of the family besides its own ones. `ofPools`: those that it names or has of pools. */
+function isLacking(
+  family: Family,
+  need: AddressRequest['need'],
+  own: readonly OwnAddress[],
+  ofPools: readonly FamilyAddress[],
+): boolean {
+  if (hasFamily(ofPools, family)) return true;
+  return need !== 'one' && !own.some((each) => each.family === family && !each.isLeaving);
+}
+
+function hasFamily(addresses: readonly FamilyAddress[], family: Family): boolean {
+  return addresses.some((each) => each.family === family);
+}
+
+function firstOfFamilies(addresses: readonly FamilyAddress[]): readonly FamilyAddress[] {
+  return addresses.filter(({ family }, at) => addresses.findIndex((each) => each.family === family) === at);
+}
+
+function isOfFamilies({ family }: FamilyAddress, { ipFamilies }: Service): boolean {
+  return ipFamilies.length === 0 || ipFamilies.includes(family);
+}
+
+/** From the annotation, otherwise from spec.loadBalancerIP. */
+function namedAddresses(
   service: Service,
   fromAnnotation: readonly string[],
-): { given: AddressRequest['given']; problems: readonly Problem[] } {
+): { named: readonly FamilyAddress[]; problems: readonly Problem[] } {
   const fromSpec = service.loadBalancerIP === undefined ? [] : [service.loadBalancerIP];
   const [texts, field] =
     fromAnnotation.length > 0
       ? [fromAnnotation, 'annotation "headgate.io/load-balancer-ips"']
       : [fromSpec, 'spec.loadBalancerIP'];
-  const given = new Map<Family, { address: string; family: Family }>();
+  const named: FamilyAddress[] = [];
   const problems: Problem[] = [];
   const refuse = (text: string, why: string) => {
     const message = `Cannot use ${field}: ${quote(text)} ${why}`;
@@ -111,12 +181,12 @@ function givenAddresses(
   for (const text of texts) {
     const parsed = parseAddress(text.trim());
     if (parsed === undefined) refuse(text, 'is not an IPv4 or IPv6 address');
-    else if (service.ipFamilies.length > 0 && !service.ipFamilies.includes(parsed.family)) {
+    else if (!isOfFamilies(parsed, service)) {
       const families = service.ipFamilies.map((family) => `IP${family}`).join(', ');
       refuse(text, `is not of the Service's spec.ipFamilies (${families})`);
-    } else if (!given.has(parsed.family)) given.set(parsed.family, parsed);
+    } else named.push(parsed);
   }
-  return { given: [...given.values()], problems };
+  return { named, problems };
 }
 
 /**

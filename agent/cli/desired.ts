@@ -1,17 +1,19 @@
-// The desired state of folders of manifests, for commands that need no running agent. Services have the pool addresses
-// that this host's agent has allocated to them, or would allocate.
+// The desired state of folders of manifests, for commands that need no running agent. Services have the addresses
+// and ports that this host's agent has given them, or would give.
 
 import { join } from 'node:path';
 import { CLAIM_FILE } from '../address-keeper/address-keeper.ts';
 import { askedAddress, type PoolsView } from '../address-keeper/asked-address.ts';
 import { Addresses } from '../addresses/addresses.ts';
 import type { HeadgateError } from '../base/errors.ts';
+import { createLog, formatOf } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import { readClaimFile } from '../kubernetes/writers/claim-file.ts';
 import { type DesiredState, emptyDesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { Settings } from '../settings/settings.ts';
+import { KeptPorts } from '../state/kept-ports.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { translateChanged } from '../translate/translate.ts';
 import { type TranslateSettings, translateSettings } from '../translate/translate-settings.ts';
@@ -44,6 +46,8 @@ export async function desiredState(
     ofPools: (key) => addresses.assignment(key),
     desired,
   });
+  const log = createLog({ level: 'error', destination: process.stderr, format: formatOf(2) });
+  new KeptPorts({ stateDir: settings.stateDir, desired, log }).read();
   translateChanged(desired, { Service: translator }, keys);
   const unread = failures.map(
     ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),
@@ -69,6 +73,7 @@ async function allocated(
     isOfFolder: (key) => cluster.isOfFolder(key),
     owns: (address) => addresses.poolOf(address) !== undefined,
     hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
+    hasClaimOn: (key, address) => addresses.claimsOf(key).some((claim) => claim.address === address),
   };
   const requests = [...cluster.services()].map(
     (service) => [service.key, askedAddress(service, translating, view)] as const,

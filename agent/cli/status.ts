@@ -97,7 +97,7 @@ function addressLines(addresses: AddressStatus): readonly string[] {
   const lines = [
     row('Addresses', `${claims[home]}, allocated by ${leading ? 'this host' : 'another host'}`),
     ...pools.map(({ name, family, free, used, held, conflicting }) => {
-      const others = conflicting === 0 ? '' : `, ${conflicting} of another pool`;
+      const others = conflicting === '0' ? '' : `, ${conflicting} of another pool`;
       return `  pool ${name}, IP${family}: ${free} free, ${used} used, ${held} held${others}`;
     }),
   ];

@@ -1,17 +1,15 @@
 // Keeps the members of pools with `when-empty: keep-last` on disk, so that an agent that starts while none of them is ready
-// continues with them. Owns the file; without a readable file the pools only start empty.
+// continues with them. Without a readable file the pools only start empty.
 
 import { join } from 'node:path';
-import { BackgroundWrite } from '../base/background-write.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { messageOf } from '../base/errors.ts';
 import { parseAddress } from '../base/ip.ts';
 import { listOf, object, oneOf, string, textReader, type Valid, wholeNumber } from '../base/validate.ts';
 import type { Log } from '../host/log.ts';
-import { RecordLog } from '../host/record-log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { LoadBalancer, Member } from '../model/load-balancer.ts';
 import { namedMembers } from '../translate/service/members.ts';
+import { KeptRecords } from './kept-records.ts';
 
 /** The record of a Service. */
 const poolsSchema = listOf(
@@ -29,11 +27,6 @@ const poolsSchema = listOf(
   }),
 );
 
-/** Changes within this time are written together. */
-const DELAY_MS = 1_000;
-const RETRY_DELAY_MS = 30_000;
-/** Writing takes at most an eleventh of the time. */
-const REST = 10;
 /** After all objects are read, for their translation. */
 const TRANSLATED_MS = 60_000;
 
@@ -45,39 +38,23 @@ export interface KeptMembersOptions {
 }
 
 export class KeptMembers {
-  readonly #options: KeptMembersOptions;
-  readonly #file: RecordLog;
-  readonly #writing: BackgroundWrite;
-  /** Key of the Service → its pools as JSON. */
-  readonly #kept = new Map<string, string>();
-  /** Keys of Services whose record is not written yet. */
-  readonly #changed = new Set<string>();
+  readonly #desired: DesiredState;
+  readonly #clock: Clock;
+  readonly #records: KeptRecords;
 
-  constructor(options: KeptMembersOptions) {
-    this.#options = options;
-    this.#file = new RecordLog(join(options.stateDir, 'last-members'), () => this.#kept);
-    this.#writing = new BackgroundWrite({
-      write: () => this.#write(),
-      delayMs: DELAY_MS,
-      retryMs: RETRY_DELAY_MS,
-      rest: REST,
-      onFault: (error) => options.log.warn('The last members of pools cannot be written', { error }),
-    });
+  constructor({ stateDir, desired, log, clock = systemClock }: KeptMembersOptions) {
+    this.#desired = desired;
+    this.#clock = clock;
+    const path = join(stateDir, 'last-members');
+    this.#records = new KeptRecords({ path, content: 'last members of pools', log });
   }
 
   /** Reads the members that the agent before this one has kept; before any translation. */
   read(): void {
-    const { desired, log } = this.#options;
-    for (const [service, value] of this.#file.values()) {
-      try {
-        const pools = poolsSchema.parse(value);
-        desired.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
-      } catch (error) {
-        log.warn('The last members of a Service cannot be read', { service, error: messageOf(error) });
-      }
-    }
-    const { damage } = this.#file;
-    if (damage !== undefined) log.warn('Some last members of pools cannot be read', { error: damage });
+    this.#records.read((service, value) => {
+      const pools = poolsSchema.parse(value);
+      this.#desired.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
+    });
   }
 
   began(keys: ReadonlySet<string>): void {
@@ -85,42 +62,25 @@ export class KeptMembers {
   }
 
   changed(keys: ReadonlySet<string>): void {
-    const { desired } = this.#options;
+    const desired = this.#desired;
     for (const key of keys) {
       const loadBalancer = desired.loadBalancers.get(key);
       const remembered = desired.remembered.get(key);
       // A load balancer without an address has no pools yet.
       const pools = loadBalancer?.listeners.length === 0 ? remembered : poolsOf(loadBalancer);
       if (pools !== remembered) desired.remembered.delete(key);
-      const json = pools && jsonOf(pools);
-      if (json === this.#kept.get(key)) continue;
-      if (json === undefined) this.#kept.delete(key);
-      else this.#kept.set(key, json);
-      this.#changed.add(key);
+      this.#records.set(key, pools && jsonOf(pools));
     }
-    if (this.#changed.size > 0) this.#writing.soon();
   }
 
   /** All objects are read: soon after, Services that disappeared while no agent ran are forgotten. */
   allKnown(): void {
-    const { desired, clock = systemClock } = this.#options;
-    clock.after(TRANSLATED_MS, () => desired.remembered.clear());
+    this.#clock.after(TRANSLATED_MS, () => this.#desired.remembered.clear());
   }
 
   /** Resolves after the last write. */
   async close(): Promise<void> {
-    await this.#writing.close();
-  }
-
-  async #write(): Promise<void> {
-    const keys = [...this.#changed];
-    this.#changed.clear();
-    try {
-      await this.#file.write(keys.map((key) => [key, this.#kept.get(key)]));
-    } catch (error) {
-      for (const key of keys) this.#changed.add(key);
-      throw error;
-    }
+    await this.#records.close();
   }
 }
 

@@ -41,6 +41,7 @@ export function translateChanged(
     const { created, ports } = translatorOf(key, translators).ports(key);
     for (const other of desired.portOwners.update(key, created, ports)) dirty.add(other);
   }
+  desired.portOwners.settle();
   const changed = new Set<OwnerKey>();
   for (const key of dirty) {
     const before = desired.loadBalancers.get(key);

@@ -26,6 +26,7 @@ import type { Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
 import { Sources } from '../sources/sources.ts';
 import { KeptMembers } from '../state/kept-members.ts';
+import { KeptPorts } from '../state/kept-ports.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { getsAddresses, reasonToIgnore } from '../translate/service/service-vips.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
@@ -117,8 +118,9 @@ export async function agentParts(argv: readonly string[]) {
     }),
   };
 
-  // The observers: members kept on disk, health, the cluster's status and Events, the peer, the log, the status page.
+  // The observers: members and ports kept on disk, health, the cluster's status and Events, the peer, the log, the status page.
   const keptMembers = new KeptMembers({ stateDir: now.stateDir, desired, log });
+  const keptPorts = new KeptPorts({ stateDir: now.stateDir, desired, log });
   const health = new HealthTracker({ loadBalancers, dataplane, onChanged: changed });
   const operating = health.book;
   const reporter =
@@ -167,7 +169,7 @@ export async function agentParts(argv: readonly string[]) {
     observe: (path, seconds) => metrics.loop.programmed(seconds, path),
   });
   const problems = problemObserver({ desired, dataplane, announcer, health: operating, problemLog });
-  observers.subscribe(reporter, pair, health, problems, overview, keptMembers);
+  observers.subscribe(reporter, pair, health, problems, overview, keptMembers, keptPorts);
 
   return {
     settings,
@@ -186,6 +188,7 @@ export async function agentParts(argv: readonly string[]) {
     reporter,
     observers,
     keptMembers,
+    keptPorts,
     overview,
     programming,
     statusSources,

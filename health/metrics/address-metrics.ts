@@ -10,7 +10,8 @@ export interface AddressState {
   readonly provisioning: number;
 }
 
-interface PoolState extends Readonly<Record<(typeof USES)[number], number>> {
+/** Counts are decimal numbers, which a sample rounds above 2 to the power of 53. */
+interface PoolState extends Readonly<Record<(typeof USES)[number], string>> {
   readonly name: string;
   readonly family: 'v4' | 'v6';
 }
@@ -27,7 +28,7 @@ export function addressMetrics(registry: MetricRegistry, state: () => AddressSta
     ['pool', 'family', 'state'],
     () =>
       state().pools.flatMap(({ name: pool, family, ...counts }) =>
-        USES.map((use) => [{ pool, family, state: use }, counts[use]] as const),
+        USES.map((use) => [{ pool, family, state: use }, Number(counts[use])] as const),
       ),
   );
   registry.number('headgate_unkept_claims', 'Address claims not saved yet', () => state().unkept);

@@ -51,7 +51,7 @@ const STATE = {
   },
   operating: { member: { ONLINE: 1 } },
   addresses: {
-    pools: [{ name: 'a', family: 'v4', free: 1, used: 0, held: 0, conflicting: 0 }] as const,
+    pools: [{ name: 'a', family: 'v4', free: '1', used: '0', held: '0', conflicting: '0' }] as const,
     unkept: 0,
     provisioning: 0,
   },

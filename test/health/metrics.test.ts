@@ -120,7 +120,7 @@ test('Connections that a handover left have no sample until they are counted', a
 
 test('A gauge has no sample for an object that is gone', async (t) => {
   let pools: AgentState['addresses']['pools'] = [
-    { name: 'public', family: 'v4', free: 3, used: 1, held: 0, conflicting: 0 },
+    { name: 'public', family: 'v4', free: '3', used: '1', held: '0', conflicting: '0' },
   ];
   const metrics = new Metrics('0.0.0', () => ({ ...NOTHING, addresses: { ...NOTHING.addresses, pools } }));
   const rows = await rowsOf(metrics, 'headgate_address_pool_addresses');

@@ -92,7 +92,7 @@ test.serial(
     const status = await host.status();
     t.like(status.addresses, { home: 'file', leading: true, unkept: 0, fault: '' });
     t.deepEqual(status.addresses.pools, [
-      { name: 'local', family: 'v4', total: 10, free: 8, used: 2, held: 0, conflicting: 0 },
+      { name: 'local', family: 'v4', total: '10', free: '8', used: '2', held: '0', conflicting: '0' },
     ]);
     const metric = await agent.metrics();
     t.is(metric('headgate_address_pool_addresses', { pool: 'local', state: 'used' }), 2);

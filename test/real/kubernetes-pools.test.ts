@@ -198,7 +198,7 @@ test.serial('The first pool leaves the ports of Services that share an address',
     await until('it has what it names', async () => (await published(name)).join() === address);
   await kube.must('POST', POOLS, pool('of-both', { blocks: [address] }));
   await host.until('the pool is known', async () =>
-    (await host.status()).addresses.pools.some(({ name, used }) => name === 'of-both' && used === 1),
+    (await host.status()).addresses.pools.some(({ name, used }) => name === 'of-both' && used === '1'),
   );
   for (const name of both) {
     t.deepEqual((await host.why(`default/${name}`)).listeners[0]?.addresses, [address]);

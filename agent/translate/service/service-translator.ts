@@ -64,11 +64,16 @@ export class ServiceTranslator implements Translator {
     const ports: PortRequest[] = [];
     for (const vip of serviceVips(service, values.loadBalancerIps, settings, pools).vips) {
       const { address } = vip;
-      const rank = isOfFolder ? RANKS.folder : RANKS[isGiven(vip, service) ? 'given' : 'named'];
+      // Services of folders overrule, so that no user of the cluster can take an address that the host itself serves,
+      // such as that of the API server.
+      const isFirst = !isOfFolder && isGiven(vip, service);
+      const precedence = { overrules: isOfFolder, rank: isFirst ? RANKS.given : RANKS.named };
       for (const { protocol, port } of service.ports)
-        if (hasPort(pools, address, { protocol, port })) ports.push({ address, protocol, port, rank });
+        if (hasPort(pools, address, { protocol, port }))
+          ports.push({ address, protocol, port, ...precedence });
     }
-    return { created: service.created, ports };
+    // The author of a manifest could write any time, and any status.
+    return { created: isOfFolder ? Number.POSITIVE_INFINITY : service.created, ports };
   }
 
   translate(key: OwnerKey, before: LoadBalancer | undefined): Translation {
@@ -173,11 +178,8 @@ export class ServiceTranslator implements Translator {
 
 const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 
-/**
- * Services of folders have precedence, so that no user of the cluster can take an address that the host itself serves,
- * such as that of the API server. A Service that has an address has precedence over one that only names it.
- */
-const RANKS = { folder: 0, given: 1, named: 2 } as const;
+/** A Service that has an address has precedence over one that only names it. */
+const RANKS = { given: 0, named: 1 } as const;
 
 /** True if the Service already has the address. */
 function isGiven({ source, address }: Vip, { statusIPs }: Service): boolean {

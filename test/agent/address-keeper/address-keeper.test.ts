@@ -158,7 +158,18 @@ test('assign() gives an address at once, but publishes it only after its claim i
   t.deepEqual(kept, ['default/web']);
   t.deepEqual(await claimsInFile(), [`default/web ${address}`]);
   t.like(keeper.status(), { home: 'file', leading: true, unkept: 0, fault: '' });
-  t.like(keeper.status().pools[0], { name: 'a', family: 'v4', used: 1 });
+  t.like(keeper.status().pools[0], { name: 'a', family: 'v4', used: '1' });
+});
+
+test('The counts of an IPv6 pool in the status are exact', async (t) => {
+  const { keeper, serve } = await keeperFor(t, { settings: { pools: [pool('six', ['2001:db8::/64'])] } });
+  await keeper.start();
+  await serve(service('web'));
+  t.like(JSON.parse(JSON.stringify(keeper.status())).pools[0], {
+    total: '18446744073709551616',
+    free: '18446744073709551615',
+    used: '1',
+  });
 });
 
 test('assign() skips an unchanged Service', async (t) => {
@@ -175,7 +186,7 @@ test('The address of a Service that is gone is held, and the Service gets it bac
   await serve(service('web'));
   const before = addressesOf('default/web');
   await remove('web');
-  t.like(keeper.status().pools[0], { used: 0, held: 1 });
+  t.like(keeper.status().pools[0], { used: '0', held: '1' });
   await serve(service('web'));
   t.deepEqual(addressesOf('default/web'), before);
 });
@@ -186,7 +197,7 @@ test('A hold ends automatically after releaseAfter', async (t) => {
   await serve(service('web'));
   await until('the claim is kept', () => keeper.isKept('default/web'));
   await remove('web');
-  await until('nothing is held', () => keeper.status().pools[0]?.held === 0);
+  await until('nothing is held', () => keeper.status().pools[0]?.held === '0');
   await until('the file has forgotten it', async () => (await claimsInFile()).length === 0);
   t.is(keeper.status().pools[0]?.free, keeper.status().pools[0]?.total);
 });
@@ -210,7 +221,7 @@ test('A decision on thousands of Services leaves time for others, and assign() a
   const started = keeper.start().then(() => {
     isOver = true;
   });
-  await until('it is at work', () => keeper.status().pools[0]?.used !== 0);
+  await until('it is at work', () => keeper.status().pools[0]?.used !== '0');
   t.false(isOver);
   // One that comes meanwhile is not forgotten.
   t.is(
@@ -225,7 +236,7 @@ test('A decision on thousands of Services leaves time for others, and assign() a
   t.true(turns > 10, `${turns} turns`);
   await until('the late one has its address', () => told.includes('default/late'));
   t.is(addressesOf('default/late')?.length, 1);
-  t.is(keeper.status().pools[0]?.used, 5_001);
+  t.is(keeper.status().pools[0]?.used, '5001');
 });
 
 test('A host that is not the leader follows claims, and decides when it becomes the leader', async (t) => {
@@ -332,6 +343,72 @@ test('The leader writes a claim again that a user has removed', async (t) => {
   );
   await until('the claim is there again', () => api.objects.has(path));
   t.deepEqual(addressesOf('default/web'), before);
+});
+
+const DUAL = ['192.0.2.10', '2001:db8::10'] as const;
+
+/** Names both addresses of `named`; its status shows those of `shown`. */
+function dualStack(
+  named: readonly string[],
+  shown: readonly string[],
+  { uid = 'u-web', policy = 'RequireDualStack' } = {},
+): KubernetesObject {
+  return parsedObject({
+    ...serviceJson('web', {
+      metadata: {
+        ...(uid === '' ? {} : { uid }),
+        annotations: named.length === 0 ? {} : { 'headgate.io/load-balancer-ips': named.join(',') },
+      },
+      spec: { ipFamilyPolicy: policy, ipFamilies: ['IPv4', 'IPv6'] },
+    }),
+    status: { loadBalancer: { ingress: shown.map((ip) => ({ ip })) } },
+  });
+}
+
+for (const policy of ['PreferDualStack', 'RequireDualStack'])
+  test(`A Service with ${policy} keeps both addresses when the first pool has only one of them`, async (t) => {
+    const { keeper, serve, addressesOf } = await keeperFor(t, { inCluster: true, settings: { pools: [] } });
+    await keeper.start();
+    await serve(dualStack(DUAL, DUAL, { policy }));
+    t.is(addressesOf('default/web'), undefined);
+    keeper.configure(
+      { pools: [pool('a', ['192.0.2.0/24'])], releaseAfter: 600_000, provisioner: '', stateDir: '' },
+      TRANSLATING,
+    );
+    await until('an assignment', () => addressesOf('default/web') !== undefined);
+    t.deepEqual(addressesOf('default/web'), DUAL);
+    t.deepEqual(keeper.ofPools('default/web')?.problems, []);
+    await serve(dualStack(DUAL, [...DUAL].reverse(), { policy }));
+    t.deepEqual(addressesOf('default/web'), DUAL);
+  });
+
+test('A manifest keeps both of its addresses over a restart, of which the pools have one', async (t) => {
+  const { keeper, serve, addressesOf } = await keeperFor(t);
+  await keeper.start();
+  await serve(dualStack(DUAL, [], { uid: '' }));
+  t.deepEqual(addressesOf('default/web'), DUAL);
+});
+
+test('A Service that lives by its status keeps the addresses outside the pools', async (t) => {
+  const { keeper, serve, addressesOf } = await keeperFor(t, { inCluster: true });
+  await keeper.start();
+  await serve(dualStack([], DUAL));
+  t.deepEqual(addressesOf('default/web'), DUAL);
+});
+
+test('A Service keeps its address outside the pools until it has the one that it names', async (t) => {
+  const pools = [pool('a', ['192.0.2.0/24'], { draining: true })];
+  const { keeper, serve, addressesOf } = await keeperFor(t, { inCluster: true, settings: { pools } });
+  const named = (shown: string) => dualStack(['192.0.2.20'], [shown], { policy: 'SingleStack' });
+  await keeper.start();
+  await serve(named('198.51.100.7'));
+  t.deepEqual(addressesOf('default/web'), ['198.51.100.7']);
+  keeper.configure(
+    { pools: [pool('a', ['192.0.2.0/24'])], releaseAfter: 600_000, provisioner: '', stateDir: '' },
+    TRANSLATING,
+  );
+  await until('the named address', () => addressesOf('default/web')?.[0] === '192.0.2.20');
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.20']);
 });
 
 test('configure() gives addresses of a new pool to Services that wait', async (t) => {

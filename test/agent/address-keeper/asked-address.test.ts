@@ -11,6 +11,7 @@ const POOLS: PoolsView = {
   isOfFolder: () => true,
   owns: (address) => address.startsWith('192.0.2.'),
   hasAddress: () => false,
+  hasClaimOn: () => false,
 };
 const OUTSIDE = '10.9.9.9';
 const asks = (loadBalancerIP: string, pools: Partial<PoolsView>, uid = '5e6a') =>
@@ -36,7 +37,7 @@ test('A Service of the cluster keeps an address outside the pools that it had be
     }) !== undefined;
   t.false(asking([OUTSIDE]));
   t.true(asking(['10.9.9.8']));
-  t.true(asking([OUTSIDE], { hasAddress: () => true }));
+  t.true(asking([OUTSIDE], { hasClaimOn: () => true }));
   t.true(asking([OUTSIDE], { owns: () => true }));
 });
 

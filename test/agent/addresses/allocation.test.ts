@@ -390,7 +390,7 @@ test('A Service can name an address that others share by the same key', (t) => {
     ),
     [
       ['Cannot give 192.0.2.5: Service "default/b" has one of the ports'],
-      ['Cannot give 192.0.2.5: Service "default/a" shares it by the key "k"'],
+      ['Cannot give 192.0.2.5: Service "default/a" has it with the sharing key "k"'],
     ],
   );
   leave(addresses, 4, 'default/b');
@@ -414,7 +414,22 @@ test('A port that another Service has is refused alone, and given when it is fre
   t.deepEqual(reasons(addresses, 'default/b'), []);
 });
 
-test('The problem of a held port names the Service that is gone', (t) => {
+test('The problem of a Service that waits for a full pool names the address that is kept', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.7'])]);
+  const said = () => addresses.assignment('default/b')?.problems.map(({ message }) => message);
+  ask(addresses, 0, request('default/a'));
+  ask(addresses, 1, request('default/b'));
+  t.deepEqual(said(), ['It has no IPv4 address yet: no free address in pool "a"']);
+  leave(addresses, 2, 'default/a');
+  const until = new Date(2 + HELD).toISOString();
+  t.deepEqual(said(), [
+    `It has no IPv4 address yet: no free address in pool "a"; 192.0.2.7 is kept for Service "default/a", which had it, until ${until}`,
+  ]);
+  addresses.update({}, 2 + HELD);
+  t.deepEqual(had(addresses, 'default/b'), ['192.0.2.7']);
+});
+
+test('The problem of a held port names the Service that had it', (t) => {
   const addresses = leading([pool('a', ['192.0.2.7'])]);
   const shared = { sharingKey: 'k' };
   ask(addresses, 0, request('default/a', { ...shared, ports: tcp(80) }));
@@ -425,7 +440,7 @@ test('The problem of a held port names the Service that is gone', (t) => {
   leave(addresses, 3, 'default/a');
   const until = new Date(3 + HELD).toISOString();
   t.deepEqual(said(), [
-    `Cannot have 192.0.2.7 TCP port 80: it is kept for Service "default/a", which is gone, until ${until}`,
+    `Cannot have 192.0.2.7 TCP port 80: it is kept for Service "default/a", which had it, until ${until}`,
   ]);
 });
 
@@ -436,8 +451,14 @@ test('A Service that drops its sharing key keeps its ports until the others have
   const address = only(addresses, 'default/b');
   ask(addresses, 2, request('default/b', { ports: tcp(443) }));
   t.is(only(addresses, 'default/b'), address);
+  const said = () => addresses.assignment('default/b')?.problems.map(({ message }) => message);
+  t.deepEqual(said(), [`Cannot have ${address} alone: Service "default/a" has it with the sharing key "k"`]);
   t.deepEqual(reasons(addresses, 'default/b'), ['AddressInUse']);
   leave(addresses, 3, 'default/a');
+  const until = new Date(3 + HELD).toISOString();
+  t.deepEqual(said(), [
+    `Cannot have ${address} alone: it is kept for Service "default/a", which had it, until ${until}`,
+  ]);
   addresses.update({}, 3 + HELD);
   t.deepEqual(addresses.assignment('default/b')?.addresses[0]?.ports, []);
   t.deepEqual(reasons(addresses, 'default/b'), []);

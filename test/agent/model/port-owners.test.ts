@@ -3,11 +3,12 @@ import test from 'ava';
 import fc from 'fast-check';
 import { PortOwners, type PortRequest } from '../../../agent/model/port-owners.ts';
 
-const at = (port: number, address = '192.0.2.1', rank = 1): PortRequest => ({
+const at = (port: number, address = '192.0.2.1', rank = 1, overrules = false): PortRequest => ({
   address,
   protocol: 'TCP',
   port,
   rank,
+  overrules,
 });
 
 test('The oldest owner has an address, protocol and port, in any order of updates', (t) => {
@@ -74,29 +75,72 @@ test('An owner that is created again is the youngest', (t) => {
   t.is(owners.ownerOf(at(80)), 'default/b');
 });
 
+test('An owner keeps its port against one that is older, lower in rank, or first by name', (t) => {
+  const owners = new PortOwners();
+  owners.update('default/web', Number.POSITIVE_INFINITY, [at(80)]);
+  owners.settle();
+  t.deepEqual([...owners.update('default/taken', 1, [at(80, '192.0.2.1', 0)])], []);
+  owners.settle();
+  t.is(owners.ownerOf(at(80)), 'default/web');
+  t.deepEqual([...owners.update('default/web', Number.POSITIVE_INFINITY, [])], ['default/taken']);
+  t.is(owners.ownerOf(at(80)), 'default/taken');
+});
+
+test('An owner that overrules takes a port from one that does not', (t) => {
+  const owners = new PortOwners();
+  owners.update('default/web', 1, [at(80)]);
+  owners.settle();
+  owners.update('default/api', 2, [at(80, '192.0.2.1', 1, true)]);
+  t.is(owners.ownerOf(at(80)), 'default/api');
+});
+
+test('The owner that had a port before a restart has it again, whichever is updated first', (t) => {
+  for (const keys of [
+    ['default/a', 'default/web'],
+    ['default/web', 'default/a'],
+  ]) {
+    const owners = new PortOwners();
+    owners.remember('default/web', at(80));
+    for (const key of keys) owners.update(key, Number.POSITIVE_INFINITY, [at(80)]);
+    owners.settle();
+    t.is(owners.ownerOf(at(80)), 'default/web');
+  }
+});
+
 test('For any order of updates the owners of ports are right, and every affected owner is returned', (t) => {
   const update = fc.record({
     key: fc.constantFrom('default/a', 'default/b', 'default/c', 'default/d'),
     created: fc.constantFrom(1, 2, Number.POSITIVE_INFINITY),
     rank: fc.constantFrom(0, 1),
+    overrules: fc.boolean(),
+    settles: fc.boolean(),
     ports: fc.uniqueArray(fc.constantFrom<number>(1, 2, 3)),
   });
   const property = fc.property(fc.array(update, { maxLength: 20 }), (updates) => {
     const owners = new PortOwners();
     const last = new Map<string, (typeof updates)[number]>();
+    const had = new Map<number, string>();
     const holders = (key: string) =>
       (last.get(key)?.ports ?? []).map((port) => owners.ownerOf(at(port)) ?? '').join();
     for (const each of updates) {
       const before = new Map([...last.keys()].map((key) => [key, holders(key)]));
-      const places = each.ports.map((port) => at(port, '192.0.2.1', each.rank));
+      const places = each.ports.map((port) => at(port, '192.0.2.1', each.rank, each.overrules));
+      const earlier = last.get(each.key);
+      for (const [port, holder] of had)
+        if (holder === each.key && (earlier?.created !== each.created || !each.ports.includes(port)))
+          had.delete(port);
       const told = owners.update(each.key, each.created, places);
       last.set(each.key, each);
       for (const [key, then] of before)
         ok(key === each.key || holders(key) === then || told.has(key), `${key} is not told`);
-    }
-    for (const port of [1, 2, 3]) {
-      const [first] = [...last.values()].filter(({ ports }) => ports.includes(port)).sort(bySeniority);
-      strictEqual(owners.ownerOf(at(port)), first?.key);
+      const firsts = [1, 2, 3].map((port) => {
+        const requesters = [...last.values()].filter(({ ports }) => ports.includes(port));
+        return [port, requesters.sort(byPrecedence(had.get(port)))[0]?.key ?? ''] as const;
+      });
+      for (const [port, first] of firsts) strictEqual(owners.ownerOf(at(port)) ?? '', first);
+      if (!each.settles) continue;
+      owners.settle();
+      for (const [port, first] of firsts) had.set(port, first);
     }
   });
   t.notThrows(() => fc.assert(property, { numRuns: 300 }));
@@ -106,10 +150,15 @@ interface Aged {
   readonly key: string;
   readonly created: number;
   readonly rank: number;
+  readonly overrules: boolean;
 }
 
-function bySeniority(a: Aged, b: Aged): number {
-  if (a.rank !== b.rank) return a.rank - b.rank;
-  if (a.created === b.created) return a.key < b.key ? -1 : 1;
-  return a.created < b.created ? -1 : 1;
+function byPrecedence(holder: string | undefined): (a: Aged, b: Aged) => number {
+  return (a, b) => {
+    if (a.overrules !== b.overrules) return a.overrules ? -1 : 1;
+    if (a.key === holder || b.key === holder) return a.key === holder ? -1 : 1;
+    if (a.rank !== b.rank) return a.rank - b.rank;
+    if (a.created === b.created) return a.key < b.key ? -1 : 1;
+    return a.created < b.created ? -1 : 1;
+  };
 }

@@ -510,13 +510,13 @@ test('A Service of a folder has precedence for its address over older Services o
   step('api', [service({ name: 'old', created: 1 })]);
   t.deepEqual(holders(), ['old']);
   step('manifests', folder);
-  t.deepEqual(holders(), ['young'], 'Of two of a folder it is the older one');
-  step('manifests', [], folder.slice(0, 1));
-  t.deepEqual(holders(), ['timeless']);
+  t.deepEqual(holders(), ['timeless'], 'Of two of a folder it is the first by name, whatever their age');
   // The same object, now from the API server.
   step('api', folder);
   t.deepEqual(holders(), ['timeless']);
   step('manifests', [], folder.slice(1));
+  t.deepEqual(holders(), ['young']);
+  step('manifests', [], folder.slice(0, 1));
   t.deepEqual(holders(), ['old']);
 });
 
@@ -562,11 +562,22 @@ test('The problem of a third Service changes if the second one takes over the ad
   t.regex(loadBalancerOf(desired, 'default/c').problems[0]?.message ?? '', /Service "default\/b" holds it$/);
 });
 
-test('An older Service that appears later takes the address over from a younger one', (t) => {
+test('A Service that appears later does not take an address, whatever its age and name', (t) => {
   const { desired, step } = stepwise();
-  step([service({ name: 'young', created: 2 })]);
-  t.deepEqual(step([service({ name: 'old', created: 1 })]), ['default/old', 'default/young']);
-  t.deepEqual(listenerOf(desired, 'default:young:tcp:80:v4').addresses, []);
+  step([service({ name: 'web', created: 2 })]);
+  t.deepEqual(step([service({ name: 'old', created: 1 })]), ['default/old']);
+  t.deepEqual(listenerOf(desired, 'default:web:tcp:80:v4').addresses, ['192.0.2.10']);
+  t.deepEqual(listenerOf(desired, 'default:old:tcp:80:v4').addresses, []);
+});
+
+test('A new manifest does not take an address, whatever its name, creationTimestamp and status', (t) => {
+  const state = new FollowedState(new Cluster());
+  const created = Number.POSITIVE_INFINITY;
+  state.apply({ upserted: [service({ name: 'web', created })], removed: [] }, 'manifests');
+  const taken = service({ name: 'taken', created: 1, statusIPs: ['192.0.2.10'] });
+  state.apply({ upserted: [taken], removed: [] }, 'manifests');
+  t.deepEqual(listenerOf(state.desired, 'default:web:tcp:80:v4').addresses, ['192.0.2.10']);
+  t.deepEqual(reasonsOf(state.desired, 'default/taken'), ['AddressInUse']);
 });
 
 test('A Service that the agent does not serve takes no address', (t) => {

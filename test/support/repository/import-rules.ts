@@ -64,6 +64,7 @@ const PLACES: readonly Place[] = [
     files: /^agent\/cli\//,
     imports: [
       ...[
+        'state',
         'address-keeper',
         'addresses',
         'answer',

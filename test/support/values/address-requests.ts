@@ -35,6 +35,7 @@ export function request(
     pool: undefined,
     sharingKey: '',
     ports: [{ protocol: 'TCP', port: 80 }],
+    own: [],
     problems: [],
     isLocal: false,
     ...rest,

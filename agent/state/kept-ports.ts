@@ -1,0 +1,68 @@
+// Keeps on disk which owner listens on which address and port, so that an owner that is created while no agent runs does
+// not take them.
+
+import { join } from 'node:path';
+import { parseAddress } from '../base/ip.ts';
+import { listOf, object, oneOf, textReader, wholeNumber } from '../base/validate.ts';
+import type { Log } from '../host/log.ts';
+import type { DesiredState } from '../model/desired-state.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
+import { KeptRecords } from './kept-records.ts';
+
+/** The record of an owner. */
+const portsSchema = listOf(
+  object({
+    address: textReader(parseAddress, 'is not an IP address'),
+    protocol: oneOf('TCP', 'UDP', 'SCTP'),
+    port: wholeNumber(1, 65_535),
+  }),
+);
+
+export interface KeptPortsOptions {
+  readonly stateDir: string;
+  readonly desired: DesiredState;
+  readonly log: Log;
+}
+
+export class KeptPorts {
+  readonly #desired: DesiredState;
+  readonly #records: KeptRecords;
+
+  constructor({ stateDir, desired, log }: KeptPortsOptions) {
+    this.#desired = desired;
+    this.#records = new KeptRecords({
+      path: join(stateDir, 'last-ports'),
+      content: 'last ports',
+      log,
+    });
+  }
+
+  /** Reads the ports of the agent before this one; before any translation. */
+  read(): void {
+    this.#records.read((owner, value) => {
+      for (const { address, protocol, port } of portsSchema.parse(value))
+        this.#desired.portOwners.remember(owner, { address: address.address, protocol, port });
+    });
+  }
+
+  began(keys: ReadonlySet<string>): void {
+    this.changed(keys);
+  }
+
+  changed(keys: ReadonlySet<string>): void {
+    for (const key of keys) this.#records.set(key, jsonOf(this.#desired.loadBalancers.get(key)));
+  }
+
+  /** Resolves after the last write. */
+  async close(): Promise<void> {
+    await this.#records.close();
+  }
+}
+
+/** undefined if it listens nowhere. */
+function jsonOf(loadBalancer: LoadBalancer | undefined): string | undefined {
+  const ports = (loadBalancer?.listeners ?? []).flatMap(({ addresses, protocol, port }) =>
+    addresses.map((address) => ({ address, protocol, port })),
+  );
+  return ports.length === 0 ? undefined : JSON.stringify(ports);
+}
