@@ -56,7 +56,7 @@ const V4 = String.raw`\d{1,3}(?:\.\d{1,3}){3}`;
 const V6 = '[0-9a-f:]{2,39}';
 const NUMBER = String.raw`\d{1,10}`;
 const HOST = '[A-Za-z0-9.-]{1,253}';
-const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER}| check-send-proxy)?(?: check-ssl verify none(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
+const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl verify none(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
 /** Every line that the sections of a load balancer can have. */
 const LINES = [

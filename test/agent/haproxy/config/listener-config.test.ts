@@ -125,4 +125,9 @@ test('A check on a port of its own does not send the PROXY protocol header, one 
     words({ 'headgate.io/health-monitor-port': '8081' }),
     'id 5 weight 16 send-proxy-v2 check inter 5000ms rise 2 fall 3 port 8081',
   );
+  t.is(
+    words({ 'headgate.io/health-monitor-port': '80' }),
+    'id 5 weight 16 send-proxy-v2 check inter 5000ms rise 2 fall 3 port 80 check-send-proxy',
+    'The port is written, but it is the one that gets traffic with the header',
+  );
 });
