@@ -11,6 +11,7 @@ import {
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
+import { isHarmlessPattern } from '../../../../agent/translate/annotations/body-pattern.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
 
@@ -45,6 +46,20 @@ async function checked(t: ExecutionContext, text: string): Promise<CheckResult> 
 
 test('checkConfig() accepts a file that HAProxy accepts', async (t) => {
   t.deepEqual(await checked(t, GOOD), { ok: true, alerts: [], listeners: new Set() });
+});
+
+test('HAProxy accepts every class that a body pattern may have', async (t) => {
+  const characters = [...'^-.:=ab'];
+  let inner = [''];
+  const patterns: string[] = [];
+  for (let length = 1; length <= 4; length++) {
+    inner = inner.flatMap((text) => characters.map((character) => text + character));
+    patterns.push(...inner.map((text) => `[${text}]`).filter(isHarmlessPattern));
+  }
+  t.true(patterns.length > 1_000);
+  const checks = patterns.map((pattern) => `    http-check expect rstring '${pattern}'\n`).join('');
+  const { alerts } = await checked(t, `${GOOD}\nbackend patterns\n    option httpchk\n${checks}`);
+  t.deepEqual(alerts, []);
 });
 
 test('An unknown line is attributed to its listener', async (t) => {
