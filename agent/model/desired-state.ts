@@ -23,8 +23,11 @@ export function emptyDesiredState(): DesiredState {
   };
 }
 
-/** Objects that translation reads: `service default/web`; `endpoints default/web`: all EndpointSlices of that Service; `nodes`: all Nodes. */
-export type Dependency = `service ${string}` | `endpoints ${string}` | 'nodes';
+/**
+ * What translation reads: `service default/web`; `endpoints default/web`: all EndpointSlices of that Service; `nodes`: all
+ * Nodes; `vip 192.0.2.10`: a VIP that was refused as a member.
+ */
+export type Dependency = `service ${string}` | `endpoints ${string}` | 'nodes' | `vip ${string}`;
 
 const NONE: readonly never[] = [];
 

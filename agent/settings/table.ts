@@ -7,6 +7,7 @@ import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds
 import {
   address,
   choice,
+  cidrs,
   directories,
   directory,
   duration,
@@ -156,6 +157,18 @@ export const settingsTable = {
   members: setting(choice('pods', 'nodes'), 'Services', {
     default: 'pods',
     doc: 'The members of load balancers: endpoint addresses, which needs a route from this host to the pods, or node ports of nodes. An annotation of the Service has precedence.',
+  }),
+  refusedMembers: setting(cidrs(), 'Services', {
+    default: [],
+    doc: 'Ranges of addresses that no member may have, in addition to link-local addresses, the metadata services of clouds and the VIPs of this load balancer, which are always refused. The same on both hosts of a pair.',
+  }),
+  memberRanges: setting(cidrs(), 'Services', {
+    default: [],
+    doc: 'Ranges that every member must be in, such as those of pods and nodes; others are refused. Empty: all addresses. The same on both hosts of a pair.',
+  }),
+  membersWithoutTarget: setting(toggle(), 'Services', {
+    default: true,
+    doc: 'Endpoints without a `targetRef` are members. Kubernetes sets it for pods; turn it off if no EndpointSlice is written by hand, because its author can name a pod of any namespace (CVE-2021-25740). The same on both hosts of a pair.',
   }),
   zone: setting(
     text('ZONE', ZONE, "a zone's name as in topology.kubernetes.io/zone, or nothing"),

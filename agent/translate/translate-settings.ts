@@ -1,6 +1,7 @@
 // The settings that translation reads, with the defaults for annotations.
 
 import { type AnnotationValues, readAnnotationDefaults } from './annotations/annotations.ts';
+import type { MemberRules } from './service/member-rules.ts';
 
 export interface OwnershipSettings {
   readonly loadBalancerClass: string;
@@ -9,7 +10,7 @@ export interface OwnershipSettings {
   readonly clusterIPs: boolean;
 }
 
-export interface TranslateSettings extends OwnershipSettings {
+export interface TranslateSettings extends OwnershipSettings, MemberRules {
   readonly members: 'pods' | 'nodes';
   readonly zone: string;
   /** The values of annotations that a Service does not have. */
@@ -18,9 +19,21 @@ export interface TranslateSettings extends OwnershipSettings {
 
 export function translateSettings(
   settings: OwnershipSettings &
+    MemberRules &
     Pick<TranslateSettings, 'members' | 'zone'> & { readonly defaults: Readonly<Record<string, string>> },
 ): TranslateSettings {
-  const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone, defaults } = settings;
-  const annotationDefaults = readAnnotationDefaults(defaults).values;
-  return { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone, annotationDefaults };
+  const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone } = settings;
+  const { refusedMembers, memberRanges, membersWithoutTarget } = settings;
+  return {
+    loadBalancerClass,
+    handleUnclassed,
+    externalIPs,
+    clusterIPs,
+    members,
+    zone,
+    refusedMembers,
+    memberRanges,
+    membersWithoutTarget,
+    annotationDefaults: readAnnotationDefaults(settings.defaults).values,
+  };
 }

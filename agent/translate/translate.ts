@@ -1,4 +1,5 @@
-// Updates the desired state from objects: translates the changed owners, and the owners that gain or lose a port by that.
+// Updates the desired state from objects: translates the changed owners, and the owners that gain or lose a port by that, or
+// a member, because a VIP of this load balancer is no member.
 // One translator for each kind of owner makes the load balancers. Changes the desired state only.
 
 import { sameValue } from '../base/same-value.ts';
@@ -6,6 +7,7 @@ import type { Dependency, DesiredState } from '../model/desired-state.ts';
 import type { Ignored, LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
 import { type OwnerKind, ownerOf } from '../model/names.ts';
 import type { PortRequest } from '../model/port-owners.ts';
+import { memberName } from './service/members.ts';
 
 /** Pure: reads the store of objects and the settings. */
 export interface Translator {
@@ -37,10 +39,14 @@ export function translateChanged(
   keys: Iterable<OwnerKey>,
 ): ReadonlySet<OwnerKey> {
   const dirty = new Set(keys);
+  const opened = new Set<string>();
   for (const key of [...dirty]) {
     const { created, ports } = translatorOf(key, translators).ports(key);
+    for (const port of ports)
+      if (desired.portOwners.ownerOf(port) === undefined) opened.add(memberName(port.address, port.port));
     for (const other of desired.portOwners.update(key, created, ports)) dirty.add(other);
   }
+  for (const key of [...withMembers(desired, opened), ...withoutVips(desired, dirty)]) dirty.add(key);
   const changed = new Set<OwnerKey>();
   for (const key of dirty) {
     const before = desired.loadBalancers.get(key);
@@ -48,6 +54,28 @@ export function translateChanged(
     if (put(desired, key, translation)) changed.add(key);
   }
   return changed;
+}
+
+/** Owners that have one of these members. Looks at all members, but only if an address and port is new as a listener's. */
+function withMembers({ loadBalancers }: DesiredState, names: ReadonlySet<string>): readonly OwnerKey[] {
+  if (names.size === 0) return [];
+  const owners: OwnerKey[] = [];
+  for (const [key, { listeners }] of loadBalancers)
+    if (listeners.some(({ pool }) => pool.members.some(({ name }) => names.has(name)))) owners.push(key);
+  return owners;
+}
+
+/** Owners that were refused a member at a VIP of `keys` at which no load balancer listens any more. */
+function withoutVips(desired: DesiredState, keys: ReadonlySet<OwnerKey>): ReadonlySet<OwnerKey> {
+  const closed: Dependency[] = [];
+  for (const key of keys) {
+    for (const { addresses, protocol, port } of desired.loadBalancers.get(key)?.listeners ?? []) {
+      for (const address of addresses)
+        if (desired.portOwners.ownerOf({ address, protocol, port }) === undefined)
+          closed.push(`vip ${address}`);
+    }
+  }
+  return desired.dependents.of(closed);
 }
 
 function translatorOf(key: OwnerKey, translators: Translators): Translator {

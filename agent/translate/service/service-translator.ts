@@ -15,12 +15,13 @@ import type {
   Vip,
 } from '../../model/load-balancer.ts';
 import { objectInWords } from '../../model/names.ts';
-import type { PortRequest } from '../../model/port-owners.ts';
+import type { PortAddress, PortRequest } from '../../model/port-owners.ts';
 import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
 import type { RequestedPorts, Translation, Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { healthMonitor } from './health-monitor.ts';
 import { engineOf, listenerOf, serviceListenerName } from './listener.ts';
+import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
 import { selectEndpoints } from './select-endpoints.ts';
 import { type AddressesView, hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
@@ -83,7 +84,7 @@ export class ServiceTranslator implements Translator {
     const isOnNodes = membersBy === 'nodes' && service.allocateLoadBalancerNodePorts;
     const reads: Dependency[] = [itself, `endpoints ${key}`];
     if (isOnNodes) reads.push('nodes');
-    return { result: this.#loadBalancer(service, settings, annotations, isOnNodes, before), reads };
+    return { result: this.#loadBalancer(service, settings, annotations, isOnNodes, before, reads), reads };
   }
 
   #loadBalancer(
@@ -92,6 +93,7 @@ export class ServiceTranslator implements Translator {
     { values, problems: annotationProblems }: ReadAnnotations,
     isOnNodes: boolean,
     previous: LoadBalancer | undefined,
+    reads: Dependency[],
   ): LoadBalancer {
     const { cluster, desired, ofPools } = this.#options;
     const { key, namespace, name } = service;
@@ -115,7 +117,12 @@ export class ServiceTranslator implements Translator {
         const before = previous?.listeners.find((each) => each.name === listener);
         const last = before?.pool.members ?? desired.remembered.get(key)?.get(listener) ?? [];
         const found = this.#members(service, port, family, settings.zone, isOnNodes, problems);
-        const members = keepLast(values, found, last);
+        const isListening = (place: PortAddress) => desired.portOwners.ownerOf(place) !== undefined;
+        const usable = (all: readonly Member[]) => usableMembers(all, port.protocol, settings, isListening);
+        const { usable: now, refused } = usable(found);
+        if (refused.length > 0) problems.push(refusedMembers(key, port, refused));
+        for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
+        const members = keepLast(values, now, usable(last).usable);
         const granted = ofFamily.filter(({ address }) => hasPort(pools, address, port));
         const addresses = this.#ownAddresses(key, port, granted, problems);
         listeners.push(listenerOf({ service, port, family, addresses, values, ranges, members, monitor }));
@@ -212,6 +219,18 @@ function pending(key: OwnerKey): Problem {
   const message =
     'Waiting for an address: set annotation "headgate.io/load-balancer-ips" or spec.loadBalancerIP to an address of this load balancer';
   return problem(key, 'AddressPending', message);
+}
+
+function refusedMembers(
+  key: OwnerKey,
+  { protocol, port }: ServicePort,
+  refused: readonly RefusedMember[],
+): Problem {
+  const [first] = refused;
+  const more = refused.length - 1;
+  const others = more === 0 ? '' : ` (and ${more} more endpoint${more === 1 ? '' : 's'})`;
+  const message = `Cannot send to ${first?.member.name} for port ${port}: ${first?.reason}${others}`;
+  return { ...problem(key, 'InvalidEndpoint', message), port: { protocol, port } };
 }
 
 function notServed(key: OwnerKey, { protocol, port }: ServicePort): Problem {

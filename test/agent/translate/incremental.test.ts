@@ -15,7 +15,8 @@ interface Change {
 }
 
 const names = fc.constantFrom('a', 'b', 'c');
-const ports = fc.uniqueArray(fc.constantFrom(80, 81), { minLength: 1 });
+/** 10.0.0.1 and 8080 are also an endpoint's, so that members become VIPs. */
+const ports = fc.uniqueArray(fc.constantFrom(80, 81, 8080), { minLength: 1 });
 
 const services = fc
   .record({
@@ -23,7 +24,7 @@ const services = fc
     created: fc.constantFrom(1, 2, Number.POSITIVE_INFINITY),
     type: fc.constantFrom('LoadBalancer', 'LoadBalancer', 'ClusterIP'),
     loadBalancerClass: fc.constantFrom('headgate.io/agent', 'headgate.io/agent', undefined),
-    loadBalancerIP: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1', undefined),
+    loadBalancerIP: fc.constantFrom('192.0.2.1', '10.0.0.1', '2001:db8::1', undefined),
     statusIPs: fc.constantFrom([], ['192.0.2.1']),
     externalTrafficPolicy: fc.constantFrom('Cluster', 'Local'),
     annotations: fc.constantFrom(
@@ -54,7 +55,7 @@ const slices = fc
       serviceName,
       name: `${serviceName}-${which}`,
       endpoints: endpoints.map(({ host, ...rest }) => endpoint(`10.0.0.${host}`, rest)),
-      ports: [80, 81].map((each) => ({ name: `p${each}`, port })),
+      ports: [80, 81, 8080].map((each) => ({ name: `p${each}`, port })),
     }),
   );
 

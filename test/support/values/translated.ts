@@ -18,6 +18,9 @@ export const SETTINGS: TranslateSettings = {
   clusterIPs: false,
   members: 'pods',
   zone: '',
+  refusedMembers: [],
+  memberRanges: [],
+  membersWithoutTarget: true,
   annotationDefaults: ANNOTATION_DEFAULTS,
 };
 
