@@ -3,11 +3,12 @@
 import { dirname, join } from 'node:path';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
-import { fileLimit, maxConnections, needsOf } from '../haproxy/config/limits.ts';
+import { maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
 import { haproxyPaths } from '../haproxy/paths.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
+import { fileLimit } from '../host/file-limit.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';

@@ -181,6 +181,7 @@ export type ProblemReason =
   | 'ProtocolNotServed'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
+  | 'ShareExceeded'
   | 'AllMembersDown'
   | 'MonitorNotUsed'
   | 'ConfigurationRejected'

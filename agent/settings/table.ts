@@ -31,6 +31,8 @@ export interface Host {
   readonly uid: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True if `/etc/passwd` or `/etc/group` has `name`. */
+  /** The hard limit of open files. */
+  readonly fileLimit: number;
   hasAccount(file: 'passwd' | 'group', name: string): boolean;
 }
 
@@ -232,6 +234,15 @@ export const settingsTable = {
   maxConnections: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 0,
     doc: 'The limit on all concurrent connections, within the limit on open files. 0: as many as the open files allow.',
+  }),
+  maxServersPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
+    default: 100_000,
+    doc: 'The servers in HAProxy that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, and a port counts as five. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
+  }),
+  maxChecksPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
+    default: (host: Host) => Math.floor(host.fileLimit / 4),
+    defaultInWords: 'a quarter of the limit of open files',
+    doc: 'The members with a health monitor that the Services of one namespace may have together, each of which takes a descriptor of HAProxy. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
   }),
   threads: setting(integer(0, 64), 'HAProxy', {
     default: 0,

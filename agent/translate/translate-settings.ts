@@ -1,13 +1,21 @@
 // The settings that translation reads, with the defaults for annotations.
 
 import { type AnnotationValues, readAnnotationDefaults } from './annotations/annotations.ts';
-import type { MemberRules } from './service/member-rules.ts';
 
 export interface OwnershipSettings {
   readonly loadBalancerClass: string;
   readonly handleUnclassed: boolean;
   readonly externalIPs: boolean;
   readonly clusterIPs: boolean;
+}
+
+export interface MemberRules {
+  /** CIDRs that no member may have. */
+  readonly refusedMembers: readonly string[];
+  /** CIDRs that every member must have; empty: all. */
+  readonly memberRanges: readonly string[];
+  /** Endpoints without a `targetRef` are members. */
+  readonly membersWithoutTarget: boolean;
 }
 
 export interface TranslateSettings extends OwnershipSettings, MemberRules {

@@ -1,13 +1,13 @@
-// Updates the desired state from objects: translates the changed owners, and the owners that gain or lose a port by that, or
-// a member, because a VIP of this load balancer is no member.
+// Updates the desired state from objects: translates the changed owners, and the owners that by that gain or lose a port, a
+// member (a VIP of this load balancer is none), or a part of their share of HAProxy.
 // One translator for each kind of owner makes the load balancers. Changes the desired state only.
 
 import { sameValue } from '../base/same-value.ts';
 import type { Dependency, DesiredState } from '../model/desired-state.ts';
 import type { Ignored, LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
-import { type OwnerKind, ownerOf } from '../model/names.ts';
+import { memberName, type OwnerKind, ownerOf } from '../model/names.ts';
 import type { PortRequest } from '../model/port-owners.ts';
-import { memberName } from './service/members.ts';
+import { needsOf, withinShares } from './fair-share.ts';
 
 /** Pure: reads the store of objects and the settings. */
 export interface Translator {
@@ -48,11 +48,14 @@ export function translateChanged(
   }
   for (const key of [...withMembers(desired, opened), ...withoutVips(desired, dirty)]) dirty.add(key);
   const changed = new Set<OwnerKey>();
-  for (const key of dirty) {
+  const translate = (key: OwnerKey): void => {
     const before = desired.loadBalancers.get(key);
     const translation = translatorOf(key, translators).translate(key, before);
     if (put(desired, key, translation)) changed.add(key);
-  }
+  };
+  for (const key of dirty) translate(key);
+  const { servers, checks } = desired.shares;
+  for (const key of new Set([...servers.settle(), ...checks.settle()])) translate(key);
   return changed;
 }
 
@@ -90,9 +93,15 @@ function put(desired: DesiredState, key: OwnerKey, { result, reads }: Translatio
   desired.dependents.set(key, reads);
   if (result?.kind === 'Ignored') desired.ignored.set(key, result);
   else desired.ignored.delete(key);
+  const { servers, checks } = desired.shares;
+  const needs = needsOf(result);
+  const { namespace } = ownerOf(key);
+  servers.update(namespace, key, needs.servers);
+  checks.update(namespace, key, needs.checks);
   if (result?.kind !== 'LoadBalancer') return desired.loadBalancers.delete(key);
+  const now = withinShares(result, desired.shares);
   const before = desired.loadBalancers.get(key);
-  if (before !== undefined && sameValue(before, result)) return false;
-  desired.loadBalancers.set(key, result);
+  if (before !== undefined && sameValue(before, now)) return false;
+  desired.loadBalancers.set(key, now);
   return true;
 }

@@ -1,7 +1,6 @@
 // The number of connections that HAProxy may accept, from its limit of open files: a connection needs two descriptors, a
 // listener and a checked member one each. HAProxy refuses to start if they do not fit.
 
-import { readFileSync } from 'node:fs';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { isForHaproxy } from './listener-config.ts';
 
@@ -63,10 +62,4 @@ function roundDown(count: number): number {
   if (count < 100) return Math.max(0, count);
   const unit = 10 ** (Math.floor(Math.log10(count)) - 1);
   return Math.floor(count / unit) * unit;
-}
-
-/** The hard limit of open files of this process, which HAProxy inherits. */
-export function fileLimit(read: (path: string) => string = (path) => readFileSync(path, 'utf8')): number {
-  const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(read('/proc/self/limits'))?.[1];
-  return hard === 'unlimited' || hard === undefined ? 1_048_576 : Number(hard);
 }

@@ -5,15 +5,7 @@ import { BlockList } from 'node:net';
 import { memoByIdentity } from '../../base/memo.ts';
 import type { Member, Protocol } from '../../model/load-balancer.ts';
 import type { PortAddress } from '../../model/port-owners.ts';
-
-export interface MemberRules {
-  /** CIDRs that no member may have. */
-  readonly refusedMembers: readonly string[];
-  /** CIDRs that every member must have; empty: all. */
-  readonly memberRanges: readonly string[];
-  /** Endpoints without a `targetRef` are members. */
-  readonly membersWithoutTarget: boolean;
-}
+import type { MemberRules } from '../translate-settings.ts';
 
 export interface RefusedMember {
   readonly member: Member;

@@ -23,7 +23,7 @@ import { healthMonitor } from './health-monitor.ts';
 import { engineOf, listenerOf, serviceListenerName } from './listener.ts';
 import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
-import { selectEndpoints } from './select-endpoints.ts';
+import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
 import { type AddressesView, hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
 
@@ -44,7 +44,7 @@ export interface ServiceTranslatorOptions {
   readonly settings: () => TranslateSettings;
   /** The addresses that a Service has from address pools. */
   readonly ofPools: AddressesView;
-  readonly desired: Pick<DesiredState, 'portOwners' | 'remembered'>;
+  readonly desired: Pick<DesiredState, 'portOwners' | 'remembered' | 'shares'>;
 }
 
 export class ServiceTranslator implements Translator {
@@ -106,6 +106,7 @@ export class ServiceTranslator implements Translator {
       problems.push(duplicate(key));
     if (vips.length === 0 && !pools?.problems.length) problems.push(pending(key));
 
+    const slices = this.#slices(service);
     const monitor = healthMonitor(service, values, isOnNodes, problems);
     const listeners: Listener[] = [];
     for (const port of service.ports) {
@@ -116,7 +117,7 @@ export class ServiceTranslator implements Translator {
         const listener = serviceListenerName(service, port, family);
         const before = previous?.listeners.find((each) => each.name === listener);
         const last = before?.pool.members ?? desired.remembered.get(key)?.get(listener) ?? [];
-        const found = this.#members(service, port, family, settings.zone, isOnNodes, problems);
+        const found = this.#members(service, slices, port, family, settings.zone, isOnNodes, problems);
         const isListening = (place: PortAddress) => desired.portOwners.ownerOf(place) !== undefined;
         const usable = (all: readonly Member[]) => usableMembers(all, port.protocol, settings, isListening);
         const { usable: now, refused } = usable(found);
@@ -139,8 +140,16 @@ export class ServiceTranslator implements Translator {
     };
   }
 
+  #slices({ key, ports }: Service): readonly EndpointSlice[] {
+    const { cluster, desired } = this.#options;
+    const slices = cluster.slices(key);
+    const most = desired.shares.servers.bound();
+    return most === 0 ? slices : firstEndpoints(slices, Math.ceil(most / ports.length));
+  }
+
   #members(
     service: Service,
+    slices: readonly EndpointSlice[],
     { name, protocol, port, nodePort }: ServicePort,
     family: Family,
     zone: string,
@@ -149,7 +158,6 @@ export class ServiceTranslator implements Translator {
   ): readonly Member[] {
     const { cluster } = this.#options;
     const ignoreHints = service.externalTrafficPolicy === 'Local';
-    const slices = cluster.slices(service.key);
     const selection = selectEndpoints(slices, { name, protocol }, family, { zone, ignoreHints });
     if (!isOnNodes) return membersFromEndpoints(selection);
     if (nodePort !== 0) return membersFromNodes(cluster.nodes(), service, nodePort, family, selection);
