@@ -3,20 +3,22 @@
 import { type Clock, systemClock } from './clock.ts';
 
 export class DueTimer {
-  readonly #work: () => Promise<number>;
+  readonly #work: () => Promise<void>;
+  readonly #nextDue: () => number;
   readonly #clock: Clock;
   #due = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
   #isWorking = false;
   #isClosed = false;
 
-  /** `work` must not reject; it resolves with the next due time by `clock.monotonic()`, or Infinity. */
-  constructor(work: () => Promise<number>, clock: Clock = systemClock) {
+  /** `work` must not reject. After it `nextDue` gives the next due time by `clock.monotonic()`, or Infinity. */
+  constructor(work: () => Promise<void>, nextDue: () => number, clock: Clock = systemClock) {
     this.#work = work;
+    this.#nextDue = nextDue;
     this.#clock = clock;
   }
 
-  /** Calls `work` at this time, unless it is due earlier. While it runs, its result decides. */
+  /** Calls `work` at this time, unless it is due earlier. Ignored during the work, after which `nextDue` decides. */
   wakeAt(due: number): void {
     if (this.#isClosed || this.#isWorking || due >= this.#due) return;
     this.#cancel?.();
@@ -32,8 +34,9 @@ export class DueTimer {
   async #run(): Promise<void> {
     this.#isWorking = true;
     this.#due = Number.POSITIVE_INFINITY;
-    const next = await this.#work();
+    await this.#work();
     this.#isWorking = false;
-    this.wakeAt(next);
+    // Read only now: a result of the work could be older than a call of wakeAt() that was ignored.
+    this.wakeAt(this.#nextDue());
   }
 }

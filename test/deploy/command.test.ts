@@ -20,7 +20,8 @@ const ofUnit = Object.fromEntries(
   ]),
 );
 
-test('check and render use the settings of headgate.service by default', async (t) => {
+// One at a time: a program must not be written while another test forks a process, which would keep it open for writing.
+test.serial('check and render use the settings of headgate.service by default', async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   for (const words of [['check'], ['check', '--json'], ['render', '--output', '/tmp/x y']]) {
     const { args, variables } = await told(words);
@@ -29,12 +30,12 @@ test('check and render use the settings of headgate.service by default', async (
   }
 });
 
-test('check and render have the same limit of open files as headgate.service', (t) => {
+test.serial('check and render have the same limit of open files as headgate.service', (t) => {
   const [, limit] = /^LimitNOFILE=(\d+)$/m.exec(read('systemd/headgate.service')) ?? [];
   t.regex(read('deploy/deb/headgate.sh'), new RegExp(`^ +ulimit -n ${limit} `, 'm'));
 });
 
-test('check and render use a named file without any setting of the unit', async (t) => {
+test.serial('check and render use a named file without any setting of the unit', async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   for (const flags of [['--config', '/other.yaml'], ['--config=/other.yaml']])
     for (const name of ['check', 'render']) t.deepEqual((await told([name, ...flags])).variables, {});
@@ -42,13 +43,13 @@ test('check and render use a named file without any setting of the unit', async 
   t.deepEqual((await told(['check'], own)).variables, own);
 });
 
-test("A variable of the user has precedence over the unit's variable", async (t) => {
+test.serial("A variable of the user has precedence over the unit's variable", async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   const own = { HEADGATE_RUNTIME_DIR: '/run/other', HEADGATE_HAPROXY_SUPERVISOR: 'agent' };
   t.deepEqual((await told(['check'], own)).variables, { ...ofUnit, ...own });
 });
 
-test('Other commands, and check and render without a settings file, use the defaults', async (t) => {
+test.serial('Other commands, and check and render without a settings file, use the defaults', async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
   for (const words of [['run'], ['status', '--json'], ['why', 'default/check'], []])
     t.deepEqual((await told(words)).variables, {}, words.join(' '));

@@ -71,6 +71,11 @@ test.serial('Under 200 endpoint writes a second no update is lost and memory sta
     await host.until('HAProxy has what the slices say', isSame, 30_000);
     heaps.push(await liveHeap(agent));
   }
+  // Values of work under way, such as a snapshot, are no leak: a leak is still there later.
+  for (let looks = 0; looks < 10 && (heaps[2] ?? 0) - (heaps[1] ?? 0) >= GROWTH * 1e6; looks++) {
+    await delay(1_000);
+    heaps[2] = await liveHeap(agent);
+  }
   const share = (pid: number, began: number) =>
     `${Math.round((100 * (processorTime(pid) - began)) / took)} %`;
   const megabytes = heaps.map((bytes) => (bytes / 1e6).toFixed(2)).join(', ');

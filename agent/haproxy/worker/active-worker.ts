@@ -76,6 +76,7 @@ export class ActiveWorker {
       onEnded: (sessions) =>
         log.info('Ended connections of draining workers to removed members', { sessions }),
       onError: (error) => log.debug('Cannot check draining workers now', { error }),
+      clock: this.#clock,
     });
   }
 
@@ -234,6 +235,7 @@ export class ActiveWorker {
       connectTimeout: (backend) => connectTimeout(backend, worker.booted),
       onDeleted: (count) => log.debug('Deleted servers that were out of use', { count }),
       onError: (error) => log.debug('Stopped deleting servers', { error }),
+      clock: this.#clock,
     });
   }
 

@@ -44,7 +44,7 @@ export class OldWorkers {
   constructor(options: OldWorkersOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#timer = new DueTimer(() => this.#work(), this.#clock);
+    this.#timer = new DueTimer(this.#work, this.#nextDue, this.#clock);
   }
 
   /** Servers whose connections are still to be ended. */
@@ -64,7 +64,7 @@ export class OldWorkers {
     }
     // Servers that an earlier agent removed are known to the draining workers only.
     if (before === undefined) void this.#adopt();
-    this.#timer.wakeAt(this.#due());
+    this.#timer.wakeAt(this.#nextDue());
   }
 
   /** Notes the servers that these commands put into maintenance. */
@@ -72,7 +72,7 @@ export class OldWorkers {
     for (const command of acknowledged)
       if (command.kind === 'SetServerState' && command.state === 'maint')
         this.#note(`${command.backend} ${command.server}`);
-    this.#timer.wakeAt(this.#due());
+    this.#timer.wakeAt(this.#nextDue());
   }
 
   close(): void {
@@ -85,12 +85,12 @@ export class OldWorkers {
     this.#removed.set(name, this.#clock.monotonic());
   }
 
-  #due(): number {
+  readonly #nextDue = (): number => {
     const [first = Number.POSITIVE_INFINITY] = this.#removed.values();
     return Math.max(first + this.#options.drainTimeout(), this.#earliest);
-  }
+  };
 
-  async #work(): Promise<number> {
+  readonly #work = async (): Promise<void> => {
     const began = this.#clock.monotonic();
     const due = new Set<string>();
     for (const [name, since] of this.#removed) {
@@ -111,8 +111,7 @@ export class OldWorkers {
     }
     this.#earliest =
       this.#clock.monotonic() + Math.max(MIN_WAIT_MS, WAIT_PER_WORK * (this.#clock.monotonic() - began));
-    return this.#due();
-  }
+  };
 
   /** A server that came back keeps its connections. */
   #isInUse(name: string): boolean {
@@ -145,7 +144,7 @@ export class OldWorkers {
           return false;
         });
       }
-      this.#timer.wakeAt(this.#due());
+      this.#timer.wakeAt(this.#nextDue());
     } catch (error) {
       this.#options.onError(messageOf(error));
     }

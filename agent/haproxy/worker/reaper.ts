@@ -12,7 +12,7 @@ import type { Worker } from '../worker.ts';
 interface Waiting {
   readonly backend: string;
   readonly server: string;
-  /** When it was removed, milliseconds of the clock. */
+  /** When it was removed, by the monotonic clock. */
   readonly since: number;
   /** When no stream can retry a connection to it any more. */
   readonly deletable: number;
@@ -58,11 +58,11 @@ export class Reaper {
     this.#worker = worker;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#timer = new DueTimer(() => this.#reap(), this.#clock);
+    this.#timer = new DueTimer(this.#reap, this.#nextDue, this.#clock);
     // The configuration never puts a server into maintenance, so these are changes of an agent.
     for (const [backend, { servers }] of worker.running.changed())
       for (const [server, { state }] of servers) if (state === 'maint') this.#add(backend, server);
-    this.#timer.wakeAt(this.#firstDue());
+    this.#timer.wakeAt(this.#nextDue());
   }
 
   get waiting(): number {
@@ -95,13 +95,13 @@ export class Reaper {
     return due;
   }
 
-  #firstDue(): number {
+  readonly #nextDue = (): number => {
     let due = Number.POSITIVE_INFINITY;
     for (const each of this.#waiting.values()) due = Math.min(due, each.due);
     return due;
-  }
+  };
 
-  async #reap(): Promise<number> {
+  readonly #reap = async (): Promise<void> => {
     try {
       for (let batch = this.#takeDue(); batch.length > 0 && !this.#isClosed; batch = this.#takeDue()) {
         await this.#delete(batch);
@@ -111,8 +111,7 @@ export class Reaper {
       this.#options.onError(messageOf(error));
       this.close();
     }
-    return this.#firstDue();
-  }
+  };
 
   /** Servers that are due and still in maintenance; servers that came back are forgotten. */
   #takeDue(): readonly Waiting[] {

@@ -44,16 +44,14 @@ const MAX_HANDSHAKES = 16;
 
 export class PeerListener {
   readonly #options: PeerListenerOptions;
+  readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
   /** Connections in their handshake by the peer's port, the oldest first. */
   readonly #handshakes = new Map<number | undefined, Socket>();
   /** Accepts connections by their address, and passes them to the TLS server. */
   #server: Server | undefined;
   readonly #tlsServer: TlsServer;
-  readonly #tooOld = new ReadFirstTimeout(() => {
-    this.#report = undefined;
-    this.#options.onPeer();
-  });
+  readonly #tooOld: ReadFirstTimeout;
   /** The connection whose reports count: the last one that was accepted. */
   #current: TLSSocket | undefined;
   #report: PairReport | undefined;
@@ -63,6 +61,11 @@ export class PeerListener {
 
   constructor(options: PeerListenerOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#tooOld = new ReadFirstTimeout(() => {
+      this.#report = undefined;
+      options.onPeer();
+    }, this.#clock);
     this.#tlsServer = this.#newTlsServer(options.credentials);
   }
 
@@ -92,10 +95,7 @@ export class PeerListener {
     if (error !== undefined) {
       const isNews = this.#fault.set(`Cannot listen on ${own.address} port ${own.port}: ${messageOf(error)}`);
       if (isNews) log.error(this.#fault.text);
-      this.#cancelRetry = (this.#options.clock ?? systemClock).after(
-        LISTEN_RETRY_DELAY_MS,
-        () => void this.start(),
-      );
+      this.#cancelRetry = this.#clock.after(LISTEN_RETRY_DELAY_MS, () => void this.start());
       return;
     }
     this.#fault.clear();
@@ -162,7 +162,7 @@ export class PeerListener {
     const silence = new ReadFirstTimeout(() => {
       this.#refuse('silence', 'no report came in time');
       socket.destroy();
-    });
+    }, this.#clock);
     silence.wait(connectionTimeoutMs);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {

@@ -33,7 +33,7 @@ const CHANGE_DELAY_MS = 20;
 export class PeerSender {
   readonly #options: PeerSenderOptions;
   readonly #clock: Clock;
-  readonly #timeout = new ReadFirstTimeout(() => this.#timedOut());
+  readonly #timeout: ReadFirstTimeout;
   #credentials: PairCredentials;
   #socket: TLSSocket | undefined;
   #state: 'connecting' | 'handshake' | 'sending' | 'waiting' = 'waiting';
@@ -41,7 +41,7 @@ export class PeerSender {
   #isAnswered = false;
   /** Attempts in a row without an answer. */
   #failures = 0;
-  /** The next attempt to connect while there is no connection, the next report while there is one. */
+  /** Cancels the next attempt to connect while there is no connection, the next report while there is one. */
   #cancelNext: (() => void) | undefined;
   #cancelSoon: (() => void) | undefined;
   #fault = 'Not connected yet';
@@ -50,6 +50,7 @@ export class PeerSender {
   constructor(options: PeerSenderOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#timeout = new ReadFirstTimeout(() => this.#timedOut(), this.#clock);
     this.#credentials = options.credentials;
   }
 

@@ -71,9 +71,9 @@ export class Notices {
 
   /** Something has changed that keepalived does not notify. */
   readSoon(): void {
-    const { reconciler, read } = this.#options;
+    const { reconciler, read, clock = systemClock } = this.#options;
     this.#cancel?.();
-    this.#cancel = (this.#options.clock ?? systemClock).after(READ_DELAY_MS, () => {
+    this.#cancel = clock.after(READ_DELAY_MS, () => {
       // A step reads the state itself, and keepalived may not be ready for a signal.
       if (reconciler.isUnderWay) this.readSoon();
       else read();

@@ -15,7 +15,7 @@ test('DueTimer works at the earliest of the due times', async (t) => {
   t.is(calls.length, 1);
 });
 
-test('DueTimer works again at the time that the last work returned', async (t) => {
+test('DueTimer works again at the next due time after the work', async (t) => {
   const { timer, calls, clock } = started([1_500, Number.POSITIVE_INFINITY]);
   timer.wakeAt(clock.monotonic());
   await clock.advance(0);
@@ -26,15 +26,48 @@ test('DueTimer works again at the time that the last work returned', async (t) =
 
 test('DueTimer never works twice at the same time', async (t) => {
   const clock = new FakeClock();
-  const { promise, resolve } = Promise.withResolvers<number>();
+  const { promise, resolve } = Promise.withResolvers<void>();
   let calls = 0;
-  const timer = new DueTimer(async () => (++calls === 1 ? promise : Number.POSITIVE_INFINITY), clock);
+  let due = Number.POSITIVE_INFINITY;
+  const work = () => {
+    calls++;
+    due = Number.POSITIVE_INFINITY;
+    return promise;
+  };
+  const timer = new DueTimer(work, () => due, clock);
   timer.wakeAt(clock.monotonic());
   await clock.advance(0);
   timer.wakeAt(clock.monotonic() + 10);
   await clock.advance(100);
   t.is(calls, 1);
-  resolve(clock.monotonic() + 50);
+  due = clock.monotonic() + 50;
+  resolve();
+  await clock.advance(49);
+  t.is(calls, 1);
+  await clock.advance(1);
+  t.is(calls, 2);
+});
+
+test('DueTimer misses nothing that becomes due while the work ends', async (t) => {
+  const clock = new FakeClock();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let calls = 0;
+  let due = Number.POSITIVE_INFINITY;
+  const work = async () => {
+    calls++;
+    await promise;
+    // After the end of the work, but before the timer continues.
+    if (calls === 1)
+      queueMicrotask(() => {
+        due = clock.monotonic() + 50;
+        timer.wakeAt(due);
+      });
+    else due = Number.POSITIVE_INFINITY;
+  };
+  const timer = new DueTimer(work, () => due, clock);
+  timer.wakeAt(clock.monotonic());
+  await clock.advance(0);
+  resolve();
   await clock.advance(50);
   t.is(calls, 2);
 });
@@ -48,13 +81,13 @@ test('DueTimer does nothing after close()', async (t) => {
   t.is(calls.length, 0);
 });
 
-/** `results`: the due times that the calls return. */
-function started(results: readonly number[]) {
+/** `dueTimes`: the next due time after each call. */
+function started(dueTimes: readonly number[]) {
   const clock = new FakeClock();
   const calls: number[] = [];
-  const timer = new DueTimer(async () => {
+  const work = async () => {
     calls.push(clock.monotonic());
-    return results[calls.length - 1] ?? Number.POSITIVE_INFINITY;
-  }, clock);
+  };
+  const timer = new DueTimer(work, () => dueTimes[calls.length - 1] ?? Number.POSITIVE_INFINITY, clock);
   return { timer, calls, clock };
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import test from 'ava';
 import { ReadFirstTimeout } from '../../../agent/base/read-first-timeout.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
 
 /** Blocks the event loop for so many milliseconds. */
 function stall(milliseconds: number): void {
@@ -10,18 +11,16 @@ function stall(milliseconds: number): void {
 
 test('ReadFirstTimeout calls back once if nothing arrives, and not after end()', async (t) => {
   const over: string[] = [];
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const came = new ReadFirstTimeout(() => over.push('came'));
-  const missed = new ReadFirstTimeout(() => {
-    over.push('missed');
-    resolve();
-  });
+  const clock = new FakeClock();
+  const came = new ReadFirstTimeout(() => over.push('came'), clock);
+  const missed = new ReadFirstTimeout(() => over.push('missed'), clock);
   came.wait(10);
   came.end();
   t.false(came.isWaiting);
   missed.wait(20);
+  await clock.advance(19);
   t.true(missed.isWaiting);
-  await promise;
+  await clock.advance(1_000);
   t.false(missed.isWaiting);
   t.deepEqual(over, ['missed']);
 });

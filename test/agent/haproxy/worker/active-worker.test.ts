@@ -1,4 +1,4 @@
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
 import { GRACE_MS } from '../../../../agent/haproxy/config/grace.ts';
@@ -6,6 +6,7 @@ import { Running } from '../../../../agent/haproxy/running.ts';
 import { ActiveWorker, type ActiveWorkerOptions } from '../../../../agent/haproxy/worker/active-worker.ts';
 import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { service, slice } from '../../../support/values/build.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
@@ -28,6 +29,7 @@ function workerOf(pid: number, loadBalancers: readonly LoadBalancer[]): BootedWo
 /** What is asked to be planned is noted down, a list for each time. */
 function serving(desired: readonly LoadBalancer[]) {
   const planned: string[][] = [];
+  const clock = new FakeClock();
   const options = {
     masterSocket: '/nonexistent',
     settings: () => ({ haproxySupervisor: 'agent', drainTimeout: 1_000, hardStopAfter: 1_000 }),
@@ -40,8 +42,9 @@ function serving(desired: readonly LoadBalancer[]) {
     replan: (keys: Iterable<string>) => planned.push([...keys]),
     onKnown: () => undefined,
     log: silentLog(),
+    clock,
   } as unknown as ActiveWorkerOptions;
-  return { serving: new ActiveWorker(options), planned };
+  return { serving: new ActiveWorker(options), planned, clock };
 }
 
 test('Changes during a reload are planned for the new worker before all other load balancers', async (t) => {
@@ -69,13 +72,15 @@ test('A load balancer that the new worker lacks is planned, also without a chang
 });
 
 test('A replaced worker counts as draining while it may take connections', async (t) => {
-  const { serving: own } = serving([]);
+  const { serving: own, clock } = serving([]);
   const [first, second] = [workerOf(1, []), workerOf(2, [])];
   own.take(first);
   t.is(own.draining, undefined);
   own.take(second);
   t.is(own.draining, first);
-  await delay(GRACE_MS + 5);
+  await clock.advance(GRACE_MS);
+  t.is(own.draining, first);
+  await clock.advance(1);
   t.is(own.draining, undefined);
   own.close();
 });

@@ -148,11 +148,11 @@ async function until(isSo: () => boolean): Promise<void> {
 
 const keysOf = (objects: readonly KubernetesObject[]) => objects.map(({ key }) => key);
 
-// Conformance: a watch that the server ends
 // As the agent's sockets do: its timers keep no process alive.
 const alive = setInterval(() => undefined, 1_000);
 test.after.always(() => clearInterval(alive));
 
+// Conformance: a watch that the server ends
 test('Reflector lists from the cache first, watches from there, and then from the last bookmark', async (t) => {
   const { api, reflector, names } = run(
     t,
