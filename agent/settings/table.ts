@@ -235,6 +235,10 @@ export const settingsTable = {
     default: 0,
     doc: 'The limit on all concurrent connections, within the limit on open files. 0: as many as the open files allow.',
   }),
+  maxConnectionsPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
+    default: 0,
+    doc: 'The concurrent connections that the Services of one namespace may have together; HAProxy closes further ones. 0: nine tenths of all connections, so that no namespace takes those of the others.',
+  }),
   maxServersPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 100_000,
     doc: 'The servers in HAProxy that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, and a port counts as five. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',

@@ -51,6 +51,11 @@ export function maxConnections(
   };
 }
 
+/** The connections of one namespace: `configured`, or nine tenths of `all` if that is 0. */
+export function namespaceConnections(configured: number, all: number): number {
+  return configured > 0 ? configured : Math.floor(all * 0.9);
+}
+
 function roundUp(count: number): number {
   let size = 256;
   while (size < count) size *= 2;

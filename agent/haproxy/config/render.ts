@@ -39,6 +39,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     serverState: context.serverState,
     socketMode: context.socketMode,
     maxConnections: context.maxConnections,
+    namespaceConnections: context.namespaceConnections,
     hasThreads: context.threads > 0,
     threads: context.threads,
     hardStopAfter: context.hardStopAfter,
@@ -118,6 +119,7 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
 function frontView(listener: Listener, context: RenderContext): View {
   return {
     name: listener.name,
+    namespace: listener.labels.namespace,
     mode: listener.mode,
     isHttp: listener.mode === 'http',
     clientTimeout: listener.clientTimeout,

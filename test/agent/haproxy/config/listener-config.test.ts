@@ -24,7 +24,14 @@ import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/val
 import { listenerOf, translated } from '../../../support/values/translated.ts';
 
 const CONTEXT = renderContext(
-  { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' },
+  {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 1_000,
+    maxOldWorkers: 4,
+    haproxyUser: '',
+    haproxyGroup: '',
+  },
   haproxyPaths('/var/lib', '/run'),
   100,
   new AclIds().idOf,
