@@ -37,7 +37,9 @@ test.serial(
     t.deepEqual(await reasons('team/web'), []);
 
     const open: Socket[] = [];
-    t.teardown(() => open.forEach((socket) => socket.destroy()));
+    t.teardown(() => {
+      for (const socket of open) socket.destroy();
+    });
     for (let count = 0; count < LIMIT; count++)
       open.push(await connectTo(host.address(1 + (count % 2)), VIP_PORT));
     t.false(await host.answers(2));
