@@ -146,6 +146,28 @@ test('splitBindFailures() separates addresses that cannot be bound from the othe
   ]);
 });
 
+/** As HAProxy 2.6 writes it on a kernel that refuses such a socket. */
+function withoutSocket(words: string): string {
+  return `[ALERT]    (7) : Binding [haproxy.cfg:12] for proxy default:api:tcp:81:v6: cannot create receiving socket (${words}) for [::1:20081]
+[ALERT]    (7) : [haproxy.main()] Some protocols failed to start their listeners! Exiting.`;
+}
+
+test('splitBindFailures() finds the address for which a kernel without IPv6 has no socket', (t) => {
+  for (const words of ['Address family not supported by protocol', 'Protocol not supported']) {
+    const { failures, rest } = splitBindFailures(withoutSocket(words));
+    t.deepEqual(failures, [{ address: '::1', port: 20_081, reason: 'this host has no IPv6' }]);
+    t.deepEqual([...readAlerts(rest, GOOD).listeners], []);
+  }
+});
+
+test('splitBindFailures() blames no address and no listener if there is no descriptor or memory for a socket', (t) => {
+  for (const words of ['Too many open files', 'No buffer space available']) {
+    const { failures, rest } = splitBindFailures(withoutSocket(words));
+    t.deepEqual(failures, []);
+    t.deepEqual([...readAlerts(rest, GOOD).listeners], []);
+  }
+});
+
 test('A line that the text does not have is attributed to no listener', (t) => {
   const output = '[ALERT] (7) : config : parsing [haproxy.cfg:0] : nonsense';
   t.deepEqual([...readAlerts(output, GOOD).listeners], []);
