@@ -28,6 +28,7 @@ const CONTEXT: RenderContext = {
   peersSocket: '/run/headgate/haproxy/peers.sock',
   serverState: '/run/headgate/haproxy/servers.state',
   socketMode: '600',
+  namespaceConnections: 1_800,
   maxConnections: 2_000,
   threads: 0,
   hardStopAfter: 1_800_000,

@@ -29,7 +29,14 @@ import { translateCluster } from './support/values/translated.ts';
 const test = requires(ava, { haproxy: true });
 
 const CONTEXT = renderContext(
-  { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' },
+  {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 1_000,
+    maxOldWorkers: 4,
+    haproxyUser: '',
+    haproxyGroup: '',
+  },
   {
     fileMode: 0o600,
     socketMode: '600',
@@ -56,7 +63,7 @@ const V4 = String.raw`\d{1,3}(?:\.\d{1,3}){3}`;
 const V6 = '[0-9a-f:]{2,39}';
 const NUMBER = String.raw`\d{1,10}`;
 const HOST = '[A-Za-z0-9.-]{1,253}';
-const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER}| check-send-proxy)?(?: check-ssl verify none(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
+const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl verify none(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
 /** Every line that the sections of a load balancer can have. */
 const LINES = [
@@ -75,6 +82,8 @@ const LINES = [
   `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?`,
   `    acl allowed src -u ${NUMBER}(?: ${V4}/${NUMBER}){1,40}`,
   `    acl allowed src -u ${NUMBER}(?: ${V6}/${NUMBER}){1,40}`,
+  String.raw`    tcp-request connection track-sc1 str\([a-z0-9-]{1,63}\) table headgate:namespaces`,
+  String.raw`    tcp-request connection reject if \{ sc1_conn_cur,sub\(proc\.namespace_connections\) gt 0 \}`,
   '    tcp-request (?:connection|session) reject unless allowed',
   `    tcp-request (?:connection|session) track-sc0 src table ${NAME}:rate`,
   `    tcp-request (?:connection|session) reject if { src_conn_rate\\(${NAME}:rate\\) ge ${NUMBER} }`,
@@ -156,9 +165,9 @@ function servedOf({ loadBalancers }: DesiredState): readonly Listener[] {
 function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, pool }: Listener): number {
   const { algorithm, persistence, monitor, timeouts, members } = pool;
   return sum([
-    // Empty, listen, mode, client, reject, balance, connect, server, queue; the other form of the section, and what
+    // Empty, listen, mode, client, track and reject for the namespace, reject, balance, connect, server, queue; the other form of the section, and what
     // chooses between the two.
-    18,
+    20,
     addresses.length + members.length,
     Math.max(1, Math.ceil(allowedCidrs.length / 40)),
     mode === 'http' ? 3 : 0,

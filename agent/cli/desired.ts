@@ -23,7 +23,7 @@ export async function desiredState(
   settings: Settings,
 ): Promise<{ readonly desired: DesiredState; readonly problems: readonly Problem[] }> {
   const cluster = new Cluster();
-  const desired = emptyDesiredState();
+  const desired = emptyDesiredState(() => settings);
   const keys = new Set<string>();
   let problems: readonly Problem[] = [];
   const failures: HeadgateError[] = [];

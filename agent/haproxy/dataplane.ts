@@ -73,11 +73,12 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
    * background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
    */
   async start(): Promise<void> {
-    const { monitor, statistics, checkWatch, active } = this.#parts;
+    const { monitor, statistics, checkWatch, namespaceWatch, active } = this.#parts;
     await this.#prepare();
     monitor.start();
     await statistics.start();
     checkWatch.start();
+    namespaceWatch.start();
     this.#isStarted = true;
     await active.obtain();
   }
@@ -107,10 +108,11 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   /** Takes new settings; those in haproxy.cfg come with a reload if they differ. */
   configure(settings: HaproxySettings): void {
-    const { arbiter, checkWatch, active } = this.#parts;
+    const { arbiter, checkWatch, namespaceWatch, active } = this.#parts;
     this.#settings = settings;
     arbiter.retime();
     checkWatch.retime();
+    namespaceWatch.retime();
     active.globalChanged();
   }
 
@@ -194,7 +196,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
-    return this.#parts.quarantine.problemsOf(loadBalancer);
+    const { quarantine, namespaceWatch } = this.#parts;
+    return [...quarantine.problemsOf(loadBalancer), ...namespaceWatch.problemsOf(loadBalancer)];
   }
 
   status(): DataplaneStatus {
@@ -218,11 +221,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   /** HAProxy continues without the agent; changes that are not on disk are written. */
   async close(): Promise<void> {
-    const { active, supervisor, monitor, checkWatch, arbiter, statistics, persister } = this.#parts;
+    const { active, supervisor, monitor, checkWatch, namespaceWatch, arbiter, statistics, persister } =
+      this.#parts;
     active.close();
     supervisor.close();
     monitor.close();
     checkWatch.close();
+    namespaceWatch.close();
     arbiter.close();
     await statistics.close();
     await persister.close();

@@ -23,7 +23,7 @@ export interface HaproxyOptions {
   readonly replan: (keys: Iterable<string>) => void;
   /** Called once when the dataplane has started or adopted HAProxy: from then on it can say what is served. */
   readonly onKnown?: () => void;
-  /** Health checks changed the state of members of these load balancers. */
+  /** Health checks changed the state of members of these load balancers, or a limit on connections is reached. */
   readonly onChecked?: (keys: readonly string[]) => void;
   readonly metrics: HaproxyMetrics;
   readonly log: Log;

@@ -13,6 +13,7 @@ import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
 import { HaproxyMonitor, type Repair } from './worker/haproxy-monitor.ts';
+import { NamespaceWatch } from './worker/namespace-watch.ts';
 import { ReloadArbiter } from './worker/reload-arbiter.ts';
 import { Reloader } from './worker/reloader.ts';
 import { StartFaults } from './worker/start-faults.ts';
@@ -93,6 +94,15 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const checkWatch = new CheckWatch({
     worker,
     desired,
+    interval: () => settings().healthReadInterval,
+    onChanged: (keys) => options.onChecked?.(keys),
+    log,
+  });
+
+  const namespaceWatch = new NamespaceWatch({
+    worker,
+    desired,
+    limit: () => globalSection.namespaceConnections,
     interval: () => settings().healthReadInterval,
     onChanged: (keys) => options.onChecked?.(keys),
     log,
@@ -193,5 +203,6 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     monitor,
     statistics,
     checkWatch,
+    namespaceWatch,
   };
 }

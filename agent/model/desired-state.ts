@@ -3,28 +3,54 @@
 
 import type { Ignored, LoadBalancer, Member, OwnerKey } from './load-balancer.ts';
 import { PortOwners } from './port-owners.ts';
+import { Shares } from './shares.ts';
 
 export interface DesiredState {
   readonly loadBalancers: Map<OwnerKey, LoadBalancer>;
   readonly ignored: Map<OwnerKey, Ignored>;
   readonly dependents: Dependents;
   readonly portOwners: PortOwners;
+  readonly shares: NamespaceShares;
   /** By owner and listener: the members of pools at the end of the last agent (state/kept-members.ts). */
   readonly remembered: Map<OwnerKey, Map<string, readonly Member[]>>;
 }
 
-export function emptyDesiredState(): DesiredState {
+/** What the load balancers of a namespace may have in HAProxy. */
+export interface NamespaceShares {
+  /** Servers; a listener counts as several. */
+  readonly servers: Shares;
+  /** Servers with a health check, which takes a descriptor. */
+  readonly checks: Shares;
+}
+
+/** For each namespace; 0: no bound. */
+export interface NamespaceBounds {
+  readonly maxServersPerNamespace: number;
+  readonly maxChecksPerNamespace: number;
+}
+
+const NO_BOUNDS: NamespaceBounds = { maxServersPerNamespace: 0, maxChecksPerNamespace: 0 };
+
+/** `bounds`: those in force. */
+export function emptyDesiredState(bounds: () => NamespaceBounds = () => NO_BOUNDS): DesiredState {
   return {
     loadBalancers: new Map(),
     ignored: new Map(),
     dependents: new Dependents(),
     portOwners: new PortOwners(),
+    shares: {
+      servers: new Shares(() => bounds().maxServersPerNamespace),
+      checks: new Shares(() => bounds().maxChecksPerNamespace),
+    },
     remembered: new Map(),
   };
 }
 
-/** Objects that translation reads: `service default/web`; `endpoints default/web`: all EndpointSlices of that Service; `nodes`: all Nodes. */
-export type Dependency = `service ${string}` | `endpoints ${string}` | 'nodes';
+/**
+ * What translation reads: `service default/web`; `endpoints default/web`: all EndpointSlices of that Service; `nodes`: all
+ * Nodes; `vip 192.0.2.10`: a VIP that was refused as a member.
+ */
+export type Dependency = `service ${string}` | `endpoints ${string}` | 'nodes' | `vip ${string}`;
 
 const NONE: readonly never[] = [];
 

@@ -182,6 +182,7 @@ export type ProblemReason =
   | 'ProtocolNotServed'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
+  | 'ShareExceeded'
   | 'AllMembersDown'
   | 'MonitorNotUsed'
   | 'ConfigurationRejected'

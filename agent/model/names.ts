@@ -51,6 +51,11 @@ export function listenerName(
   return PREFIXES[kind] + [namespace, name, protocol.toLowerCase(), port, family].join(':');
 }
 
+/** Readable in HAProxy's logs; the port follows the last colon. Joined, because V8 keeps the parts of a template. */
+export function memberName(address: string, port: number): string {
+  return [address, port].join(':');
+}
+
 const LISTENER = '(?:(gateway|ingress):)?([a-z0-9.-]+):([a-z0-9.-]+):(tcp|udp|sctp):(\\d+):(v[46])';
 const WHOLE_LISTENER = new RegExp(`^${LISTENER}$`);
 const LISTENERS = new RegExp(LISTENER, 'g');

@@ -17,12 +17,10 @@ export interface PortRequest extends PortAddress {
   readonly rank: number;
 }
 
-interface Request {
+interface Request extends PortRequest {
   /** `address protocol port`. */
-  readonly port: string;
+  readonly text: string;
   readonly owner: OwnerKey;
-  readonly overrules: boolean;
-  readonly rank: number;
   readonly created: number;
 }
 
@@ -52,13 +50,7 @@ export class PortOwners {
   update(owner: OwnerKey, created: number, requests: readonly PortRequest[]): ReadonlySet<OwnerKey> {
     const before = byPort(this.#byOwner.get(owner) ?? []);
     const after = byPort(
-      requests.map(({ overrules, rank, ...each }) => ({
-        port: portText(each),
-        owner,
-        overrules,
-        rank,
-        created,
-      })),
+      requests.map((request) => ({ ...request, text: portText(request), owner, created })),
     );
     const affected = new Set<OwnerKey>();
     for (const [port, request] of before) {
@@ -81,6 +73,13 @@ export class PortOwners {
     return this.#requests.get(portText(port))?.[0]?.owner;
   }
 
+  /** The ports that `owner` has. */
+  portsOf(owner: OwnerKey): readonly PortAddress[] {
+    return (this.#byOwner.get(owner) ?? [])
+      .filter(({ text }) => this.#requests.get(text)?.[0]?.owner === owner)
+      .map(({ address, protocol, port }) => ({ address, protocol, port }));
+  }
+
   #touch(port: string): void {
     this.#changed.add(port);
     if (!this.#holders.has(port)) this.#holders.set(port, this.#requests.get(port)?.[0]?.owner);
@@ -91,7 +90,7 @@ export class PortOwners {
   }
 
   #add(request: Request, affected: Set<OwnerKey>): void {
-    const { port } = request;
+    const { text: port } = request;
     this.#touch(port);
     const before = this.#requests.get(port) ?? [];
     const holder = this.#holders.get(port);
@@ -113,7 +112,7 @@ export class PortOwners {
 }
 
 function byPort(requests: readonly Request[]): Map<string, Request> {
-  return new Map(requests.map((request) => [request.port, request]));
+  return new Map(requests.map((request) => [request.text, request]));
 }
 
 function portText({ address, protocol, port }: PortAddress): string {

@@ -3,7 +3,7 @@
 
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { parseAddress } from '../base/ip.ts';
+import { parseAddress, parseCidr } from '../base/ip.ts';
 import * as kinds from '../translate/annotations/kinds.ts';
 
 /** The value, or one text per fault. */
@@ -141,6 +141,19 @@ export function directories(): Kind<readonly string[]> {
 export function names(): Kind<readonly string[]> {
   return list('NAME', ',', 'the name of a namespace', 'a list of names of namespaces', (one) =>
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(one),
+  );
+}
+
+/** Ranges of addresses, in canonical form. */
+export function cidrs(): Kind<readonly string[]> {
+  const example = 'such as 10.0.0.0/8 or fd00::/8';
+  return list(
+    'CIDR',
+    ',',
+    `a CIDR ${example}`,
+    `a list of CIDRs ${example}`,
+    (one) => parseCidr(one) !== undefined,
+    (_, one) => parseCidr(one)?.cidr ?? one,
   );
 }
 

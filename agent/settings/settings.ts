@@ -2,6 +2,7 @@
 // faults together, each with its place. Compares two readings for SIGHUP. Pure except for `readFile`.
 
 import { HeadgateError } from '../base/errors.ts';
+import { fileLimit } from '../host/file-limit.ts';
 import { type Reading, shown } from './kinds.ts';
 import { type Given, type OwnFlags, readCommandLine, readSettingsFile, readVariables } from './sources.ts';
 import {
@@ -46,7 +47,12 @@ export function readSettings(input: SettingsInput): Settings {
   const unexpected = line.positionals.map((argument) => `${shown(argument)}: Unexpected argument`);
   const errors = [...line.errors, ...unexpected, ...variables.errors, ...file.errors];
   const given = [...line.given, ...variables.given, ...file.given];
-  const host: Host = { uid, env, hasAccount: (database, name) => hasAccount(readFile, database, name) };
+  const host: Host = {
+    uid,
+    env,
+    fileLimit: fileLimit(readFile),
+    hasAccount: (database, name) => hasAccount(readFile, database, name),
+  };
 
   const settings: Record<string, unknown> = {};
   for (const [name, setting] of allSettings()) {

@@ -7,6 +7,7 @@ import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds
 import {
   address,
   choice,
+  cidrs,
   directories,
   directory,
   duration,
@@ -30,6 +31,8 @@ export interface Host {
   readonly uid: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True if `/etc/passwd` or `/etc/group` has `name`. */
+  /** The hard limit of open files. */
+  readonly fileLimit: number;
   hasAccount(file: 'passwd' | 'group', name: string): boolean;
 }
 
@@ -157,6 +160,18 @@ export const settingsTable = {
     default: 'pods',
     doc: 'The members of load balancers: endpoint addresses, which needs a route from this host to the pods, or node ports of nodes. An annotation of the Service has precedence.',
   }),
+  refusedMembers: setting(cidrs(), 'Services', {
+    default: [],
+    doc: 'Ranges of addresses that no member may have, in addition to link-local addresses, the metadata services of clouds and the VIPs of this load balancer, which are always refused. The same on both hosts of a pair.',
+  }),
+  memberRanges: setting(cidrs(), 'Services', {
+    default: [],
+    doc: 'Ranges that every member must be in, such as those of pods and nodes; others are refused. Empty: all addresses. The same on both hosts of a pair.',
+  }),
+  membersWithoutTarget: setting(toggle(), 'Services', {
+    default: true,
+    doc: 'Endpoints without a `targetRef` are members. Kubernetes sets it for pods; turn it off if no EndpointSlice is written by hand, because its author can name a pod of any namespace (CVE-2021-25740). The same on both hosts of a pair.',
+  }),
   zone: setting(
     text('ZONE', ZONE, "a zone's name as in topology.kubernetes.io/zone, or nothing"),
     'Services',
@@ -219,6 +234,19 @@ export const settingsTable = {
   maxConnections: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 0,
     doc: 'The limit on all concurrent connections, within the limit on open files. 0: as many as the open files allow.',
+  }),
+  maxConnectionsPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
+    default: 0,
+    doc: 'The concurrent connections that the Services of one namespace may have together; HAProxy closes further ones. 0: nine tenths of all connections, so that no namespace takes those of the others.',
+  }),
+  maxServersPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
+    default: 100_000,
+    doc: 'The servers in HAProxy that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, and a port counts as five. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
+  }),
+  maxChecksPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
+    default: (host: Host) => Math.floor(host.fileLimit / 4),
+    defaultInWords: 'a quarter of the limit of open files',
+    doc: 'The members with a health monitor that the Services of one namespace may have together, each of which takes a descriptor of HAProxy. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
   }),
   threads: setting(integer(0, 64), 'HAProxy', {
     default: 0,

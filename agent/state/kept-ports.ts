@@ -6,7 +6,7 @@ import { parseAddress } from '../base/ip.ts';
 import { listOf, object, oneOf, textReader, wholeNumber } from '../base/validate.ts';
 import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
-import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { OwnerKey } from '../model/load-balancer.ts';
 import { KeptRecords } from './kept-records.ts';
 
 /** The record of an owner. */
@@ -50,19 +50,17 @@ export class KeptPorts {
   }
 
   changed(keys: ReadonlySet<string>): void {
-    for (const key of keys) this.#records.set(key, jsonOf(this.#desired.loadBalancers.get(key)));
+    for (const key of keys) this.#records.set(key, this.#jsonOf(key));
   }
 
   /** Resolves after the last write. */
   async close(): Promise<void> {
     await this.#records.close();
   }
-}
 
-/** undefined if it listens nowhere. */
-function jsonOf(loadBalancer: LoadBalancer | undefined): string | undefined {
-  const ports = (loadBalancer?.listeners ?? []).flatMap(({ addresses, protocol, port }) =>
-    addresses.map((address) => ({ address, protocol, port })),
-  );
-  return ports.length === 0 ? undefined : JSON.stringify(ports);
+  /** undefined if it has no port. */
+  #jsonOf(key: OwnerKey): string | undefined {
+    const ports = this.#desired.portOwners.portsOf(key);
+    return ports.length === 0 ? undefined : JSON.stringify(ports);
+  }
 }

@@ -9,7 +9,16 @@ export interface OwnershipSettings {
   readonly clusterIPs: boolean;
 }
 
-export interface TranslateSettings extends OwnershipSettings {
+export interface MemberRules {
+  /** CIDRs that no member may have. */
+  readonly refusedMembers: readonly string[];
+  /** CIDRs that every member must have; empty: all. */
+  readonly memberRanges: readonly string[];
+  /** Endpoints without a `targetRef` are members. */
+  readonly membersWithoutTarget: boolean;
+}
+
+export interface TranslateSettings extends OwnershipSettings, MemberRules {
   readonly members: 'pods' | 'nodes';
   readonly zone: string;
   /** The values of annotations that a Service does not have. */
@@ -18,9 +27,21 @@ export interface TranslateSettings extends OwnershipSettings {
 
 export function translateSettings(
   settings: OwnershipSettings &
+    MemberRules &
     Pick<TranslateSettings, 'members' | 'zone'> & { readonly defaults: Readonly<Record<string, string>> },
 ): TranslateSettings {
-  const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone, defaults } = settings;
-  const annotationDefaults = readAnnotationDefaults(defaults).values;
-  return { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone, annotationDefaults };
+  const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone } = settings;
+  const { refusedMembers, memberRanges, membersWithoutTarget } = settings;
+  return {
+    loadBalancerClass,
+    handleUnclassed,
+    externalIPs,
+    clusterIPs,
+    members,
+    zone,
+    refusedMembers,
+    memberRanges,
+    membersWithoutTarget,
+    annotationDefaults: readAnnotationDefaults(settings.defaults).values,
+  };
 }

@@ -1,11 +1,13 @@
-// Updates the desired state from objects: translates the changed owners, and the owners that gain or lose a port by that.
+// Updates the desired state from objects: translates the changed owners, and the owners that by that gain or lose a port, a
+// member (a VIP of this load balancer is none), or a part of their share of HAProxy.
 // One translator for each kind of owner makes the load balancers. Changes the desired state only.
 
 import { sameValue } from '../base/same-value.ts';
 import type { Dependency, DesiredState } from '../model/desired-state.ts';
 import type { Ignored, LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
-import { type OwnerKind, ownerOf } from '../model/names.ts';
+import { memberName, type OwnerKind, ownerOf } from '../model/names.ts';
 import type { PortRequest } from '../model/port-owners.ts';
+import { needsOf, withinShares } from './fair-share.ts';
 
 /** Pure: reads the store of objects and the settings. */
 export interface Translator {
@@ -37,18 +39,47 @@ export function translateChanged(
   keys: Iterable<OwnerKey>,
 ): ReadonlySet<OwnerKey> {
   const dirty = new Set(keys);
+  const opened = new Set<string>();
   for (const key of [...dirty]) {
     const { created, ports } = translatorOf(key, translators).ports(key);
+    for (const port of ports)
+      if (desired.portOwners.ownerOf(port) === undefined) opened.add(memberName(port.address, port.port));
     for (const other of desired.portOwners.update(key, created, ports)) dirty.add(other);
   }
   desired.portOwners.settle();
+  for (const key of [...withMembers(desired, opened), ...withoutVips(desired, dirty)]) dirty.add(key);
   const changed = new Set<OwnerKey>();
-  for (const key of dirty) {
+  const translate = (key: OwnerKey): void => {
     const before = desired.loadBalancers.get(key);
     const translation = translatorOf(key, translators).translate(key, before);
     if (put(desired, key, translation)) changed.add(key);
-  }
+  };
+  for (const key of dirty) translate(key);
+  const { servers, checks } = desired.shares;
+  for (const key of new Set([...servers.settle(), ...checks.settle()])) translate(key);
   return changed;
+}
+
+/** Owners that have one of these members. Looks at all members, but only if an address and port is new as a listener's. */
+function withMembers({ loadBalancers }: DesiredState, names: ReadonlySet<string>): readonly OwnerKey[] {
+  if (names.size === 0) return [];
+  const owners: OwnerKey[] = [];
+  for (const [key, { listeners }] of loadBalancers)
+    if (listeners.some(({ pool }) => pool.members.some(({ name }) => names.has(name)))) owners.push(key);
+  return owners;
+}
+
+/** Owners that were refused a member at a VIP of `keys` at which no load balancer listens any more. */
+function withoutVips(desired: DesiredState, keys: ReadonlySet<OwnerKey>): ReadonlySet<OwnerKey> {
+  const closed: Dependency[] = [];
+  for (const key of keys) {
+    for (const { addresses, protocol, port } of desired.loadBalancers.get(key)?.listeners ?? []) {
+      for (const address of addresses)
+        if (desired.portOwners.ownerOf({ address, protocol, port }) === undefined)
+          closed.push(`vip ${address}`);
+    }
+  }
+  return desired.dependents.of(closed);
 }
 
 function translatorOf(key: OwnerKey, translators: Translators): Translator {
@@ -63,9 +94,15 @@ function put(desired: DesiredState, key: OwnerKey, { result, reads }: Translatio
   desired.dependents.set(key, reads);
   if (result?.kind === 'Ignored') desired.ignored.set(key, result);
   else desired.ignored.delete(key);
+  const { servers, checks } = desired.shares;
+  const needs = needsOf(result);
+  const { namespace } = ownerOf(key);
+  servers.update(namespace, key, needs.servers);
+  checks.update(namespace, key, needs.checks);
   if (result?.kind !== 'LoadBalancer') return desired.loadBalancers.delete(key);
+  const now = withinShares(result, desired.shares);
   const before = desired.loadBalancers.get(key);
-  if (before !== undefined && sameValue(before, result)) return false;
-  desired.loadBalancers.set(key, result);
+  if (before !== undefined && sameValue(before, now)) return false;
+  desired.loadBalancers.set(key, now);
   return true;
 }

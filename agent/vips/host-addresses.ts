@@ -47,6 +47,14 @@ export async function hasAddress(netns: string, address: string): Promise<boolea
   return stdout !== '';
 }
 
+/** False if the kernel has no IPv6, or if it is off on the interface; an interface that is missing for a moment has it. */
+export async function hasV6(netns: string, device: string): Promise<boolean> {
+  const paths = ['all', device].map((each) => `/proc/sys/net/ipv6/conf/${each}/disable_ipv6`);
+  const [program, args] = inNamespace(netns, 'cat', paths);
+  const [all, own] = (await runCommand(program, args, { timeout: 5_000 })).stdout.split('\n');
+  return all !== '' && own !== '1';
+}
+
 /** From `ip -j address show`, without the addresses on `lo` that a planned failover sets for a limited time. */
 export function parseAddresses(json: string): readonly HostAddress[] {
   const found: HostAddress[] = [];

@@ -9,14 +9,17 @@ export interface Refused {
   readonly address: string;
   /** As half a sentence. */
   readonly reason: string;
+  /** False: the address is served, but stays on this host. True: this host cannot have it. */
+  readonly isUnavailable: boolean;
 }
 
-/** `held` are the addresses that keepalived has put on the host, or may have. */
+/** `held` are the addresses that keepalived has put on the host, or may have. `hasV6`: the interface can have IPv6 addresses. */
 export function usableVips(
   vips: Iterable<string>,
   vrrp: VrrpSettings,
   host: readonly HostAddress[],
   held: ReadonlySet<string>,
+  hasV6 = true,
 ): { readonly usable: readonly string[]; readonly refused: readonly Refused[] } {
   const own = new Map<string, string>();
   for (const each of host) {
@@ -31,9 +34,14 @@ export function usableVips(
   for (const address of vips) {
     // An anchor moves with its instance without being a VIP.
     if (anchors.has(address)) continue;
+    if (address.includes(':') && !hasV6) {
+      const reason = `IPv6 is off on ${vrrp.interface} (sysctl net.ipv6.conf.${vrrp.interface}.disable_ipv6), or this host has none`;
+      refused.push({ address, reason, isUnavailable: true });
+      continue;
+    }
     const reason = own.get(address) ?? (isReachable(address) ? undefined : 'no other host can reach it');
     if (reason === undefined) usable.push(address);
-    else refused.push({ address, reason });
+    else refused.push({ address, reason, isUnavailable: false });
   }
   return { usable, refused };
 }

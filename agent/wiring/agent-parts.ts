@@ -47,7 +47,7 @@ export async function agentParts(argv: readonly string[]) {
   // The store of objects, the queue of changes, the load balancers that are made from the objects, and the observers
   // of load balancers.
   const cluster = new Cluster((service) => reasonToIgnore(service, settings.translating) === undefined);
-  const desired = emptyDesiredState();
+  const desired = emptyDesiredState(() => settings.now);
   const { loadBalancers } = desired;
   const changes = new Changes();
   const observers = new ChangeObservers();

@@ -36,6 +36,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   ProtocolNotServed: 0,
   NodePortMissing: 0,
   InvalidEndpoint: 0,
+  ShareExceeded: 0,
   AllMembersDown: 0,
   MonitorNotUsed: 0,
   ConfigurationRejected: 0,

@@ -32,6 +32,7 @@ test.serial('preflight() finds no fault on a host that is ready for VRRP', async
       'net.ipv4.conf.eth0.arp_announce',
       'net.ipv4.conf.eth0.arp_ignore',
       'net.ipv6.ip_nonlocal_bind',
+      'net.ipv6.conf.eth0.disable_ipv6',
       'net.ipv4.ip_forward',
       'net.ipv6.conf.eth0.forwarding',
       'virtual router 51',
@@ -82,6 +83,15 @@ test.serial('preflight() reports each wrong sysctl, with the consequence and the
     'net.ipv4.conf.eth0.arp_ignore=1',
   );
   t.true((await finding(settings, 'net.ipv4.conf.eth0.arp_ignore')).ok);
+});
+
+test.serial('preflight() reports that IPv6 is off where VRRP has IPv6 addresses', async (t) => {
+  const { network, settings } = await readyHost(t);
+  const what = 'net.ipv6.conf.eth0.disable_ipv6';
+  await network.run('a', 'sysctl', '-qw', `${what}=1`);
+  const { ok, detail } = await finding(settings, what);
+  t.false(ok);
+  t.regex(detail, /cannot have the IPv6 addresses .*sysctl -w net\.ipv6\.conf\.eth0\.disable_ipv6=0/);
 });
 
 test.serial(

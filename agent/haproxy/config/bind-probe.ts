@@ -19,6 +19,9 @@ export function probeBind(address: string, port: number, ignoreAccess: boolean):
   });
 }
 
+/** The system had nothing left for the socket, which says nothing about the address and port. */
+const SHORTAGES: readonly unknown[] = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS'];
+
 /** The reason for an error code; undefined for a code that is not about the address and port. */
 export function whyUnbindable(code: string | undefined, address: string, port: number): string | undefined {
   switch (code) {
@@ -28,9 +31,13 @@ export function whyUnbindable(code: string | undefined, address: string, port: n
       const family = address.includes(':') ? 'ipv6' : 'ipv4';
       return `${address} is no address of this host and sysctl net.${family}.ip_nonlocal_bind is off`;
     }
+    case 'EAFNOSUPPORT':
+    case 'EPROTONOSUPPORT':
+      return `this host has no ${address.includes(':') ? 'IPv6' : 'IPv4'}`;
     case 'EACCES':
-      return 'ports below 1024 need root or CAP_NET_BIND_SERVICE';
+      if (port < 1024) return 'ports below 1024 need root or CAP_NET_BIND_SERVICE';
+      return 'the security policy of this host forbids it';
     default:
-      return undefined;
+      return code === undefined || SHORTAGES.includes(code) ? undefined : `this host refuses it (${code})`;
   }
 }

@@ -50,7 +50,10 @@ export interface BindFailure {
   readonly reason: string;
 }
 
-/** The addresses that HAProxy could not bind, and the rest of its output. */
+/**
+ * The addresses for which HAProxy could not have a socket, and the rest of its output, without lines by which the system had
+ * nothing left for a socket: these name a listener that is not at fault.
+ */
 export function splitBindFailures(output: string): {
   readonly failures: readonly BindFailure[];
   readonly rest: string;
@@ -64,8 +67,9 @@ export function splitBindFailures(output: string): {
       continue;
     }
     const port = Number(digits);
-    const reason = whyUnbindable(CODES[words], address, port) ?? `HAProxy reports: ${words}`;
-    failures.push({ address, port, reason });
+    const code = CODES[words];
+    const reason = code === undefined ? `HAProxy reports: ${words}` : whyUnbindable(code, address, port);
+    if (reason !== undefined) failures.push({ address, port, reason });
   }
   return { failures, rest: rest.join('\n') };
 }
@@ -75,10 +79,17 @@ const CODES: Readonly<Record<string, string>> = {
   'Address already in use': 'EADDRINUSE',
   'Cannot assign requested address': 'EADDRNOTAVAIL',
   'Permission denied': 'EACCES',
+  'Address family not supported by protocol': 'EAFNOSUPPORT',
+  'Protocol not supported': 'EPROTONOSUPPORT',
+  'Too many open files': 'EMFILE',
+  'Too many open files in system': 'ENFILE',
+  'Cannot allocate memory': 'ENOMEM',
+  'No buffer space available': 'ENOBUFS',
 };
 
 /** The same from 2.6 to 3.4; an IPv6 address has no further brackets. */
-const BIND_FAILURE = /cannot bind socket \(([^)]+)\) for \[([0-9a-f:.]+):(\d+)\]/;
+const BIND_FAILURE =
+  /cannot (?:create receiving|bind|listen to) socket \(([^)]+)\) for \[([0-9a-f:.]+):(\d+)\]/;
 
 /** The listener whose section has this line (from 1). */
 function sectionAt(text: string, line: number): string | undefined {

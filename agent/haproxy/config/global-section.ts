@@ -3,6 +3,7 @@
 
 import { dirname } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
+import { fileLimit } from '../../host/file-limit.ts';
 import type { KeptFile } from '../../host/kept-file.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
@@ -10,7 +11,7 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { AclIds } from './acl-ids.ts';
 import { probeBind } from './bind-probe.ts';
-import { fileLimit, maxConnections, needsOf } from './limits.ts';
+import { maxConnections, namespaceConnections, needsOf } from './limits.ts';
 import { type RenderContext, type RenderSettings, renderContext } from './render-context.ts';
 import {
   credentialFiles,
@@ -45,6 +46,11 @@ export class GlobalSection {
   /** As last rendered. */
   get maxConnections(): number {
     return this.#limit.value;
+  }
+
+  /** As last rendered. */
+  get namespaceConnections(): number {
+    return namespaceConnections(this.#options.settings().maxConnectionsPerNamespace, this.#limit.value);
   }
 
   /** Why HAProxy accepts fewer connections than configured; '' if it does not. */

@@ -1,7 +1,6 @@
 // The number of connections that HAProxy may accept, from its limit of open files: a connection needs two descriptors, a
 // listener and a checked member one each. HAProxy refuses to start if they do not fit.
 
-import { readFileSync } from 'node:fs';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { isForHaproxy } from './listener-config.ts';
 
@@ -52,6 +51,11 @@ export function maxConnections(
   };
 }
 
+/** The connections of one namespace: `configured`, or nine tenths of `all` if that is 0. */
+export function namespaceConnections(configured: number, all: number): number {
+  return configured > 0 ? configured : Math.floor(all * 0.9);
+}
+
 function roundUp(count: number): number {
   let size = 256;
   while (size < count) size *= 2;
@@ -63,10 +67,4 @@ function roundDown(count: number): number {
   if (count < 100) return Math.max(0, count);
   const unit = 10 ** (Math.floor(Math.log10(count)) - 1);
   return Math.floor(count / unit) * unit;
-}
-
-/** The hard limit of open files of this process, which HAProxy inherits. */
-export function fileLimit(read: (path: string) => string = (path) => readFileSync(path, 'utf8')): number {
-  const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(read('/proc/self/limits'))?.[1];
-  return hard === 'unlimited' || hard === undefined ? 1_048_576 : Number(hard);
 }

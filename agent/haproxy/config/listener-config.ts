@@ -115,9 +115,10 @@ export function serverKeywords(pool: Pool, member: Member, weight: number | 'usu
       'fall',
       String(monitor.fall),
     );
-    // HAProxy's default for servers in the file; `add server` needs the keyword.
     if (monitor.port > 0) words.push('port', String(monitor.port));
-    else if (pool.proxyProtocol !== 'none') words.push('check-send-proxy');
+    // HAProxy's default only for servers in the file whose checks have no port of their own.
+    if (pool.proxyProtocol !== 'none' && [0, member.port].includes(monitor.port))
+      words.push('check-send-proxy');
     if (monitor.type === 'https' || monitor.type === 'tls' || monitor.type === 'grpcs') {
       words.push('check-ssl', 'verify', 'none');
       if (monitor.type === 'grpcs') words.push('check-alpn', 'h2');

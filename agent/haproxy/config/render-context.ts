@@ -1,6 +1,7 @@
 // The values of the host and its settings in haproxy.cfg.
 
 import type { HaproxyPaths } from '../paths.ts';
+import { namespaceConnections } from './limits.ts';
 import type { SharedTables } from './shared-tables.ts';
 
 /**
@@ -17,6 +18,8 @@ export interface RenderContext {
   /** The mode of both sockets, octal. */
   readonly socketMode: string;
   readonly maxConnections: number;
+  /** The connections that the listeners of one namespace may have together. */
+  readonly namespaceConnections: number;
   /** 0: HAProxy's own choice. */
   readonly threads: number;
   /** Milliseconds. */
@@ -34,6 +37,8 @@ export interface RenderContext {
 }
 
 export interface RenderSettings {
+  /** 0: nine tenths of all. */
+  readonly maxConnectionsPerNamespace: number;
   readonly threads: number;
   readonly hardStopAfter: number;
   readonly maxOldWorkers: number;
@@ -54,6 +59,7 @@ export function renderContext(
     serverState: paths.serverState,
     socketMode: paths.socketMode,
     maxConnections,
+    namespaceConnections: namespaceConnections(settings.maxConnectionsPerNamespace, maxConnections),
     threads: settings.threads,
     hardStopAfter: settings.hardStopAfter,
     maxReloads: settings.maxOldWorkers * 4,

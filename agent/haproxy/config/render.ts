@@ -91,6 +91,7 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
 function frontView(listener: Listener, context: RenderContext): View {
   return {
     name: listener.name,
+    namespace: listener.labels.namespace,
     mode: listener.mode,
     isHttp: listener.mode === 'http',
     clientTimeout: listener.clientTimeout,

@@ -8,7 +8,8 @@ const MAX_COUNT = 64;
 const MAX_WAYS = 256;
 
 // Classes without backslash and opening bracket, which POSIX and PCRE read differently.
-const CLASS = String.raw`\[\^?[ -&(-Z^-~]+\]`;
+// After the bracket a ^ negates the class, so it needs another character behind it.
+const CLASS = String.raw`\[(?:\^[ -&(-Z^-~]+|[ -&(-Z_-~][ -&(-Z^-~]*)\]`;
 const ESCAPED = String.raw`\\[.^$*+?()[\]{}|/-]`;
 const PLAIN = String.raw`[ -#%&,-Z_\x60a-z~](?<!\?)`;
 const ATOM = new RegExp(`^(?:${ESCAPED}|${CLASS}|${PLAIN})`);
@@ -32,7 +33,7 @@ export function isHarmlessPattern(pattern: string): boolean {
       rest = rest.slice(1);
     } else {
       const [atom] = ATOM.exec(rest) ?? [];
-      if (atom === undefined || !isOrdered(atom)) return false;
+      if (atom === undefined || !isValidClass(atom)) return false;
       rest = rest.slice(atom.length);
       const [count = '', min = '0', max = min] = COUNT.exec(rest) ?? [];
       const [from, to] = count === '?' ? [0, 1] : [Number(min), Number(max)];
@@ -46,14 +47,19 @@ export function isHarmlessPattern(pattern: string): boolean {
   return !isInGroup && ways <= MAX_WAYS;
 }
 
-/** False for a class with a reversed range, such as `[z-a]`. */
-function isOrdered(atom: string): boolean {
+/**
+ * False for a class that some libraries refuse: a reversed range, such as `[z-a]`, a range whose end begins another one, such
+ * as `[a-c-e]`, and POSIX's collating elements and classes, such as `[.a.]`.
+ */
+function isValidClass(atom: string): boolean {
   if (!atom.startsWith('[')) return true;
+  if (/^\[([.:=]).*\1\]$/.test(atom)) return false;
   const inner = atom.slice(atom.startsWith('[^') ? 2 : 1, -1);
   for (let at = 0; at < inner.length; at++) {
     if (inner[at + 1] !== '-' || at + 2 >= inner.length) continue;
     if ((inner[at] ?? '') > (inner[at + 2] ?? '')) return false;
     at += 2;
+    if (inner[at + 1] === '-' && at + 2 < inner.length) return false;
   }
   return true;
 }

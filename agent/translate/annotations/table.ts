@@ -198,7 +198,7 @@ const TABLE = {
   proxyProtocol: annotation(choice('none', 'v1', 'v2'), {
     default: 'none',
     doc: [
-      'The version of the PROXY protocol that sends the client address to members at the start of each connection.',
+      'The version of the PROXY protocol that sends the client address to members at the start of each connection, also of a health check, unless the check has a port on which the member gets no traffic.',
       'The members must expect it: other members read the header as an invalid request.',
     ],
     example: 'v2',

@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import type { Node, Service } from '../../kubernetes/objects.ts';
 import type { Family, Member } from '../../model/load-balancer.ts';
+import { memberName } from '../../model/names.ts';
 import type { Candidate, Selection } from './select-endpoints.ts';
 
 /** HAProxy's consistent hash gets 256 points from it, an even spread, and it can be halved and multiplied. */
@@ -96,11 +97,6 @@ export function namedMembers(members: readonly UnnamedMember[]): readonly Member
       taken.add(id);
       return { id, name, address, port, weight, state, target };
     });
-}
-
-/** Readable in HAProxy's logs; the port follows the last colon. Joined, because V8 keeps the parts of a template. */
-export function memberName(address: string, port: number): string {
-  return [address, port].join(':');
 }
 
 const MAX_ID = 2 ** 31 - 1;

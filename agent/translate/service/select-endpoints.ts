@@ -44,6 +44,22 @@ export function selectEndpoints(
   return { use, drain: terminating, notReady };
 }
 
+/**
+ * The slices with at most `most` endpoints together: ready ones first, then in order. What exceeds the bound of a namespace
+ * is left out before it costs time and memory; the shares of the Services decide how much of the rest is served.
+ */
+export function firstEndpoints(slices: readonly EndpointSlice[], most: number): readonly EndpointSlice[] {
+  const all = slices.flatMap(({ endpoints }) => endpoints);
+  if (all.length <= most) return slices;
+  const ready = all.filter((endpoint) => endpoint.ready);
+  const others = all.filter((endpoint) => !endpoint.ready);
+  const chosen = new Set([...ready, ...others].slice(0, most));
+  return slices.map((slice) => ({
+    ...slice,
+    endpoints: slice.endpoints.filter((endpoint) => chosen.has(endpoint)),
+  }));
+}
+
 function candidatesOf(
   slices: readonly EndpointSlice[],
   servicePort: Pick<ServicePort, 'name' | 'protocol'>,

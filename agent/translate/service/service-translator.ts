@@ -15,14 +15,15 @@ import type {
   Vip,
 } from '../../model/load-balancer.ts';
 import { objectInWords } from '../../model/names.ts';
-import type { PortRequest } from '../../model/port-owners.ts';
+import type { PortAddress, PortRequest } from '../../model/port-owners.ts';
 import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
 import type { RequestedPorts, Translation, Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { healthMonitor } from './health-monitor.ts';
 import { engineOf, listenerOf, serviceListenerName } from './listener.ts';
+import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
-import { selectEndpoints } from './select-endpoints.ts';
+import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
 import { type AddressesView, hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
 
@@ -43,7 +44,7 @@ export interface ServiceTranslatorOptions {
   readonly settings: () => TranslateSettings;
   /** The addresses that a Service has from address pools. */
   readonly ofPools: AddressesView;
-  readonly desired: Pick<DesiredState, 'portOwners' | 'remembered'>;
+  readonly desired: Pick<DesiredState, 'portOwners' | 'remembered' | 'shares'>;
 }
 
 export class ServiceTranslator implements Translator {
@@ -88,7 +89,7 @@ export class ServiceTranslator implements Translator {
     const isOnNodes = membersBy === 'nodes' && service.allocateLoadBalancerNodePorts;
     const reads: Dependency[] = [itself, `endpoints ${key}`];
     if (isOnNodes) reads.push('nodes');
-    return { result: this.#loadBalancer(service, settings, annotations, isOnNodes, before), reads };
+    return { result: this.#loadBalancer(service, settings, annotations, isOnNodes, before, reads), reads };
   }
 
   #loadBalancer(
@@ -97,6 +98,7 @@ export class ServiceTranslator implements Translator {
     { values, problems: annotationProblems }: ReadAnnotations,
     isOnNodes: boolean,
     previous: LoadBalancer | undefined,
+    reads: Dependency[],
   ): LoadBalancer {
     const { cluster, desired, ofPools } = this.#options;
     const { key, namespace, name } = service;
@@ -109,6 +111,7 @@ export class ServiceTranslator implements Translator {
       problems.push(duplicate(key));
     if (vips.length === 0 && !pools?.problems.length) problems.push(pending(key));
 
+    const slices = this.#slices(service);
     const monitor = healthMonitor(service, values, isOnNodes, problems);
     const listeners: Listener[] = [];
     for (const port of service.ports) {
@@ -119,8 +122,13 @@ export class ServiceTranslator implements Translator {
         const listener = serviceListenerName(service, port, family);
         const before = previous?.listeners.find((each) => each.name === listener);
         const last = before?.pool.members ?? desired.remembered.get(key)?.get(listener) ?? [];
-        const found = this.#members(service, port, family, settings.zone, isOnNodes, problems);
-        const members = keepLast(values, found, last);
+        const found = this.#members(service, slices, port, family, settings.zone, isOnNodes, problems);
+        const isListening = (place: PortAddress) => desired.portOwners.ownerOf(place) !== undefined;
+        const usable = (all: readonly Member[]) => usableMembers(all, port.protocol, settings, isListening);
+        const { usable: now, refused } = usable(found);
+        if (refused.length > 0) problems.push(refusedMembers(key, port, refused));
+        for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
+        const members = keepLast(values, now, usable(last).usable);
         const granted = ofFamily.filter(({ address }) => hasPort(pools, address, port));
         const addresses = this.#ownAddresses(key, port, granted, problems);
         listeners.push(listenerOf({ service, port, family, addresses, values, ranges, members, monitor }));
@@ -137,8 +145,16 @@ export class ServiceTranslator implements Translator {
     };
   }
 
+  #slices({ key, ports }: Service): readonly EndpointSlice[] {
+    const { cluster, desired } = this.#options;
+    const slices = cluster.slices(key);
+    const most = desired.shares.servers.bound();
+    return most === 0 ? slices : firstEndpoints(slices, Math.ceil(most / ports.length));
+  }
+
   #members(
     service: Service,
+    slices: readonly EndpointSlice[],
     { name, protocol, port, nodePort }: ServicePort,
     family: Family,
     zone: string,
@@ -147,7 +163,6 @@ export class ServiceTranslator implements Translator {
   ): readonly Member[] {
     const { cluster } = this.#options;
     const ignoreHints = service.externalTrafficPolicy === 'Local';
-    const slices = cluster.slices(service.key);
     const selection = selectEndpoints(slices, { name, protocol }, family, { zone, ignoreHints });
     if (!isOnNodes) return membersFromEndpoints(selection);
     if (nodePort !== 0) return membersFromNodes(cluster.nodes(), service, nodePort, family, selection);
@@ -214,6 +229,18 @@ function pending(key: OwnerKey): Problem {
   const message =
     'Waiting for an address: set annotation "headgate.io/load-balancer-ips" or spec.loadBalancerIP to an address of this load balancer';
   return problem(key, 'AddressPending', message);
+}
+
+function refusedMembers(
+  key: OwnerKey,
+  { protocol, port }: ServicePort,
+  refused: readonly RefusedMember[],
+): Problem {
+  const [first] = refused;
+  const more = refused.length - 1;
+  const others = more === 0 ? '' : ` (and ${more} more endpoint${more === 1 ? '' : 's'})`;
+  const message = `Cannot send to ${first?.member.name} for port ${port}: ${first?.reason}${others}`;
+  return { ...problem(key, 'InvalidEndpoint', message), port: { protocol, port } };
 }
 
 function notServed(key: OwnerKey, { protocol, port }: ServicePort): Problem {

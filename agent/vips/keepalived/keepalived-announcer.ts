@@ -228,11 +228,20 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
   }
 
   problemsOf({ key, vips }: Pick<LoadBalancer, 'key' | 'vips'>): readonly Problem[] {
+    const object = objectOf(key);
     return vips.flatMap(({ address }): readonly Problem[] => {
-      const reason = this.#choice.reasonOf(address);
-      if (reason === undefined) return [];
-      const message = `${address} does not go with the active host: ${reason}`;
-      return [{ object: objectOf(key), reason: 'AddressNotMovable', message }];
+      const refusal = this.#choice.refusalOf(address);
+      if (refusal === undefined) return [];
+      const { reason, isUnavailable } = refusal;
+      return [
+        isUnavailable
+          ? { object, reason: 'AddressUnavailable', message: `Cannot announce ${address}: ${reason}` }
+          : {
+              object,
+              reason: 'AddressNotMovable',
+              message: `${address} does not go with the active host: ${reason}`,
+            },
+      ];
     });
   }
 

@@ -173,11 +173,11 @@ export class KeepalivedMonitor {
         log.warn('keepalived does not match keepalived.conf', { error: difference });
         metrics.repaired('keepalived');
       }
-      if (difference !== '' || hasRefused()) void reconciler.reconcile();
-      else {
+      if (difference === '') {
         await this.#repairFlow();
         await daemon.removeForeign().catch((error) => reconciler.fail(error));
       }
+      if (difference !== '' || hasRefused()) void reconciler.reconcile();
     }
   }
 }

@@ -113,7 +113,14 @@ function requiredSysctls(vrrp: VrrpSettings): readonly RequiredSysctl[] {
     },
   ];
   if (hasV6(vrrp))
-    required.push({ key: ['net', 'ipv6', 'ip_nonlocal_bind'], values: ['1'], otherwise: bind });
+    required.push(
+      { key: ['net', 'ipv6', 'ip_nonlocal_bind'], values: ['1'], otherwise: bind },
+      {
+        key: ['net', 'ipv6', 'conf', device, 'disable_ipv6'],
+        values: ['0'],
+        otherwise: 'keepalived cannot have the IPv6 addresses of the setting vrrp there',
+      },
+    );
   return required;
 }
 

@@ -1,7 +1,7 @@
 // Chooses the VIPs that keepalived gets, from the addresses on this host's interfaces, and logs each refused VIP once.
 
 import type { Log } from '../../host/log.ts';
-import { hostAddresses } from '../host-addresses.ts';
+import { hasV6, hostAddresses } from '../host-addresses.ts';
 import { type Refused, usableVips } from '../usable.ts';
 import type { VrrpSettings } from '../vrrp.ts';
 import type { ConfigFile } from './config-file.ts';
@@ -19,20 +19,20 @@ export interface VipChoiceOptions {
 
 export class VipChoice {
   readonly #options: VipChoiceOptions;
-  /** Address to the reason, as half a sentence. */
-  #refused: ReadonlyMap<string, string> = new Map();
+  /** By address. */
+  #refused: ReadonlyMap<string, Refused> = new Map();
 
   constructor(options: VipChoiceOptions) {
     this.#options = options;
   }
 
   /** As of the last choice. */
-  get refused(): readonly Refused[] {
-    return [...this.#refused].map(([address, reason]) => ({ address, reason }));
+  get refused(): readonly Pick<Refused, 'address' | 'reason'>[] {
+    return [...this.#refused.values()].map(({ address, reason }) => ({ address, reason }));
   }
 
-  /** The reason of the refusal, as half a sentence; undefined if the address is not refused. */
-  reasonOf(address: string): string | undefined {
+  /** undefined if the address is not refused. */
+  refusalOf(address: string): Refused | undefined {
     return this.#refused.get(address);
   }
 
@@ -43,13 +43,16 @@ export class VipChoice {
     if (daemon.pid !== 0 && !daemon.isVerified)
       for (const { addresses } of (await daemon.readDump()) ?? [])
         for (const each of addresses) held.add(each);
-    const { usable, refused } = usableVips(vips, vrrp, await hostAddresses(netns), held);
+    const isV6Possible = ![...vips].some((vip) => vip.includes(':')) || (await hasV6(netns, vrrp.interface));
+    const { usable, refused } = usableVips(vips, vrrp, await hostAddresses(netns), held, isV6Possible);
     const before = this.#refused;
-    const now = new Map(refused.map(({ address, reason }) => [address, reason]));
-    for (const [address, reason] of now)
+    const now = new Map(refused.map((each) => [each.address, each]));
+    for (const { address, reason } of refused)
       if (!before.has(address)) log.warn('Refused a VIP', { address, reason });
     this.#refused = now;
-    const changed = [...before.keys(), ...now.keys()].filter((each) => before.get(each) !== now.get(each));
+    const changed = [...before.keys(), ...now.keys()].filter(
+      (each) => before.get(each)?.reason !== now.get(each)?.reason,
+    );
     if (changed.length > 0) onRefused(new Set(changed));
     return usable;
   }

@@ -67,3 +67,15 @@ test('parseAddresses() reads the JSON of ip', (t) => {
     { address: 'fd09::1:1', prefix: 128, interface: 'eth0' },
   ]);
 });
+
+test('usableVips() refuses IPv6 addresses on an interface without IPv6, as unavailable', (t) => {
+  const { usable, refused } = usableVips(['198.51.100.1', '2001:db8::1'], VRRP, [], new Set(), false);
+  t.deepEqual(usable, ['198.51.100.1']);
+  t.deepEqual(refused, [
+    {
+      address: '2001:db8::1',
+      reason: 'IPv6 is off on eth0 (sysctl net.ipv6.conf.eth0.disable_ipv6), or this host has none',
+      isUnavailable: true,
+    },
+  ]);
+});

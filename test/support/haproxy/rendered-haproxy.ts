@@ -42,7 +42,14 @@ export async function startRendered(
     await rm(directory, { recursive: true, force: true });
   });
   for (const path of [paths.config, paths.adminSocket]) await mkdir(dirname(path), { recursive: true });
-  const settings = { threads: 1, hardStopAfter: 3_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
+  const settings = {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 3_000,
+    maxOldWorkers: 4,
+    haproxyUser: '',
+    haproxyGroup: '',
+  };
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf);
 
   /** The worker that reports these load balancers as its file, and is not the replaced worker. */

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import type { HealthMonitor, Listener, LoadBalancer, Member } from '../../../agent/model/load-balancer.ts';
-import { labelsOfListener } from '../../../agent/model/names.ts';
-import { memberName, stableId } from '../../../agent/translate/service/members.ts';
+import { labelsOfListener, memberName } from '../../../agent/model/names.ts';
+import { stableId } from '../../../agent/translate/service/members.ts';
 
 const members: fc.Arbitrary<readonly Member[]> = fc
   .uniqueArray(

@@ -2,7 +2,11 @@
 
 import type { Cluster, ObjectSource, ObjectsChange } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
-import { type DesiredState, emptyDesiredState } from '../../../agent/model/desired-state.ts';
+import {
+  type DesiredState,
+  emptyDesiredState,
+  type NamespaceBounds,
+} from '../../../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, ProblemReason } from '../../../agent/model/load-balancer.ts';
 import { ANNOTATION_DEFAULTS } from '../../../agent/translate/annotations/annotations.ts';
 import { ServiceTranslator } from '../../../agent/translate/service/service-translator.ts';
@@ -18,12 +22,15 @@ export const SETTINGS: TranslateSettings = {
   clusterIPs: false,
   members: 'pods',
   zone: '',
+  refusedMembers: [],
+  memberRanges: [],
+  membersWithoutTarget: true,
   annotationDefaults: ANNOTATION_DEFAULTS,
 };
 
 /** A desired state that follows a cluster change by change. */
 export class FollowedState {
-  readonly desired = emptyDesiredState();
+  readonly desired: DesiredState;
   readonly cluster: Cluster;
   readonly #translators: { readonly Service: ServiceTranslator };
 
@@ -31,7 +38,9 @@ export class FollowedState {
     cluster: Cluster,
     settings: Partial<TranslateSettings> = {},
     ofPools: AddressesView = () => undefined,
+    bounds?: NamespaceBounds,
   ) {
+    this.desired = emptyDesiredState(bounds && (() => bounds));
     const all = { ...SETTINGS, ...settings };
     this.cluster = cluster;
     this.#translators = {
@@ -65,8 +74,9 @@ export function translateCluster(
   cluster: Cluster,
   settings: Partial<TranslateSettings> = {},
   ofPools?: AddressesView,
+  bounds?: NamespaceBounds,
 ): DesiredState {
-  const state = new FollowedState(cluster, settings, ofPools);
+  const state = new FollowedState(cluster, settings, ofPools, bounds);
   state.translate([...cluster.services()].map(({ key }) => key));
   return state.desired;
 }

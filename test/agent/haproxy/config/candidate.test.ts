@@ -32,7 +32,14 @@ async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOpt
   await writeFile(executable, script);
   await chmod(executable, 0o755);
   await writeFile(shown, '');
-  const settings = { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
+  const settings = {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 1_000,
+    maxOldWorkers: 4,
+    haproxyUser: '',
+    haproxyGroup: '',
+  };
   const context = renderContext(settings, haproxyPaths(folder, folder), 100, new AclIds().idOf);
   const quarantine = new Quarantine();
   const refused: string[] = [];

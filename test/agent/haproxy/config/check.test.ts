@@ -13,6 +13,7 @@ import {
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
+import { isHarmlessPattern } from '../../../../agent/translate/annotations/body-pattern.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
 
@@ -47,6 +48,20 @@ async function checked(t: ExecutionContext, text: string): Promise<CheckResult> 
 
 test('checkConfig() accepts a file that HAProxy accepts', async (t) => {
   t.deepEqual(await checked(t, GOOD), { ok: true, alerts: [], listeners: new Set() });
+});
+
+test('HAProxy accepts every class that a body pattern may have', async (t) => {
+  const characters = [...'^-.:=ab'];
+  let inner = [''];
+  const patterns: string[] = [];
+  for (let length = 1; length <= 4; length++) {
+    inner = inner.flatMap((text) => characters.map((character) => text + character));
+    patterns.push(...inner.map((text) => `[${text}]`).filter(isHarmlessPattern));
+  }
+  t.true(patterns.length > 1_000);
+  const checks = patterns.map((pattern) => `    http-check expect rstring '${pattern}'\n`).join('');
+  const { alerts } = await checked(t, `${GOOD}\nbackend patterns\n    option httpchk\n${checks}`);
+  t.deepEqual(alerts, []);
 });
 
 test('An unknown line is attributed to its listener', async (t) => {
@@ -131,6 +146,28 @@ test('splitBindFailures() separates addresses that cannot be bound from the othe
     'default:api:tcp:81:v6',
     'default:web:tcp:80:v4',
   ]);
+});
+
+/** As HAProxy 2.6 writes it on a kernel that refuses such a socket. */
+function withoutSocket(words: string): string {
+  return `[ALERT]    (7) : Binding [haproxy.cfg:12] for proxy default:api:tcp:81:v6: cannot create receiving socket (${words}) for [::1:20081]
+[ALERT]    (7) : [haproxy.main()] Some protocols failed to start their listeners! Exiting.`;
+}
+
+test('splitBindFailures() finds the address for which a kernel without IPv6 has no socket', (t) => {
+  for (const words of ['Address family not supported by protocol', 'Protocol not supported']) {
+    const { failures, rest } = splitBindFailures(withoutSocket(words));
+    t.deepEqual(failures, [{ address: '::1', port: 20_081, reason: 'this host has no IPv6' }]);
+    t.deepEqual([...readAlerts(rest, GOOD).listeners], []);
+  }
+});
+
+test('splitBindFailures() blames no address and no listener if there is no descriptor or memory for a socket', (t) => {
+  for (const words of ['Too many open files', 'No buffer space available']) {
+    const { failures, rest } = splitBindFailures(withoutSocket(words));
+    t.deepEqual(failures, []);
+    t.deepEqual([...readAlerts(rest, GOOD).listeners], []);
+  }
 });
 
 test('A line that the text does not have is attributed to no listener', (t) => {

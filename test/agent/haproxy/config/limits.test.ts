@@ -1,14 +1,15 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { fileLimit, maxConnections, needsOf } from '../../../../agent/haproxy/config/limits.ts';
+import { maxConnections, needsOf } from '../../../../agent/haproxy/config/limits.ts';
+import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
 import { Loopback, startRendered } from '../../../support/haproxy/rendered-haproxy.ts';
-import { node, service, slice } from '../../../support/values/build.ts';
-import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
+import { clusterOf, node, service, slice } from '../../../support/values/build.ts';
+import { loadBalancerOf, translateCluster, translated } from '../../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -83,41 +84,51 @@ test('The result of maxConnections() fits the limit, unless the limit is too low
   t.notThrows(() => fc.assert(property));
 });
 
-test('fileLimit() reads the hard limit of this process', (t) => {
-  const limits = (hard: string) => () =>
-    `Limit                     Soft Limit           Hard Limit           Units
-Max processes             95000                95000                processes
-Max open files            1024                 ${hard}               files
-`;
-  t.is(fileLimit(limits('524288')), 524_288);
-  t.is(fileLimit(limits('unlimited')), 1_048_576);
-  t.is(
-    fileLimit(() => ''),
-    1_048_576,
-  );
-  t.true(fileLimit() > 0);
+test('HAProxy starts under the limit with the computed number, all listeners and checks', async (t) => {
+  const model = translated([
+    service({ ports: ports(30), annotations: monitored }),
+    slice({ endpoints: ['127.0.0.1', '127.0.0.2', '127.0.0.3'], ports: ports(30) }),
+  ]);
+  const loadBalancer = await new Loopback().bindable(loadBalancerOf(model));
+  const { value, problem } = maxConnections(0, 1_500, needsOf([loadBalancer]));
+  t.is(problem, undefined);
+  await starts(t, [loadBalancer], 1_500, value);
 });
 
-test('HAProxy starts under the limit with the computed number, all listeners and checks', async (t) => {
-  const limit = 1_500;
-  const model = translated([
-    service({
-      ports: Array.from({ length: 30 }, (_, at) => ({ name: `p${at}`, port: 1_000 + at })),
-      annotations: monitored,
-    }),
-    slice({
-      endpoints: ['127.0.0.1', '127.0.0.2', '127.0.0.3'],
-      ports: Array.from({ length: 30 }, (_, at) => ({ name: `p${at}`, port: 1_000 + at })),
-    }),
-  ]);
+test('HAProxy starts with a Service that asks for more checks than there are descriptors, and keeps half of its connections', async (t) => {
+  const limit = 20_000;
+  const endpoints = Array.from({ length: 170 }, (_, at) => `127.0.2.${at}`);
+  const greedy = service({ ports: ports(200), annotations: monitored });
+  const bounds = { maxServersPerNamespace: 100_000, maxChecksPerNamespace: limit / 4 };
+  const model = translateCluster(
+    clusterOf([greedy, slice({ endpoints, ports: ports(200) })]),
+    {},
+    undefined,
+    bounds,
+  );
   const loadBalancer = await new Loopback().bindable(loadBalancerOf(model));
   const { value, problem } = maxConnections(0, limit, needsOf([loadBalancer]));
   t.is(problem, undefined);
+  t.true(value >= maxConnections(0, limit, none).value / 2, `${value} connections`);
+  await starts(t, [loadBalancer], limit, value);
+});
+
+function ports(count: number) {
+  return Array.from({ length: count }, (_, at) => ({ name: `p${at}`, port: 1_000 + at }));
+}
+
+/** HAProxy starts if it may open `limit` files, and accepts `connections`. */
+async function starts(
+  t: ExecutionContext,
+  loadBalancers: readonly LoadBalancer[],
+  limit: number,
+  connections: number,
+): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-limits-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const executable = join(folder, 'haproxy');
   await writeFile(executable, `#!/bin/sh\nulimit -n ${limit}\nexec ${haproxyExecutable} "$@"\n`);
   await chmod(executable, 0o755);
-  const { worker } = await startRendered(t, [loadBalancer], { executable, maxConnections: value });
-  t.regex(await worker.runtime.ask('show info'), new RegExp(`^Maxconn: ${value}$`, 'm'));
-});
+  const { worker } = await startRendered(t, loadBalancers, { executable, maxConnections: connections });
+  t.regex(await worker.runtime.ask('show info'), new RegExp(`^Maxconn: ${connections}$`, 'm'));
+}

@@ -24,7 +24,14 @@ import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/val
 import { listenerOf, translated } from '../../../support/values/translated.ts';
 
 const CONTEXT = renderContext(
-  { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' },
+  {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 1_000,
+    maxOldWorkers: 4,
+    haproxyUser: '',
+    haproxyGroup: '',
+  },
   haproxyPaths('/var/lib', '/run'),
   100,
   new AclIds().idOf,
@@ -124,5 +131,10 @@ test('A check on its own port does not send the PROXY protocol header, a check o
   t.is(
     words({ 'headgate.io/health-monitor-port': '8081' }),
     'id 5 weight 16 send-proxy-v2 check inter 5000ms rise 2 fall 3 port 8081',
+  );
+  t.is(
+    words({ 'headgate.io/health-monitor-port': '80' }),
+    'id 5 weight 16 send-proxy-v2 check inter 5000ms rise 2 fall 3 port 80 check-send-proxy',
+    'The port is written, but it is the one that gets traffic with the header',
   );
 });

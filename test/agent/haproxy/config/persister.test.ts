@@ -11,7 +11,14 @@ function persister({ isDecided = (): boolean => true, fault = (): Error | undefi
   const clock = new FakeClock();
   const seen = { writes: 0, results: [] as string[] };
   const paths = haproxyPaths('/state', '/runtime');
-  const settings = { threads: 1, hardStopAfter: 1, maxOldWorkers: 1, haproxyUser: '', haproxyGroup: '' };
+  const settings = {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 1,
+    maxOldWorkers: 1,
+    haproxyUser: '',
+    haproxyGroup: '',
+  };
   const made = new Persister({
     file: {
       isKnown: false,

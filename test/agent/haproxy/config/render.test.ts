@@ -14,7 +14,14 @@ import { service, slice } from '../../../support/values/build.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 function context(maxConnections = 100, aclIds = new AclIds()): RenderContext {
-  const settings = { threads: 1, hardStopAfter: 1_000, maxOldWorkers: 4, haproxyUser: '', haproxyGroup: '' };
+  const settings = {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 1_000,
+    maxOldWorkers: 4,
+    haproxyUser: '',
+    haproxyGroup: '',
+  };
   return renderContext(settings, haproxyPaths('/var/lib', '/run'), maxConnections, aclIds.idOf);
 }
 
@@ -27,6 +34,7 @@ const api = loadBalancerOf(translated([service({ name: 'api' })]), 'default/api'
 test('The global section has exactly the settings of HAProxy', (t) => {
   const paths = haproxyPaths('/var/lib', '/run');
   const given = {
+    maxConnectionsPerNamespace: 0,
     threads: 3,
     hardStopAfter: 90_000,
     maxOldWorkers: 5,

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { EndpointSlice } from '../../../../agent/kubernetes/objects.ts';
-import { selectEndpoints } from '../../../../agent/translate/service/select-endpoints.ts';
+import { firstEndpoints, selectEndpoints } from '../../../../agent/translate/service/select-endpoints.ts';
 import { endpoint, slice } from '../../../support/values/build.ts';
 
 function select(
@@ -203,4 +203,16 @@ test('Hints for nodes are ignored', (t) => {
 test('Hints are ignored with externalTrafficPolicy Local', (t) => {
   const slices = [slice({ endpoints: [hinted('10.0.0.1', 'a'), hinted('10.0.0.2', 'b')] })];
   t.is(select(slices, { zone: 'a', ignoreHints: true }).use.length, 2);
+});
+
+test('firstEndpoints() keeps ready endpoints first, and the slices themselves if they have no more', (t) => {
+  const slices = [
+    slice({ name: 'a', endpoints: [endpoint('10.0.0.1', { ready: false }), endpoint('10.0.0.2')] }),
+    slice({ name: 'b', endpoints: [endpoint('10.0.0.3'), endpoint('10.0.0.4')] }),
+  ];
+  const first = (most: number) =>
+    firstEndpoints(slices, most).map(({ endpoints }) => endpoints.map(({ address }) => address));
+  t.is(firstEndpoints(slices, 4), slices);
+  t.deepEqual(first(3), [['10.0.0.2'], ['10.0.0.3', '10.0.0.4']]);
+  t.deepEqual(first(1), [['10.0.0.2'], []]);
 });

@@ -1,0 +1,72 @@
+// Leaves out of a load balancer what exceeds its share of what its namespace may have in HAProxy, so that no author takes
+// HAProxy's memory and descriptors from the others. Pure.
+
+import type { NamespaceShares } from '../model/desired-state.ts';
+import type { Ignored, Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
+import { objectOf } from '../model/names.ts';
+
+/** A listener takes as much memory as this many servers. */
+const SERVERS_PER_LISTENER = 5;
+
+interface Needs {
+  readonly servers: number;
+  readonly checks: number;
+}
+
+/** Nothing for an owner that is not served. */
+export function needsOf(result: LoadBalancer | Ignored | undefined): Needs {
+  let servers = 0;
+  let checks = 0;
+  for (const { pool } of result?.kind === 'LoadBalancer' ? result.listeners.filter(isServed) : []) {
+    servers += SERVERS_PER_LISTENER + pool.members.length;
+    if (pool.monitor !== undefined) checks += pool.members.length;
+  }
+  return { servers, checks };
+}
+
+/**
+ * Returns the load balancer itself if it is within its shares. Else at most half of its servers are listeners, the first
+ * ones of its owner, and each of them has the same number of members: ready ones first, then by id.
+ */
+export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares): LoadBalancer {
+  const { namespace } = loadBalancer;
+  const needs = needsOf(loadBalancer);
+  const servers = shares.servers.of(namespace);
+  const checks = shares.checks.of(namespace);
+  if (needs.servers <= servers && needs.checks <= checks) return loadBalancer;
+  const served = loadBalancer.listeners.filter(isServed);
+  const kept = new Set(served.slice(0, Math.max(1, Math.floor(servers / (2 * SERVERS_PER_LISTENER)))));
+  const most = Math.max(0, Math.floor(servers / kept.size) - SERVERS_PER_LISTENER);
+  const mostChecked = Math.min(most, Math.floor(checks / kept.size));
+  const listeners = loadBalancer.listeners.map((listener) => {
+    if (!isServed(listener)) return listener;
+    if (!kept.has(listener)) return { ...listener, addresses: [] };
+    return withMembers(listener, listener.pool.monitor === undefined ? most : mostChecked);
+  });
+  const problem: Problem = {
+    object: objectOf(loadBalancer.key),
+    reason: 'ShareExceeded',
+    message:
+      needs.servers > servers
+        ? `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.servers.bound()} servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is ${servers}, and a port counts as ${SERVERS_PER_LISTENER}; use fewer ports or endpoints`
+        : `Cannot serve all of its members: namespace "${namespace}" may have ${shares.checks.bound()} health checks (setting maxChecksPerNamespace), of which the share of one Service is ${checks}; use fewer ports or endpoints, or no health monitor`,
+  };
+  return { ...loadBalancer, listeners, problems: [...loadBalancer.problems, problem] };
+}
+
+/** The kernel's listeners take nothing of HAProxy. */
+function isServed({ engine, addresses }: Listener): boolean {
+  return engine === 'haproxy' && addresses.length > 0;
+}
+
+function withMembers(listener: Listener, most: number): Listener {
+  const { pool } = listener;
+  if (pool.members.length <= most) return listener;
+  const chosen = new Set([...pool.members].sort(byPrecedence).slice(0, most));
+  return { ...listener, pool: { ...pool, members: pool.members.filter((member) => chosen.has(member)) } };
+}
+
+function byPrecedence(a: Member, b: Member): number {
+  if (a.state !== b.state) return a.state === 'ready' ? -1 : 1;
+  return a.id - b.id;
+}
