@@ -239,11 +239,11 @@ test.serial('Events are in both versions of their API, with counted repetitions'
   const service = await create('talked-about', {});
   const recorder = new EventRecorder({
     api,
-    // A hundred times as fast, so that a series need not be waited for, but does not end on a slow machine either.
+    // Twenty times as fast: a repetition is sent after 1.5 s, and a series ends after 30 s, which no slow machine reaches.
     clock: {
       ...systemClock,
-      monotonic: () => systemClock.monotonic() * 100,
-      after: (milliseconds, call) => systemClock.after(milliseconds / 100, call),
+      monotonic: () => systemClock.monotonic() * 20,
+      after: (milliseconds, call) => systemClock.after(milliseconds / 20, call),
     },
     log: silentLog(),
     instance: 'lb-1',

@@ -75,11 +75,11 @@ test('A Service with too many ports keeps the first ones, each with the same num
   const many = sized('greedy', { ports: 500, endpoints: 20, loadBalancerIP: '192.0.2.11' });
   const state = stateOf(small, many);
   t.deepEqual(sizeOf(state, 'default/web'), [2, 20]);
-  t.deepEqual(sizeOf(state, 'default/greedy'), [89, 5]);
+  t.deepEqual(sizeOf(state, 'default/greedy'), [89, 2]);
   const { listeners, problems } = loadBalancerOf(state.desired, 'default/greedy');
   t.deepEqual(
     new Set(listeners.filter(({ addresses }) => addresses.length > 0).map(({ pool }) => pool.members.length)),
-    new Set([5]),
+    new Set([2]),
   );
   t.is(listeners.find(({ addresses }) => addresses.length === 0)?.port, 1_089);
   t.is(

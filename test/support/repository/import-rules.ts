@@ -101,7 +101,17 @@ const PLACES: readonly Place[] = [
     name: 'sources',
     files: /^agent\/sources\/|^agent\/settings\/current-settings\.ts$/,
     imports: [
-      ...['changes', 'address-keeper', 'report', 'settings', 'translate', 'dataplane', 'standing', 'health'],
+      ...[
+        'changes',
+        'address-keeper',
+        'report',
+        'settings',
+        'translate',
+        'dataplane',
+        'standing',
+        'health',
+        'metrics',
+      ],
       ...['api', 'access', 'manifests', ...LOW, ...OBJECTS],
     ],
   },
