@@ -1,6 +1,6 @@
-// Answers scrapes: reads the dataplane in the background, round after round, and keeps the text of the last round. A
-// scrape gets this text and the agent's own metrics with their current values; it waits for a round only if there is no
-// text. Without scrapes no rounds are made.
+// Answers scrapes: reads the dataplane in the background, in rounds that end before the next scrape is expected, and keeps
+// the text of the last round. A scrape gets this text and the agent's own metrics with their current values; it waits for a
+// round only if there is no recent text. Without scrapes no rounds are made.
 
 import { type Clock, systemClock } from '../../agent/base/clock.ts';
 import { messageOf } from '../../agent/base/errors.ts';
@@ -19,8 +19,12 @@ export interface ScrapeSources {
 
 /** Rounds end this long after the last scrape: Prometheus, too, treats a series as stale by then. */
 const IDLE_AFTER_MS = 5 * 60_000;
-/** From the end of a round to the next. */
-const INTERVAL_MS = 2_000;
+/** From the end of a round to the next, at least. */
+const REST_MS = 2_000;
+/** From the begin of a round to the scrape that it is made for: enough for ten thousand members, and for a scrape that comes early. */
+const LEAD_MS = 6_000;
+/** A scrape does not get the text of a round that ended longer ago. */
+const MAX_REST_MS = 6_000;
 
 export class ScrapeRounds {
   readonly #sources: ScrapeSources;
@@ -28,6 +32,10 @@ export class ScrapeRounds {
   readonly #rounds: Rounds;
   /** The time of the last scrape in each format, on the monotonic clock. */
   readonly #scrapedAt = new Map<TextFormat, number>();
+  /** The times of the last three scrapes. */
+  #scrapes: readonly number[] = [];
+  /** The end of the last round. */
+  #endedAt = 0;
   /** undefined before the first round, after a failed round, and long after the last scrape. */
   #last: RoundText | undefined;
   #failure = '';
@@ -37,8 +45,11 @@ export class ScrapeRounds {
     this.#sources = sources;
     this.#clock = clock;
     this.#rounds = new Rounds({
-      intervalMs: () => INTERVAL_MS,
-      work: () => this.#round(),
+      intervalMs: () => this.#untilNext(),
+      work: () =>
+        this.#round().finally(() => {
+          this.#endedAt = this.#clock.monotonic();
+        }),
       onFailed: (error) => {
         this.#last = undefined;
         this.#failure = messageOf(error);
@@ -49,7 +60,11 @@ export class ScrapeRounds {
 
   /** The metrics as a gzip file, in parts. Errors: those of the round for which the scrape waited. */
   async scrape(format: TextFormat): Promise<readonly Buffer[]> {
-    this.#scrapedAt.set(format, this.#clock.monotonic());
+    const now = this.#clock.monotonic();
+    this.#scrapedAt.set(format, now);
+    this.#scrapes = [...this.#scrapes.slice(-2), now];
+    if (now - this.#endedAt > MAX_REST_MS) this.#last = undefined;
+    this.#rounds.retime();
     if (this.#last === undefined) {
       this.#rounds.start();
       await this.#rounds.now();
@@ -63,6 +78,14 @@ export class ScrapeRounds {
 
   close(): void {
     this.#rounds.close();
+  }
+
+  /** Milliseconds until the next round, if scrapes continue at the shorter one of their last two intervals. */
+  #untilNext(): number {
+    const [first = 0, second = first, third = second] = this.#scrapes;
+    const expected = third + Math.min(second - first, third - second);
+    const begin = Math.max(this.#endedAt + REST_MS, expected - LEAD_MS);
+    return Math.max(0, begin - this.#clock.monotonic());
   }
 
   async #round(): Promise<void> {

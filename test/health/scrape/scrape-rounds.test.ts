@@ -106,6 +106,40 @@ test('A round begins two seconds after the end of the previous round', async (t)
   }
 });
 
+test('A round ends before the next scrape, if scrapes keep their interval', async (t) => {
+  const { clock, state, scrape } = start();
+  state.takesMs = 3_500;
+  const ages: (number | undefined)[] = [];
+  for (let scrapes = 1; scrapes <= 8; scrapes++) {
+    ages.push((await scrape()).age);
+    // Step by step, because texts are compressed in another thread.
+    for (let seconds = 0; seconds < 15; seconds++) {
+      await clock.advance(1_000);
+      await compressed();
+    }
+  }
+  const before = state.rounds;
+  t.deepEqual(ages.slice(-4), [6_000, 6_000, 6_000, 6_000]);
+  await scrape();
+  await clock.advance(8_900);
+  t.is(state.rounds, before);
+});
+
+test('A scrape that comes long after the last round waits for a new one', async (t) => {
+  const { clock, state, scrape } = start();
+  for (let scrapes = 1; scrapes <= 4; scrapes++) {
+    await scrape();
+    for (let seconds = 0; seconds < 30; seconds++) {
+      await clock.advance(1_000);
+      await compressed();
+    }
+  }
+  await scrape();
+  await clock.advance(10_000);
+  const { rounds } = state;
+  t.deepEqual(await scrape(), { round: rounds + 1, age: 0, own: 0 });
+});
+
 test('Scrapes in both formats get the same round', async (t) => {
   const host = start();
   t.is((await host.scrape(openMetrics)).round, 1);
