@@ -63,15 +63,15 @@ function qualityOf(parameters: readonly string[]): number {
 const PIECE_LENGTH = 64 * 1024;
 
 /** The text of the families, without the format's last line. A family without samples has its head, too. */
-export function* pieces(families: Iterable<MetricFamily>, format: TextFormat): Generator<Buffer, void, void> {
+export function* pieces(families: Iterable<MetricFamily>, format: TextFormat): Generator<string, void, void> {
   let text = '';
   for (const lines of linesOf(families, format)) {
     text += lines;
     if (text.length < PIECE_LENGTH) continue;
-    yield Buffer.from(text);
+    yield text;
     text = '';
   }
-  yield Buffer.from(text);
+  yield text;
 }
 
 function* linesOf(families: Iterable<MetricFamily>, format: TextFormat): Generator<string, void, void> {

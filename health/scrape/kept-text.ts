@@ -1,7 +1,7 @@
-// A compressed text that is kept, and becomes a gzip file (RFC 1952) together with the text that follows it. Each piece
-// is compressed in another thread and refers to no piece before it, so the compressed pieces only need to be joined.
+// A compressed text that is kept, and becomes a gzip file (RFC 1952) together with the text that follows it: that text is
+// compressed by itself, so the two only need to be joined. Compresses in another thread, piece by piece.
 
-import { constants, crc32, deflateRaw } from 'node:zlib';
+import { constants, crc32, createDeflateRaw } from 'node:zlib';
 
 export interface KeptText {
   /** Deflated, without an end. */
@@ -15,29 +15,33 @@ const LEVEL = constants.Z_BEST_SPEED;
 /** Magic number, method deflate, no flags, no time, fastest, unknown system. */
 const HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
 
-export async function keep(pieces: Iterable<Buffer>): Promise<KeptText> {
-  const compressed: Buffer[] = [];
-  let [crc, length] = [0, 0];
-  for (const piece of pieces) {
-    compressed.push(await deflated(piece, constants.Z_SYNC_FLUSH));
-    crc = crc32(piece, crc);
-    length += piece.length;
-  }
-  return { bytes: Buffer.concat(compressed), crc, length };
+export function keep(pieces: Iterable<string>): Promise<KeptText> {
+  return deflated(pieces, 0, constants.Z_SYNC_FLUSH);
 }
 
 /** The gzip file, in parts. */
-export async function gzipFile(kept: KeptText, rest: Buffer): Promise<readonly Buffer[]> {
+export async function gzipFile(kept: KeptText, rest: Iterable<string>): Promise<readonly Buffer[]> {
+  const { bytes, crc, length } = await deflated(rest, kept.crc, constants.Z_FINISH);
   const tail = Buffer.alloc(8);
-  tail.writeUInt32LE(crc32(rest, kept.crc), 0);
-  tail.writeUInt32LE((kept.length + rest.length) % 2 ** 32, 4);
-  return [HEAD, kept.bytes, await deflated(rest, constants.Z_FINISH), tail];
+  tail.writeUInt32LE(crc, 0);
+  tail.writeUInt32LE((kept.length + length) % 2 ** 32, 4);
+  return [HEAD, kept.bytes, bytes, tail];
 }
 
-function deflated(text: Buffer, finishFlush: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    deflateRaw(text, { level: LEVEL, finishFlush }, (error, bytes) =>
-      error ? reject(error) : resolve(bytes),
-    );
-  });
+/** `crc`: of the text before. */
+async function deflated(pieces: Iterable<string>, crc: number, end: number): Promise<KeptText> {
+  const stream = createDeflateRaw({ level: LEVEL });
+  const compressed: Buffer[] = [];
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  stream.on('data', (bytes: Buffer) => compressed.push(bytes)).on('error', reject);
+  const text = { crc, length: 0 };
+  for (const each of pieces) {
+    const piece = Buffer.from(each);
+    text.crc = crc32(piece, text.crc);
+    text.length += piece.length;
+    await Promise.race([failed, new Promise<void>((written) => stream.write(piece, () => written()))]);
+  }
+  await Promise.race([failed, new Promise<void>((flushed) => stream.flush(end, flushed))]);
+  stream.close();
+  return { ...text, bytes: Buffer.concat(compressed) };
 }

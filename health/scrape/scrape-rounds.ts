@@ -72,8 +72,7 @@ export class ScrapeRounds {
     const last = this.#last;
     if (last === undefined) throw new Error(this.#failure);
     const [kept, own] = await Promise.all([last.text(format), this.#sources.own()]);
-    const live = pieces([...own, ...last.live], format);
-    return gzipFile(kept, Buffer.concat([...live, Buffer.from(format.end)]));
+    return gzipFile(kept, [...pieces([...own, ...last.live], format), format.end]);
   }
 
   close(): void {

@@ -253,15 +253,16 @@ test.serial('The agent reports a UDP port and serves the TCP port beside it', as
 });
 
 test.serial(
-  'The older of two Services with the same address and port gets it, and `why` reports that',
+  'A Service keeps its port against one that claims to be older, and `why` reports that',
   async (t) => {
     const host = await withMembers(t);
-    await host.serve({ name: 'older', created: '2026-01-01T00:00:00Z' });
-    await host.serve({ name: 'aa-newer', created: '2026-02-01T00:00:00Z' });
+    await host.serve({ name: 'older' });
     await host.start();
+    await host.until('it is served', async () => (await host.why('default/older')).verdict === 'served');
+    await host.serve({ name: 'aa-newer', created: '2020-01-01T00:00:00Z' });
+    await host.until('it is refused', async () => (await host.why('default/aa-newer')).verdict === 'not served');
     t.is((await host.why('default/older')).verdict, 'served');
-    const { verdict, problems } = await host.why('default/aa-newer');
-    t.is(verdict, 'not served');
+    const { problems } = await host.why('default/aa-newer');
     t.is(problems[0]?.reason, 'AddressInUse');
     t.regex(problems[0]?.message ?? '', /default\/older/);
     await host.remove('older.yaml');

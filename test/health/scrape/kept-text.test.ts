@@ -6,16 +6,16 @@ import { gzipFile, keep } from '../../../health/scrape/kept-text.ts';
 test('gzipFile() makes one gzip file with a correct checksum of a kept text and what follows it', async (t) => {
   const texts = ['a{b="1"} 2\n'.repeat(90), '', 'c 3\n'];
   for (const pieces of [texts, [], ['']]) {
-    const kept = await keep(pieces.map((piece) => Buffer.from(piece)));
+    const kept = await keep(pieces);
     for (const rest of ['# EOF\n', '']) {
-      const file = Buffer.concat(await gzipFile(kept, Buffer.from(rest)));
+      const file = Buffer.concat(await gzipFile(kept, [rest]));
       t.is(gunzipSync(file).toString(), `${pieces.join('')}${rest}`);
     }
   }
 });
 
 test('gzip decompresses a file of gzipFile()', async (t) => {
-  const kept = await keep([Buffer.from('one\n'), Buffer.from('two\n')]);
-  const file = Buffer.concat(await gzipFile(kept, Buffer.from('three\n')));
+  const kept = await keep(['one\n', 'two\n']);
+  const file = Buffer.concat(await gzipFile(kept, ['three\n']));
   t.is(execFileSync('gzip', ['-dc'], { input: file }).toString(), 'one\ntwo\nthree\n');
 });

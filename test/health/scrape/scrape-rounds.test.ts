@@ -49,7 +49,7 @@ async function untilRound({ clock, scrape }: ReturnType<typeof start>, number: n
 
 /** Resolves when other threads have compressed all texts. */
 async function compressed(): Promise<void> {
-  for (let times = 0; times < 20; times++) await keep([randomBytes(64 * 1024)]);
+  for (let times = 0; times < 20; times++) await keep([randomBytes(64 * 1024).toString('latin1')]);
 }
 
 test('The first scrape waits for a round, later scrapes get the last text and its age', async (t) => {
