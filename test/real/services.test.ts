@@ -260,7 +260,10 @@ test.serial(
     await host.start();
     await host.until('it is served', async () => (await host.why('default/older')).verdict === 'served');
     await host.serve({ name: 'aa-newer', created: '2020-01-01T00:00:00Z' });
-    await host.until('it is refused', async () => (await host.why('default/aa-newer')).verdict === 'not served');
+    await host.until(
+      'it is refused',
+      async () => (await host.why('default/aa-newer')).verdict === 'not served',
+    );
     t.is((await host.why('default/older')).verdict, 'served');
     const { problems } = await host.why('default/aa-newer');
     t.is(problems[0]?.reason, 'AddressInUse');
