@@ -201,7 +201,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   status(): DataplaneStatus {
-    const { active, arbiter, quarantine, supervisor, reloader, persister, globalSection } = this.#parts;
+    const { active, arbiter, quarantine, supervisor, reloader, monitor, persister, globalSection } =
+      this.#parts;
     const worker = active.worker?.runtime.worker;
     return {
       version: worker?.version.text ?? '',
@@ -213,7 +214,11 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       serversToDelete: active.serversToDelete,
       rejected: quarantine.rejected,
       blocked: quarantine.blocked.map(({ address, port, reason }) => `${address} port ${port}: ${reason}`),
-      fault: (worker === undefined ? supervisor.fault : '') || reloader.fault || globalSection.fault,
+      fault:
+        (worker === undefined ? supervisor.fault : '') ||
+        monitor.fault ||
+        reloader.fault ||
+        globalSection.fault,
       persistFault: persister.fault,
       maxConnections: globalSection.maxConnections,
     };

@@ -9,6 +9,7 @@ import { RejectionFile } from './config/rejection-file.ts';
 import type { HaproxyOptions } from './options.ts';
 import { haproxyPaths } from './paths.ts';
 import type { HaproxySettings } from './settings.ts';
+import { showProc } from './socket/master.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
@@ -88,6 +89,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     desired,
     active: () => worker()?.runtime,
     detail: () => settings().metricsDetail,
+    oldWorkers: async () => (await showProc(paths.masterSocket)).oldWorkers.length,
     log,
   });
   /** Reads the results of health checks. */
@@ -153,6 +155,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     persister,
     desired,
     worker,
+    shortage: () => globalSection.fault,
     take: (next) => active.take(next),
     onReload: (causes, result) => {
       for (const cause of causes) metrics.reloaded(cause, result);

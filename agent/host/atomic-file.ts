@@ -1,8 +1,9 @@
 // Replaces a file so that a reader, or a crash, finds the old content or the new, never a part of it: writes a temporary
-// file beside it, then fsync, rename, fsync of the folder.
+// file beside it, then fsync, rename, fsync of the folder. Temporary files are always new ones: another user who may write
+// in the folder could have put a link or a pipe at their names.
 
-import { closeSync, fsync, openSync } from 'node:fs';
-import { copyFile, type FileHandle, open, rename, unlink } from 'node:fs/promises';
+import { closeSync, constants, fsync, openSync } from 'node:fs';
+import { copyFile, type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { HeadgateError } from '../base/errors.ts';
@@ -43,7 +44,8 @@ export async function copyAtomically(from: string, path: string): Promise<FileId
 }
 
 async function copyDurably(from: string, path: string): Promise<FileIdentity> {
-  await copyFile(from, path);
+  await rm(path, { force: true });
+  await copyFile(from, path, constants.COPYFILE_EXCL);
   const file = await open(path, 'r');
   try {
     await file.sync();
@@ -54,7 +56,7 @@ async function copyDurably(from: string, path: string): Promise<FileIdentity> {
 }
 
 async function fail(path: string, temporary: string, cause: unknown): Promise<never> {
-  await unlink(temporary).catch(() => undefined);
+  await rm(temporary, { force: true }).catch(() => undefined);
   throw new HeadgateError('FILE_WRITE', `Cannot write "${path}"`, { retry: 'later', cause });
 }
 
@@ -64,7 +66,8 @@ export async function writeDurably(
   chunks: Iterable<string | Buffer>,
   mode = 0o600,
 ): Promise<FileIdentity> {
-  const file = await open(path, 'w', mode);
+  await rm(path, { force: true });
+  const file = await open(path, 'wx', mode);
   try {
     await writeChunks(file, chunks);
     await file.sync();

@@ -3,9 +3,9 @@
 
 import { constants } from 'node:fs';
 import { lstat, open, readFile } from 'node:fs/promises';
+import { SAFELY } from './safe-open.ts';
 
-const { O_RDONLY, O_WRONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-const SAFELY = O_NOFOLLOW | O_NONBLOCK;
+const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
 
 /** The offset of the log's end; 0 if there is no log. */
 export async function logSize(path: string): Promise<number> {
@@ -31,12 +31,18 @@ export async function readLog(
   );
 }
 
-/** Empties a log of more than `maxBytes`. */
-export async function trimLog(path: string, maxBytes: number): Promise<void> {
-  if ((await logSize(path)) <= maxBytes) return;
+/** Empties a log of more than `maxBytes`; also the file that the daemon `pid` writes to, which may have another name or none. */
+export async function trimLog(path: string, maxBytes: number, pid = 0): Promise<void> {
+  if ((await logSize(path)) > maxBytes) await empty(path, SAFELY, maxBytes);
+  // The daemon inherited this file when it was started, so no other user has chosen it.
+  if (pid > 0) await empty(`/proc/${pid}/fd/2`, O_NONBLOCK, maxBytes);
+}
+
+async function empty(path: string, flags: number, maxBytes: number): Promise<void> {
   try {
-    await using file = await open(path, O_WRONLY | SAFELY);
-    await file.truncate(0);
+    await using file = await open(path, O_WRONLY | flags);
+    const stat = await file.stat();
+    if (stat.isFile() && stat.size > maxBytes) await file.truncate(0);
   } catch {
     // The file is gone, or the agent may not change it.
   }

@@ -197,6 +197,12 @@ test.serial('The counts of an old worker are added until it ends with its last c
   );
   const before = total(await scraped(agent), 'headgate_pool_received_bytes_total', 'service="web"');
   for (let times = 0; times < 20; times++) await client.ask();
+  const bytes = 'GET / HTTP/1.1\r\nHost: test\r\n\r\n'.length;
+  await host.until('what it carries is shown while it is open', async () => {
+    const now = await scraped(agent);
+    const received = total(now, 'headgate_pool_received_bytes_total', 'service="web"');
+    return received === 21 * bytes && total(now, 'headgate_pool_open_connections', 'service="web"') === 1;
+  });
   client.close();
   await host.until('the old worker has ended', async () => {
     try {
@@ -208,7 +214,6 @@ test.serial('The counts of an old worker are added until it ends with its last c
   });
   const after = await scraped(agent);
   t.is(total(after, 'headgate_haproxy_old_workers'), 0);
-  const bytes = 'GET / HTTP/1.1\r\nHost: test\r\n\r\n'.length;
   t.is(total(after, 'headgate_pool_received_bytes_total', 'service="web"'), 21 * bytes);
   t.true(before <= 21 * bytes);
 });

@@ -2,7 +2,7 @@
 
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
-import { TestHost } from '../support/host/agent.ts';
+import { signal, TestHost } from '../support/host/agent.ts';
 import { startMembers } from '../support/traffic/members.ts';
 import { Client } from '../support/traffic/traffic.ts';
 
@@ -74,14 +74,32 @@ test.serial(
   },
 );
 
+test.serial(
+  'A replaced worker that hangs is counted without any earlier scrape, and ended after hardStopAfter',
+  async (t) => {
+    const { host, agent } = await withOldConnections(t, [...FLAGS, '--hard-stop-after', '1s']);
+    const old = await host.worker();
+    await reloaded(host);
+    process.kill(old, 'SIGSTOP');
+    t.teardown(() => signal(old, 'SIGKILL'));
+    t.is((await agent.metrics())('headgate_haproxy_old_workers'), 1);
+    await host.until(
+      'it has ended',
+      async () => (await agent.metrics())('headgate_haproxy_old_workers') === 0,
+    );
+    t.true(agent.hasLogged('Ended a replaced HAProxy worker that did not end in time'));
+    t.throws(() => process.kill(old, 0), { code: 'ESRCH' });
+  },
+);
+
 const FLAGS = ['--drain-timeout', `${DRAIN}ms`];
 
 /** Connections to the members at 11 and 12 of `default/web`. */
-async function withOldConnections(t: ExecutionContext<unknown>) {
+async function withOldConnections(t: ExecutionContext<unknown>, flags: readonly string[] = FLAGS) {
   const host = await TestHost.create(t);
   await startMembers(t, host, 2);
   await host.serve({ members: [host.address(11), host.address(12)] });
-  const agent = await host.start(FLAGS);
+  const agent = await host.start(flags);
   const clients = new Map<string, Client>();
   for (let tries = 0; clients.size < 2 && tries < 100; tries++) {
     const client = await Client.connect(host.place());

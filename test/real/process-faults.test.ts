@@ -1,8 +1,11 @@
 // Other processes kill, stop and reload HAProxy and remove its sockets. As soon as possible, long before an audit, HAProxy
 // has the desired state again, and the agent logs the repair.
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { unlink, writeFile } from 'node:fs/promises';
+import { rename, unlink, writeFile } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
@@ -177,6 +180,80 @@ test.serial('A starting agent adopts the running HAProxy if both sockets were re
   await host.until('a new Service is served', () => host.answers(2));
 });
 
+test.serial(
+  "The agent reloads HAProxy by signal while the connections of its master's socket are taken",
+  async (t) => {
+    const { host, agent } = await served(t);
+    const [load, master] = [new Load(t, host.place()), await host.master()];
+    // The master takes ten connections, and a reload closes them.
+    const sockets = await Promise.all(
+      Array.from({ length: 12 }, () => idleConnection(host.paths.masterSocket)),
+    );
+    t.teardown(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('the new Service is served', () => host.answers(2));
+    t.true(agent.hasLogged('Reloading HAProxy by signal, because its master cannot be reached'));
+    await host.until('nothing is reported', async () => (await host.status()).fault === '');
+    t.is(await host.master(), master);
+    await load.answered(30);
+    t.deepEqual((await load.stop()).failures, []);
+  },
+);
+
+test.serial(
+  "The agent reloads HAProxy by signal if another file took the place of its master's socket",
+  async (t) => {
+    const { host, agent } = await served(t);
+    const master = await host.master();
+    await unlink(host.paths.masterSocket);
+    const other = createServer().listen(host.paths.masterSocket);
+    await once(other, 'listening');
+    // Without its file being removed, as after the end of a process that has replaced the socket.
+    await rename(host.paths.masterSocket, `${host.paths.masterSocket}.dead`);
+    other.close();
+    await once(other, 'close');
+    await rename(`${host.paths.masterSocket}.dead`, host.paths.masterSocket).catch(() => undefined);
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('the new Service is served', () => host.answers(2));
+    t.true(agent.hasLogged('by signal'));
+    await host.until('nothing is reported', async () => (await host.status()).fault === '');
+    t.is(await host.master(), master);
+    await stillWorks(host);
+  },
+);
+
+test.serial(
+  'A second HAProxy with the same file is a fault that names it, and takes nothing from the first',
+  async (t) => {
+    const { host, agent } = await served(t);
+    const [worker, master] = [await host.worker(), await host.master()];
+    const other = spawn(host.haproxyProgram, ['-f', host.paths.config, '-db'], { stdio: 'ignore' });
+    t.teardown(() => other.kill('SIGKILL'));
+    await host.until('it has taken the admin socket', async () => (await host.worker()) === other.pid);
+    const names = async (): Promise<boolean> => (await host.status()).fault.includes(`process ${other.pid}:`);
+    await host.until('it is reported', names);
+    t.is((await host.status()).haproxy.workerPid, worker);
+    await host.until(
+      'the statistics are those of the first',
+      async () => (await agent.metrics())('headgate_listener_open_connections') !== undefined,
+    );
+    await agent.stop();
+    await host.start();
+    t.is((await host.status()).haproxy.workerPid, worker, 'An agent that starts adopts the first');
+    await host.until('it is reported', names);
+    other.kill('SIGKILL');
+    await once(other, 'exit');
+    await host.until('nothing is reported', async () => (await host.status()).fault === '');
+    await host.serve({ members: [host.address(12)] });
+    await host.until('the change is carried out', async () => (await ask(host.place())) === host.address(12));
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('a new Service is served', () => host.answers(2));
+    t.is(await host.master(), master);
+  },
+);
+
 test.serial('The agent detects a reload by another process and repairs nothing', async (t) => {
   const { host, agent } = await served(t);
   const [load, worker] = [new Load(t, host.place()), await host.worker()];
@@ -251,6 +328,12 @@ async function recovered(host: TestHost, agent: RunningAgent, what: string): Pro
     'it is counted',
     async () => (await agent.metrics())('headgate_repairs_total', { what }) === 1,
   );
+}
+
+async function idleConnection(path: string): Promise<Socket> {
+  const socket = connect(path).on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
 }
 
 async function reloadedBySomeoneElse(host: TestHost, before?: () => Promise<void>): Promise<void> {

@@ -256,6 +256,46 @@ asRoot.serial(
   },
 );
 
+asRoot.serial(
+  'HAProxy is not reloaded while its runtime folder takes no new file, which would end it',
+  async (t) => {
+    const host = await TestHost.create(t);
+    await run('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=40,mode=755', 'tmpfs', host.runtimeDir]);
+    t.teardown(async () => {
+      await run('umount', ['--lazy', host.runtimeDir]);
+    });
+    await startMembers(t, host, 2);
+    await host.serve();
+    await host.start();
+    t.true(await host.answers());
+    const [load, master] = [new Load(t, host.place()), await host.master()];
+    const fillers: string[] = [];
+    const fill = async (): Promise<void> => {
+      for (;;) {
+        const path = join(host.runtimeDir, `filler-${fillers.length}`);
+        await writeFile(path, '', { flag: 'wx' });
+        fillers.push(path);
+      }
+    };
+    await t.throwsAsync(fill, { code: 'ENOSPC' });
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('it is reported', async () =>
+      (await host.status()).fault.includes(
+        `The folder "${dirname(host.paths.masterSocket)}" takes no new file`,
+      ),
+    );
+    await host.serve({ members: [host.address(12)] });
+    await host.until('endpoints still change', async () => (await ask(host.place())) === host.address(12));
+    t.false(await host.answers(2));
+    for (const path of fillers) await unlink(path);
+    await host.until('the new Service is served', () => host.answers(2));
+    await host.until('nothing is reported', async () => (await host.status()).fault === '');
+    t.is(await host.master(), master);
+    await load.answered(30);
+    t.deepEqual((await load.stop()).failures, []);
+  },
+);
+
 /** The agent applies an endpoint change, postpones a new Service, and reports that. */
 async function goesOnUnpersisted(
   t: ExecutionContext<unknown>,

@@ -1,8 +1,10 @@
 // Finds a daemon that this agent or an earlier one has started: by the pid file that the daemon writes, or by its command
 // line if another process has removed that file.
 
+import { constants } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
+import { SAFELY } from '../../host/safe-open.ts';
 import { isShortage } from '../../host/shortage.ts';
 
 /** Two files that a daemon has on its command line. */
@@ -31,7 +33,10 @@ export async function findDaemon(
  */
 export async function pidIn(pidFile: string, config: string): Promise<number | undefined> {
   try {
-    const pid = Number.parseInt(await readFile(pidFile, 'utf8'), 10);
+    const pid = Number.parseInt(
+      await readFile(pidFile, { encoding: 'utf8', flag: constants.O_RDONLY | SAFELY }),
+      10,
+    );
     return (await runsWith(pid, config)) ? pid : undefined;
   } catch (cause) {
     if (!isShortage(cause)) return undefined;
@@ -39,11 +44,11 @@ export async function pidIn(pidFile: string, config: string): Promise<number | u
   }
 }
 
-/** True if this process runs and has this configuration file on its command line. Errors: FILE_READ, as pidIn(). */
-export async function runsWith(pid: number, config: string): Promise<boolean> {
+/** True if this process runs and has this file on its command line. Errors: FILE_READ, as pidIn(). */
+export async function runsWith(pid: number, file: string): Promise<boolean> {
   if (!(pid > 1)) return false;
   try {
-    return (await textOf(`/proc/${pid}/cmdline`)).split('\0').includes(config);
+    return (await textOf(`/proc/${pid}/cmdline`)).split('\0').includes(file);
   } catch (cause) {
     throw new HeadgateError('FILE_READ', `Cannot check if process ${pid} runs`, { cause });
   }

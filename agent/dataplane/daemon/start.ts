@@ -3,10 +3,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { sleep } from '../../base/clock.ts';
 import { type ErrorCode, HeadgateError } from '../../base/errors.ts';
 import { logSince } from '../../host/daemon-output.ts';
+import { SAFELY } from '../../host/safe-open.ts';
 
 /** A daemon as errors report it. */
 export interface DaemonKind {
@@ -31,6 +33,7 @@ export interface DaemonStart<T> {
 }
 
 const POLL_INTERVAL_MS = 10;
+const TO_APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | SAFELY;
 
 /**
  * Resolves with the process and the first result of `find`. Errors: `missing`; `failed` with the daemon's messages,
@@ -41,7 +44,7 @@ export async function startDaemon<T>(
   start: DaemonStart<T>,
 ): Promise<{ readonly child: ChildProcess; readonly found: T }> {
   const { command, env = process.env, find, timeoutMs, excerpt } = start;
-  const log = await open(start.log, 'a', 0o600);
+  const log = await open(start.log, TO_APPEND, 0o600);
   const from = (await log.stat()).size;
   const child = spawn(...command, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
   let end: string | undefined;

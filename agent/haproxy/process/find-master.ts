@@ -2,7 +2,8 @@
 // no longer control the first.
 
 import { readFile } from 'node:fs/promises';
-import { findDaemon, leadsGroup, startedWith } from '../../dataplane/daemon/find.ts';
+import { basename } from 'node:path';
+import { findDaemon, leadsGroup, runsWith, startedWith } from '../../dataplane/daemon/find.ts';
 import type { HaproxyPaths } from '../paths.ts';
 
 /** undefined if no HAProxy runs with this file. Errors: as findDaemon(). */
@@ -32,6 +33,30 @@ export async function hasListened(
 ): Promise<boolean> {
   const sockets = await readFile(`/proc/${pid}/net/unix`, 'utf8').catch(() => undefined);
   return sockets === undefined || sockets.includes(` ${adminSocket}`);
+}
+
+/**
+ * Processes of a HAProxy that an operator started with this file beside the one of this worker: it takes part of the
+ * connections, and its members never change. Errors: as startedWith().
+ */
+export async function strangers(
+  { config }: Pick<HaproxyPaths, 'config'>,
+  workerPid: number,
+): Promise<readonly number[]> {
+  const found = await startedWith((words) => {
+    const at = words.indexOf(config);
+    const isHaproxy = words.slice(0, at).some((word) => basename(word).startsWith('haproxy'));
+    return isHaproxy && words[at - 1] === '-f' && !words.includes('-c');
+  });
+  const parent = found.get(workerPid);
+  if (parent === undefined) return [];
+  const own = found.has(parent) ? parent : workerPid;
+  return [...found].flatMap(([pid, by]) => (pid === own || by === own || found.has(by) ? [] : [pid]));
+}
+
+/** True if the process was started with this pid file, as the agent and its units start HAProxy. Errors: as runsWith(). */
+export function isOwn(pid: number, { pidFile }: Pick<HaproxyPaths, 'pidFile'>): Promise<boolean> {
+  return runsWith(pid, pidFile);
 }
 
 function isStartedWith({ config, pidFile }: HaproxyPaths): (words: readonly string[]) => boolean {

@@ -16,7 +16,7 @@ const WORKER_TIMEOUT_MS = 200;
 export interface ReloadOptions {
   /** For the whole reload: HAProxy retries a taken port for 2 s, and needs about 3 s for 10,000 backends. */
   readonly timeoutMs?: number;
-  /** Whether the new worker serves already. Then no answer of the master is needed if its socket's file is gone. */
+  /** Whether the new worker serves already. Then a master that cannot be reached needs not answer. */
   readonly isServed?: () => boolean;
 }
 
@@ -63,7 +63,7 @@ export async function reload(masterSocketPath: string, options: ReloadOptions = 
   }
 }
 
-/** Reloads by SIGUSR2, for a master whose socket's file is gone: the reload makes the file again. Errors: HAPROXY_RELOAD. */
+/** Reloads by SIGUSR2, for a master that cannot be reached on its socket. Errors: HAPROXY_RELOAD. */
 export async function signalReload(
   masterPid: number,
   masterSocketPath: string,
@@ -128,7 +128,8 @@ async function reloadEnd({
       }
     } catch (error) {
       if (error instanceof HeadgateError && error.code === 'HAPROXY_RELOAD') throw error;
-      if (isServed() && !existsSync(masterSocketPath)) return { ok: true, workerPid: undefined };
+      if (isServed() && (before === undefined || !existsSync(masterSocketPath)))
+        return { ok: true, workerPid: undefined };
       // While the master executes itself again, its socket refuses or closes connections.
       problem = error;
     }

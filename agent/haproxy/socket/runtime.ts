@@ -21,6 +21,8 @@ export interface RuntimeOptions {
   readonly masterSocketPath?: string | undefined;
   /** The first connection does not use the master: the master of 3.1 and newer lets it wait for a worker that starts. */
   readonly isStarting?: boolean;
+  /** Another HAProxy has replaced the admin socket: only the master leads to the worker. */
+  readonly isReplaced?: boolean;
   /** HAProxy counts as hung if a reply is due and HAProxy sends nothing for this long. */
   readonly timeoutMs?: number;
 }
@@ -159,7 +161,7 @@ export class Runtime {
     return this.#side;
   }
 
-  /** For a moment the previous worker accepts connections as well. */
+  /** For a moment the previous worker accepts connections as well; another HAProxy may have replaced the admin socket. */
   async #reachAgain(): Promise<Pipeline> {
     const own = this.worker.pid;
     for (const until = performance.now() + 2 * GRACE_MS; ; await sleep(RETRY_DELAY_MS)) {
@@ -167,6 +169,9 @@ export class Runtime {
       if (worker.pid === own) return pipeline;
       pipeline.close();
       if (worker.stopping && performance.now() < until) continue;
+      const byMaster = await openByMaster(this.#options, own).catch(() => undefined);
+      if (byMaster?.worker.pid === own && !byMaster.worker.stopping) return byMaster.pipeline;
+      byMaster?.pipeline.close();
       const message = `Worker ${own} does not accept connections any more: worker ${worker.pid} does`;
       throw new HeadgateError('RUNTIME_CLOSED', message, { retry: 'now' });
     }
@@ -182,7 +187,7 @@ function withoutLineFeeds(text: string): string {
 
 /** `known`: the worker to reach through the master. */
 async function open(options: RuntimeOptions, known?: WorkerProcess): Promise<Link> {
-  if (known?.via === 'master') return openByMaster(options, known.pid);
+  if (known?.via === 'master' || options.isReplaced) return openByMaster(options, known?.pid);
   try {
     return await openDirectly(options);
   } catch (error) {

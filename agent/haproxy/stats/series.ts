@@ -61,7 +61,7 @@ export function newSeries(kind: SeriesKind): Series {
 }
 
 const [DOWNS, DOWNTIME] = [positionOf('chkdown'), positionOf('downtime')];
-/** Gauges that are the sum of the listener's own backend and its fallback backend. */
+/** Gauges that are the sum over a listener's own backend, its fallback backend, and the replaced workers. */
 const ADDED_GAUGES = [positionOf('scur'), positionOf('qcur')];
 
 /** Adds a row of the active worker. `now`: milliseconds. */
@@ -83,16 +83,21 @@ export function addRow(series: Series, row: StatRow, worker: WorkerCounts, now: 
 /** Adds a row of the active worker's fallback backend, after the row of the listener's own backend. */
 export function addFallbackRow(series: Series, row: StatRow, worker: WorkerCounts): void {
   count(series, keyOf(row.proxy, row.name), row.values, worker);
-  for (const at of ADDED_GAUGES) (series.values[at] as number) += row.values[at] as number;
+  addGauges(series, row);
 }
 
 /**
- * Adds a row of a replaced worker. It runs no checks, so a server that was down stays down there: its downs and its
- * downtime do not count.
+ * Adds a row of a replaced worker, after the row of the active one. It runs no checks, so a server that was down stays down
+ * there: its downs and its downtime do not count.
  */
 export function addOldRow(series: Series, row: StatRow, worker: WorkerCounts): void {
   const values = row.values.map((value, at) => (at === DOWNS || at === DOWNTIME ? Number.NaN : value));
   count(series, keyOf(row.proxy, row.name), values, worker);
+  addGauges(series, row);
+}
+
+function addGauges({ values }: Series, row: StatRow): void {
+  for (const at of ADDED_GAUGES) (values[at] as number) += row.values[at] || 0;
 }
 
 export function newCounts(): number[] {

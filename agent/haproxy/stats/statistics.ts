@@ -38,6 +38,8 @@ export interface StatisticsOptions {
   /** The connection to the active worker; undefined if there is none. */
   readonly active: () => Runtime | undefined;
   readonly detail: () => MetricsDetail;
+  /** The number of replaced workers that the master has. Errors: it does not answer, as during a reload. */
+  readonly oldWorkers: () => Promise<number>;
   readonly log: Log;
   readonly clock?: Clock;
 }
@@ -140,9 +142,11 @@ export class Statistics {
 
   async #read(): Promise<Sample | undefined> {
     const began = this.#clock.monotonic();
-    const others = [...this.#old.values()].map((runtime) => this.#readOld(runtime).catch(() => undefined));
-    const [info] = await Promise.all([this.#readActive(), ...others]);
+    const info = await this.#readActive();
     if (info === undefined) return undefined;
+    // Their open connections are added to those of the active worker.
+    const others = [...this.#old.values()].map((runtime) => this.#readOld(runtime).catch(() => undefined));
+    await Promise.all(others);
     this.#totals.keepWorkers(new Set([info.pid, ...this.#old.keys()]));
     // If this agent is killed, the next agent can only read the active worker again, and only if the file has its id.
     // All other counts must be in the file before they are shown.
@@ -153,7 +157,7 @@ export class Statistics {
       info,
       process: this.#totals.process,
       series: this.#totals.series,
-      oldWorkers: this.#old.size,
+      oldWorkers: await this.#options.oldWorkers().catch(() => this.#old.size),
       seconds: (this.#clock.monotonic() - began) / 1_000,
       age: () => (this.#clock.monotonic() - began) / 1_000,
     };

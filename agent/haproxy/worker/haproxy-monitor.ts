@@ -1,10 +1,11 @@
 // Checks HAProxy once a second: the worker answers and is still the one that takes connections, its files and sockets
-// are unchanged, blocked addresses can be bound. Audits the worker less often.
+// are unchanged, blocked addresses can be bound. Less often audits the worker and looks for a second HAProxy.
 
 import { existsSync } from 'node:fs';
 import { backoffMs } from '../../base/backoff.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
 import { Rounds } from '../../base/rounds.ts';
 import type { Load } from '../../dataplane/status.ts';
 import { trimLog } from '../../host/daemon-output.ts';
@@ -17,10 +18,13 @@ import { bindsOf } from '../config/listener-config.ts';
 import type { Persister } from '../config/persister.ts';
 import type { Quarantine } from '../config/quarantine.ts';
 import type { HaproxyPaths } from '../paths.ts';
+import { strangers } from '../process/find-master.ts';
+import { masterPid } from '../process/process.ts';
 import type { HaproxySettings } from '../settings.ts';
 import { loadOf, parseInfo } from '../socket/readings.ts';
 import type { BootedWorker } from '../worker.ts';
 import { audit } from './audit.ts';
+import { OverdueWorkers } from './overdue-workers.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
 
 export type Repair = 'listener' | 'audit' | 'file' | 'process' | 'worker' | 'socket';
@@ -38,7 +42,10 @@ export interface HaproxyMonitorOptions {
   readonly requestReload: (cause: ReloadCause) => void;
   readonly replan: (keys: Iterable<string>) => void;
   readonly onRepair: (what: Repair) => void;
-  readonly settings: () => Pick<HaproxySettings, 'auditInterval' | 'haproxySupervisor' | 'netns'>;
+  readonly settings: () => Pick<
+    HaproxySettings,
+    'auditInterval' | 'haproxySupervisor' | 'hardStopAfter' | 'netns'
+  >;
   readonly log: Log;
   readonly clock?: Clock;
 }
@@ -51,12 +58,16 @@ const PROBES_PER_ROUND = 50;
 /** The wait before HAProxy is asked again for an address that it refused although the agent could bind it. */
 const BLOCKED_BACKOFF = { firstMs: 1_000, mostMs: 60_000 };
 const ROUNDS_PER_TRIM = 60;
+/** A look at other processes reads the command lines of all. */
+const ROUNDS_PER_LOOK = 10;
 const MAX_LOG_BYTES = 1024 * 1024;
 
 export class HaproxyMonitor {
   readonly #options: HaproxyMonitorOptions;
   readonly #clock: Clock;
   readonly #rounds: Rounds;
+  readonly #fault = new Fault();
+  readonly #overdue: OverdueWorkers;
   #count = 0;
   #lastAudit: number;
   #auditFrom = 0;
@@ -69,6 +80,11 @@ export class HaproxyMonitor {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#lastAudit = this.#clock.monotonic();
+    this.#overdue = new OverdueWorkers({
+      ...options,
+      hardStopAfter: () => options.settings().hardStopAfter,
+      now: () => this.#clock.monotonic(),
+    });
     this.#rounds = new Rounds({
       intervalMs: () => INTERVAL_MS,
       work: () => this.#round(),
@@ -83,6 +99,11 @@ export class HaproxyMonitor {
     return this.#loads;
   }
 
+  /** A second HAProxy runs with the same file; '' if none does. */
+  get fault(): string {
+    return this.#fault.text;
+  }
+
   start(): void {
     this.#rounds.start();
   }
@@ -95,11 +116,15 @@ export class HaproxyMonitor {
     const { paths, worker, settings } = this.#options;
     this.#count++;
     // Also without a worker: a HAProxy that ends at each start writes its log each time.
-    if (this.#count % ROUNDS_PER_TRIM === 0) await trimLog(paths.log, MAX_LOG_BYTES);
+    if (this.#count % ROUNDS_PER_TRIM === 0) await trimLog(paths.log, MAX_LOG_BYTES, await masterPid(paths));
     const active = worker();
     if (active === undefined) return;
     await this.#checkWorker(active);
     await this.#checkFiles();
+    if (this.#count % ROUNDS_PER_LOOK === 0) {
+      await this.#checkStrangers(active);
+      if (!this.#options.isReloading()) await this.#overdue.end();
+    }
     await this.#probeBlocked();
     if (this.#clock.monotonic() - this.#lastAudit >= settings().auditInterval) await this.#audit();
   }
@@ -123,6 +148,15 @@ export class HaproxyMonitor {
       onRepair('socket');
       requestReload('socket-lost');
     }
+  }
+
+  async #checkStrangers({ runtime }: BootedWorker): Promise<void> {
+    const { paths, log } = this.#options;
+    const [pid] = await strangers(paths, runtime.worker.pid);
+    const text = `Another HAProxy runs with "${paths.config}", process ${pid}: it takes part of the connections, also for members that are gone; stop it`;
+    if (pid !== undefined && this.#fault.set(text))
+      log.error('Another HAProxy takes part of the connections', { pid });
+    if (pid === undefined && this.#fault.clear()) log.info('The other HAProxy has ended');
   }
 
   async #probeBlocked(): Promise<void> {

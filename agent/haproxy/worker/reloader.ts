@@ -1,7 +1,6 @@
 // Carries out one reload: prepares the candidate, writes the file, orders the master to reload, and takes the new worker
 // when it serves exactly that file. After a refused reload the old worker continues, and the last good file is restored.
 
-import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
@@ -10,6 +9,7 @@ import { logSince, logSize } from '../../host/daemon-output.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
+import { proveNewFiles } from '../../host/takes-files.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
@@ -34,6 +34,8 @@ export interface ReloaderOptions {
   readonly persister: Persister;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly worker: () => BootedWorker | undefined;
+  /** The descriptors that the last candidate needs and HAProxy lacks; '' if it has enough. */
+  readonly shortage: () => string;
   /** Makes the new worker the active one. */
   readonly take: (next: BootedWorker) => void;
   readonly onReload: (causes: ReadonlySet<ReloadCause>, result: 'done' | 'failed') => void;
@@ -55,6 +57,9 @@ const FORCED: readonly ReloadCause[] = [
   'server-renumbered',
   'server-changed',
 ];
+
+/** reload() fails with these codes before the master has the order. */
+const NOT_ORDERED: readonly string[] = ['RUNTIME_CONNECT', 'RUNTIME_TIMEOUT'];
 
 /** A reload under way. */
 interface Replacement {
@@ -90,6 +95,7 @@ export class Reloader {
     const { maker, file, persister, desired, onReload, log } = this.#options;
     const isLost = (): boolean => this.#options.worker() !== worker;
     try {
+      await this.#proveRestart();
       await tablesLearned(worker);
       await file.keepBeside();
       const candidate = await maker.prepare(desired, worker.booted, ({ chunks }) => file.draft(chunks));
@@ -149,8 +155,20 @@ export class Reloader {
     return 'done';
   }
 
+  /** A reload executes the master again, which then ends, with its workers, if it cannot make its socket and pid file. */
+  async #proveRestart(): Promise<void> {
+    const { masterSocket } = this.#options.paths;
+    try {
+      await makeFolder(dirname(masterSocket), 0o711);
+      await proveNewFiles(dirname(masterSocket));
+    } catch (error) {
+      const message = `HAProxy does not reload, because its master could not make its socket again and would end: ${messageOf(error)}`;
+      throw new HeadgateError('HAPROXY_RELOAD', message);
+    }
+  }
+
   async #replace(worker: BootedWorker, candidate: Candidate): Promise<'done' | 'failed'> {
-    const { paths, file, maker, faults, log, persister } = this.#options;
+    const { paths, file, maker, faults, log, persister, shortage } = this.#options;
     const from = await logSize(paths.log);
     const oldPid = worker.runtime.worker.pid;
     const oldSocket = identityOf(paths.masterSocket);
@@ -167,11 +185,12 @@ export class Reloader {
     if (!result.ok && !isTaken) {
       const output = result.log || (await logSince(paths.log, from));
       log.error('HAProxy refused the reload; the old worker continues', { log: output.slice(-2_000) });
+      const needs = shortage();
       maker.refused(worker.booted);
       const isNamed = faults.rejectNamed(output, candidate, worker.booted);
       if (!isNamed) maker.globalRefused(candidate.loadBalancers);
       await file.restoreLastGood();
-      this.#fault.set(isNamed ? '' : 'HAProxy refused the last reload; see the log');
+      this.#fault.set(isNamed ? '' : `HAProxy refused the last reload; see the log${needs && `. ${needs}`}`);
       return 'failed';
     }
     if (!isTaken) await this.#takeReloaded(replacement);
@@ -237,8 +256,6 @@ export class Reloader {
       log.warn('Members that are down may get traffic after the reload, until the next checks', {
         error: messageOf(error),
       });
-    // The folder may have been removed.
-    await makeFolder(dirname(paths.serverState), 0o711).catch(warn);
     await keepServerStates(worker, loadBalancers, paths).catch(warn);
     try {
       return await order();
@@ -247,16 +264,21 @@ export class Reloader {
     }
   }
 
+  /** By signal if the master cannot be reached on its socket: the reload makes the socket again and ends its connections. */
   async #order(replacement: Replacement): Promise<ReloadOutcome> {
-    const { masterSocket } = this.#options.paths;
+    const { paths, log } = this.#options;
+    const { masterSocket } = paths;
     const isServed = (): boolean => replacement.isTaken;
-    if (existsSync(masterSocket)) return reload(masterSocket, { isServed });
-    const pid = await findMaster(this.#options.paths);
-    if (pid === undefined)
-      throw new HeadgateError(
-        'HAPROXY_RELOAD',
-        'HAProxy has no master socket, and its master process cannot be found',
-      );
-    return signalReload(pid, masterSocket, { isServed });
+    try {
+      return await reload(masterSocket, { isServed });
+    } catch (error) {
+      if (!(error instanceof HeadgateError && NOT_ORDERED.includes(error.code))) throw error;
+      const pid = await findMaster(paths);
+      if (pid === undefined) throw error;
+      log.warn('Reloading HAProxy by signal, because its master cannot be reached', {
+        error: messageOf(error),
+      });
+      return signalReload(pid, masterSocket, { isServed });
+    }
   }
 }

@@ -13,6 +13,7 @@ import { bindsOf } from '../config/listener-config.ts';
 import { descriptionOf, structureHash } from '../config/render.ts';
 import type { RenderContext } from '../config/render-context.ts';
 import type { HaproxyPaths } from '../paths.ts';
+import { isOwn } from '../process/find-master.ts';
 import { readRunning } from '../readback.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
@@ -102,7 +103,7 @@ export class WorkerFinder {
   /** undefined if no HAProxy answers at the sockets, or only one that is stopping. Reads only. */
   async adopt(phase: Phase = 'running'): Promise<BootedWorker | undefined> {
     const { maker, context, file, log } = this.#options;
-    const runtime = await this.connect(phase);
+    const runtime = await this.#connectOwn(phase);
     if (runtime === undefined) return undefined;
     try {
       const { description, pid, stopping } = runtime.worker;
@@ -127,6 +128,23 @@ export class WorkerFinder {
       runtime.close();
       throw error;
     }
+  }
+
+  /** A HAProxy that an operator started beside this one has replaced the admin socket; then the master leads to the worker. */
+  async #connectOwn(phase: Phase): Promise<Runtime | undefined> {
+    const { paths, log } = this.#options;
+    const runtime = await this.connect(phase);
+    if (runtime === undefined || runtime.worker.via === 'master') return runtime;
+    const { pid } = runtime.worker;
+    if (await isOwn(pid, paths)) return runtime;
+    const { adminSocket: socketPath, masterSocket: masterSocketPath } = paths;
+    const own = await Runtime.connect({ socketPath, masterSocketPath, isReplaced: true }).catch(
+      () => undefined,
+    );
+    if (own === undefined) return runtime;
+    runtime.close();
+    log.warn('Another HAProxy answers at the admin socket', { pid, own: own.worker.pid });
+    return own;
   }
 
   /**

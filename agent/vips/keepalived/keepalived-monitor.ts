@@ -161,7 +161,7 @@ export class KeepalivedMonitor {
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
     const { paths, daemon, file, readiness, reconciler, hasRefused, metrics, log } = this.#options;
-    await trimLog(paths.log, MAX_LOG_BYTES);
+    await trimLog(paths.log, MAX_LOG_BYTES, daemon.pid);
     await readiness.check();
     await daemon.checkForSecond();
     const found = await file.read();

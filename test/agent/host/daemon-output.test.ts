@@ -1,5 +1,18 @@
-import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -23,6 +36,27 @@ test('logSince() reads what was added, and trimLog() empties a log that is too l
   await trimLog(log, 12);
   t.is(await logSize(log), 0);
   await trimLog(join(log, 'nowhere'), 0);
+});
+
+test('trimLog() empties the file that a daemon writes to, also after the file was renamed or removed', async (t) => {
+  const log = join(folder(t), 'log');
+  writeFileSync(log, 'long\n');
+  const file = openSync(log, 'a');
+  const daemon = spawn('sleep', ['60'], { stdio: ['ignore', 'ignore', file] });
+  t.teardown(() => {
+    daemon.kill();
+    closeSync(file);
+  });
+  await once(daemon, 'spawn');
+  renameSync(log, `${log}.1`);
+  await trimLog(log, 5, daemon.pid);
+  t.is(fstatSync(file).size, 5);
+  await trimLog(log, 4, daemon.pid);
+  t.is(fstatSync(file).size, 0);
+  appendFileSync(`${log}.1`, 'long again\n');
+  unlinkSync(`${log}.1`);
+  await trimLog(log, 4, daemon.pid);
+  t.is(fstatSync(file).size, 0);
 });
 
 test('A link or a pipe that replaced the log is not read, emptied or waited for', async (t) => {

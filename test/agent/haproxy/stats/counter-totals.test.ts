@@ -121,6 +121,19 @@ test('CounterTotals adds the fallback backend of a listener to its pool and its 
   t.deepEqual(totals(counters), [3, 12]);
 });
 
+test('Connections that are open in a replaced worker count as open', (t) => {
+  const counters = newTotals();
+  const open = (): number | undefined => seriesOf(counters)[0]?.values[positionOf('scur')];
+  read(counters, 1, [line('BACKEND', 5)]);
+  const one = open() ?? 0;
+  t.true(one > 0);
+  for (const round of [1, 2]) {
+    read(counters, 2, [line('BACKEND', 1)]);
+    readOld(counters, 1, 5 + round);
+    t.is(open(), 2 * one, `round ${round}`);
+  }
+});
+
 test('CounterTotals counts a down and its downtime once over a reload', (t) => {
   let now = 1_000;
   const counters = newTotals(() => now * 1_000);

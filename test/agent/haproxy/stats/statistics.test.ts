@@ -59,6 +59,7 @@ async function start(t: ExecutionContext<unknown>, worker: Worker | undefined) {
       desired: new Map(),
       active: () => state.active,
       detail: () => 'member',
+      oldWorkers: () => Promise.reject(new Error('The master does not answer')),
       log: silentLog(),
       clock,
     });

@@ -17,9 +17,13 @@ function reloaderOf(
   serving: { worker: BootedWorker | undefined },
   prepare = async (): Promise<void> => undefined,
   globalAccepted: () => void = () => undefined,
+  more: Partial<ReloaderOptions> = {},
 ) {
   const written: unknown[] = [];
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-reloader-'));
+  process.once('exit', () => rmSync(directory, { recursive: true }));
   const options = {
+    paths: { masterSocket: join(directory, 'm.sock') },
     worker: () => serving.worker,
     maker: {
       prepare: async () => {
@@ -33,6 +37,7 @@ function reloaderOf(
     desired: new Map(),
     onReload: () => undefined,
     log: silentLog(),
+    ...more,
   } as unknown as ReloaderOptions;
   return { reloader: new Reloader(options), written };
 }
@@ -49,6 +54,52 @@ test('The fault of a failed reload ends with its worker', async (t) => {
   serving.worker = undefined;
   t.is(await reloader.reload(new Set(['repair'])), 'done');
   t.is(reloader.fault, '');
+});
+
+test('A refused reload names the descriptors that HAProxy lacks, also after the last good file is back', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-refusing-'));
+  const paths = {
+    masterSocket: join(directory, 'm.sock'),
+    serverState: join(directory, 'servers.state'),
+    log: join(directory, 'haproxy.log'),
+  };
+  const server = createServer((socket) =>
+    socket.once('data', (line) =>
+      socket.end(String(line).startsWith('reload') ? 'Success=0\n--\n[ALERT] Not enough\n' : masterText([])),
+    ),
+  ).listen(paths.masterSocket);
+  t.teardown(() => {
+    server.close();
+    rmSync(directory, { recursive: true });
+  });
+  await once(server, 'listening');
+  let needs = 'HAProxy needs 5000 file descriptors';
+  const serving = {
+    runtime: { ask: async () => '# table', worker: { pid: 2 } },
+    running: { has: () => false },
+    booted: new Map(),
+    structure: 'old',
+  } as unknown as BootedWorker;
+  const { reloader } = reloaderOf({ worker: serving }, undefined, undefined, {
+    paths,
+    maker: {
+      prepare: async () => ({ chunks: [], structure: 'new', loadBalancers: new Map() }),
+      refused: () => undefined,
+      globalRefused: () => {
+        needs = '';
+      },
+    },
+    finder: { expect: async () => undefined, find: async () => undefined },
+    faults: { rejectNamed: () => false },
+    file: {
+      keepBeside: async () => undefined,
+      write: async () => undefined,
+      restoreLastGood: async () => true,
+    },
+    shortage: () => needs,
+  } as unknown as Partial<ReloaderOptions>);
+  t.is(await reloader.reload(new Set(['listener-added'])), 'failed');
+  t.is(reloader.fault, 'HAProxy refused the last reload; see the log. HAProxy needs 5000 file descriptors');
 });
 
 test('An unneeded reload proves that HAProxy serves with the global section', async (t) => {
@@ -79,10 +130,15 @@ test('A reload that loses its worker before it writes the file leaves the file t
   t.deepEqual(written, []);
 });
 
+/** The answer of a master to `show proc`. */
+function masterText(oldWorkers: readonly number[]): string {
+  const rows = oldWorkers.map((pid) => `${pid} worker 1 0d00h00m09s 2.6.12\n`).join('');
+  return `#<PID> <type> <reloads> <uptime> <version>\n1 master 1 0d00h00m09s 2.6.12\n# workers\n2 worker 0 0d00h00m01s 2.6.12\n# old workers\n${rows}\n`;
+}
+
 /** A master that tells of these old workers, of any kind of process. */
 async function masterOf(t: ExecutionContext, oldWorkers: readonly number[]): Promise<Reloader> {
-  const rows = oldWorkers.map((pid) => `${pid} worker 1 0d00h00m09s 2.6.12\n`).join('');
-  const text = `#<PID> <type> <reloads> <uptime> <version>\n1 master 1 0d00h00m09s 2.6.12\n# workers\n2 worker 0 0d00h00m01s 2.6.12\n# old workers\n${rows}\n`;
+  const text = masterText(oldWorkers);
   const directory = mkdtempSync(join(tmpdir(), 'headgate-master-'));
   const masterSocket = join(directory, 'm.sock');
   const server = createServer((socket) => socket.end(text)).listen(masterSocket);
