@@ -8,6 +8,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { ack } from './rows/ack.ts';
+import { allocate } from './rows/allocate.ts';
 import { apiChanges } from './rows/api-changes.ts';
 import { apiColdStart } from './rows/api-cold-start.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
@@ -45,6 +46,7 @@ const benchmarks: readonly Benchmark[] = [
   coldStart,
   apiChanges,
   apiColdStart,
+  allocate,
   failover,
   pairFaults,
 ];

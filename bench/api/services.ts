@@ -20,8 +20,8 @@ export interface ServicesOptions {
   /** The agent and the lower bound serve the Service's load balancer address, kube-proxy the cluster IP. */
   readonly servedBy: readonly ('agent' | 'bound' | 'kube-proxy')[];
   readonly port: number;
-  /** The second byte of the Services' load balancer addresses. */
-  readonly network: number;
+  /** The second byte of the Services' load balancer addresses; undefined if the Services name none. */
+  readonly network?: number;
 }
 
 /** More writers fill the API server no faster, and it allows far more. */
@@ -105,7 +105,7 @@ export class Services {
     const { network } = this.#options;
     const name = nameOf({ index });
     const members = Array.from({ length: size }, () => podAddress(++pods));
-    const address = `127.${network}.${index >> 8}.${index & 255}`;
+    const address = network === undefined ? '' : `127.${network}.${index >> 8}.${index & 255}`;
     const { spec } = await this.#kube.must('POST', servicePath(this.namespace), this.#service(name, address));
     const service = { index, name, address, clusterIP: spec.clusterIP, members };
     await this.#kube.must('POST', slicePath(this.namespace), this.#slice(service));
@@ -117,7 +117,7 @@ export class Services {
     const ports = [{ name: 'http', port, protocol: 'TCP', targetPort: 'http' }];
     const labels = { app: name, 'app.kubernetes.io/part-of': 'bench' };
     const loadBalancer = {
-      loadBalancerIP,
+      ...(loadBalancerIP === '' ? {} : { loadBalancerIP }),
       loadBalancerClass: 'headgate.io/agent',
       allocateLoadBalancerNodePorts: false,
     };

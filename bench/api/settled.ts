@@ -7,7 +7,7 @@ import { processorTime } from '../support/usage.ts';
 /** A process is at rest if it uses at most this much processor time in a period. Writing ten Events a second uses more. */
 const PERIOD_MS = 5_000;
 const REST_MS = 20;
-/** For an agent to write the statuses and Events of 1,000 new Services, at twenty and ten a second. */
+/** For an agent to write the statuses and Events of 1,000 new Services, Events at ten a second. */
 export const STATUSES_MS = 240_000;
 
 /** Resolves after a period of rest, and at the latest after `most` milliseconds. */

@@ -39,10 +39,6 @@ export interface ClaimWriterMetrics {
   claimWritten(result: WriteResult): void;
 }
 
-/** Writes per second, and at once: a Service waits for each. */
-const RATE = 50;
-const BURST = 100;
-const CONCURRENCY = 8;
 /** A request that gets no answer must not hold up all others. */
 const FINALIZER_TIMEOUT_MS = 10_000;
 const FINALIZER_RETRY_MS = 2_000;
@@ -71,9 +67,6 @@ export class ClaimWriter {
       write: (name) => this.#write(name),
       faultTitle: 'Cannot write an AddressClaim',
       onResult: (result) => options.metrics?.claimWritten(result),
-      rate: RATE,
-      burst: BURST,
-      concurrency: CONCURRENCY,
     });
   }
 

@@ -84,7 +84,7 @@ export class EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    const { clock, rate = 10, metrics } = options;
+    const { clock, rate = 10, burst = 50, metrics } = options;
     this.#queue = new WriteQueue({
       ...options,
       write: (key) => this.#send(key),
@@ -92,6 +92,7 @@ export class EventRecorder {
       faultTitle: 'Cannot send an Event',
       onResult: (result) => metrics?.eventSent(result === 'done' ? 'done' : 'dropped'),
       rate,
+      burst,
     });
     this.#queue.lead(true);
   }

@@ -43,12 +43,15 @@ export interface WriteQueueOptions extends Pick<WriterOptions, 'clock' | 'log' |
   /** Writes per second in the long run, and how many at once after a quiet time. */
   readonly rate?: number;
   readonly burst?: number;
-  /** Writes under way at one time. */
-  readonly concurrency?: number;
   /** Between two writes of one key. */
   readonly spacingMs?: number;
 }
 
+/** Enough for thousands of new Services within seconds. The API server itself slows down a client that asks too much. */
+const RATE = 500;
+const BURST = 2_000;
+/** Writes under way at one time. */
+const CONCURRENCY = 8;
 /** After so many conflicts in a row the key is written again at once; more count as failures. */
 const MAX_CONFLICTS = 5;
 /** So many keys are checked in one turn of the event loop. */
@@ -90,8 +93,8 @@ export class WriteQueue {
   /** Paused until `lead(true)`. */
   constructor(options: WriteQueueOptions) {
     this.#options = options;
-    this.#rate = options.rate ?? 20;
-    this.#burst = options.burst ?? 50;
+    this.#rate = options.rate ?? RATE;
+    this.#burst = options.burst ?? BURST;
     this.#spacingMs = options.spacingMs ?? 0;
     this.#tokens = this.#burst;
     this.#tokensAt = this.#now();
@@ -154,14 +157,14 @@ export class WriteQueue {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (this.#isPaused || this.#isClosed) return;
-    const { check, concurrency = 4, clock } = this.#options;
+    const { check, clock } = this.#options;
     const now = this.#now();
     this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#tokensAt) * this.#rate) / 1000);
     this.#tokensAt = now;
     let next = Number.POSITIVE_INFINITY;
     let checks = 0;
     for (const [key, entry] of this.#entries) {
-      if (this.#writing >= concurrency) return;
+      if (this.#writing >= CONCURRENCY) return;
       if (entry.isWriting) continue;
       const at = Math.max(entry.due, entry.notBefore);
       if (at > now) {
