@@ -31,6 +31,7 @@ const CONTEXT: RenderContext = {
   namespaceConnections: 1_800,
   maxConnections: 2_000,
   threads: 0,
+  graceMs: 50,
   hardStopAfter: 1_800_000,
   maxReloads: 16,
   localPeer: 'headgate',

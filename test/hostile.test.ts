@@ -164,6 +164,7 @@ function servedOf({ loadBalancers }: DesiredState): readonly Listener[] {
 
 function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, pool }: Listener): number {
   const { algorithm, persistence, monitor, timeouts, members } = pool;
+  const isHashed = algorithm === 'source-hash' || persistence > 0;
   return sum([
     // Empty, listen, mode, client, track and reject for the namespace, reject, balance, connect, server, queue; the other form of the section, and what
     // chooses between the two.
@@ -173,7 +174,7 @@ function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, po
     mode === 'http' ? 3 : 0,
     connectionLimit > 0 ? 1 : 0,
     rateLimit > 0 ? 5 : 0,
-    algorithm === 'source-hash' ? 1 : 0,
+    isHashed ? 1 : 0,
     persistence > 0 ? 2 : 0,
     monitor === undefined ? 0 : 2,
     monitor?.type === 'http' || monitor?.type === 'https' ? 3 : 0,
@@ -183,7 +184,7 @@ function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, po
     timeouts.tunnel > 0 ? 1 : 0,
     // Its use, and then empty, backend, mode, balance, connect, server, queue.
     hasFallback(pool) ? 8 + members.length : 0,
-    hasFallback(pool) && algorithm === 'source-hash' ? 1 : 0,
+    hasFallback(pool) && isHashed ? 1 : 0,
     hasFallback(pool) && timeouts.tunnel > 0 ? 1 : 0,
     hasFallback(pool) && persistence > 0 ? 1 : 0,
   ]);

@@ -63,7 +63,7 @@ export type AddressMetrics = ClaimWriterMetrics & ProvisioningMetrics;
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
-  readonly #addresses = new Addresses();
+  readonly #addresses = new Addresses((address) => this.#whoHas(address));
   readonly #kept: KeptClaims;
   readonly #reports: PoolReports;
   #settings: AddressSettings;
@@ -72,8 +72,12 @@ export class AddressKeeper {
   readonly #loop: DecisionLoop;
   /** The last version of each Service that was decided on. */
   readonly #seen = new Map<string, object | undefined>();
+  /** All addresses of endpoints; undefined until one decision needs them. */
+  #endpoints: ReadonlySet<string> | undefined;
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
+  /** How many of them are of pools. */
+  #poolProblems = 0;
   #leads = false;
   /** The leader or the home of claims has changed since the last decision. */
   #hasTurned = false;
@@ -237,6 +241,7 @@ export class AddressKeeper {
     }
     if (!this.#hasTurned && !this.#loop.hasChanges) return undefined;
 
+    this.#endpoints = undefined;
     const { services, claims, overruling, havePoolsChanged } = this.#loop.takeChanges();
     const { upserted, removed } = this.#kept.observed(claims);
     for (const name of claims) {
@@ -272,6 +277,15 @@ export class AddressKeeper {
     }
   }
 
+  /** The words of a pool's problem; '' if neither a Node nor an endpoint has the address. */
+  #whoHas(address: string): string {
+    const { cluster } = this.#options;
+    const node = cluster.nodes().find(({ internalIPs }) => internalIPs.includes(address));
+    if (node !== undefined) return `Node ${node.name}`;
+    this.#endpoints ??= new Set(cluster.endpointAddresses());
+    return this.#endpoints.has(address) ? 'an endpoint' : '';
+  }
+
   #request(key: string): AddressRequest | undefined {
     const { cluster } = this.#options;
     const view: PoolsView = {
@@ -301,7 +315,8 @@ export class AddressKeeper {
       for (const { key, addresses } of this.#addresses.assignments())
         if (addresses.length === 0) moved.add(key);
     }
-    if (hasTurned || hasNewPools) {
+    const hasPoolProblems = this.#addresses.poolProblems().length !== this.#poolProblems;
+    if (hasTurned || hasNewPools || hasPoolProblems) {
       this.#reportProblems();
       this.#reports.writeAll(this.#options.cluster.pools());
     }
@@ -325,7 +340,9 @@ export class AddressKeeper {
     const ofGone = [...this.#provisioning.problems()].flatMap(([service, problems]) =>
       cluster.service(service) === undefined ? problems : [],
     );
-    this.#problems = [...this.#addresses.poolProblems(), ...this.#fileProblems, ...ofGone];
+    const poolProblems = this.#addresses.poolProblems();
+    this.#poolProblems = poolProblems.length;
+    this.#problems = [...poolProblems, ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
   }
 }

@@ -9,6 +9,7 @@ import type { Family, Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
 import { ClaimBook, type ClaimChange } from './claim-book.ts';
 import type { PoolCount } from './claim-index.ts';
+import { exchange } from './exchange.ts';
 import type { Found } from './find-address.ts';
 import { PoolIndex } from './pool-index.ts';
 import type { AddressRequest } from './request.ts';
@@ -60,7 +61,7 @@ export interface CountedPool extends Record<Family, PoolCount> {
 const BATCH_SIZE = 64;
 
 export class Addresses {
-  readonly #book = new ClaimBook();
+  readonly #book: ClaimBook;
   readonly #requests = new Map<string, AddressRequest>();
   readonly #assignments = new Map<string, Assignment>();
   readonly #waiting = new Waiting();
@@ -68,6 +69,11 @@ export class Addresses {
   readonly #again = new Set<string>();
   #leading = false;
   #byStatus = false;
+
+  /** `whoHas`: who has an address besides Services, such as a Node; '' if it is free. */
+  constructor(whoHas: (address: string) => string = () => '') {
+    this.#book = new ClaimBook(whoHas);
+  }
 
   /** `now` in milliseconds since the epoch. */
   update(change: AddressesChange, now: number): AddressesOutcome {
@@ -149,9 +155,13 @@ export class Addresses {
     return this.#book.pools.ownerOf(address);
   }
 
-  /** Pools that overlap, and pools with the same name. */
+  /** Pools that overlap, pools with the same name, and pools with addresses of Nodes or pods. */
   poolProblems(): readonly Problem[] {
-    return this.#book.pools.problems;
+    const { pools, passedOver } = this.#book;
+    const others = [...passedOver].map(([{ name }, message]): Problem => {
+      return { object: `AddressPool ${name}`, reason: 'AddressInUse', message };
+    });
+    return [...pools.problems, ...others];
   }
 
   countOf(name: string): CountedPool | undefined {
@@ -191,6 +201,7 @@ export class Addresses {
         yield* each(open, (request) => adoptStatuses(request, book, this.#requests));
         const particular = new Set(open.filter((request) => isParticular(request, book)));
         yield* each(particular, (request) => acquire(request, book));
+        yield* each(particular, (request) => this.#exchange(request));
         yield* each(open, (request) => particular.has(request) || acquire(request, book));
       }
       yield* each(keys, (key) => this.#conclude(key) && changed.add(key));
@@ -221,6 +232,11 @@ export class Addresses {
     const request = this.#requests.get(key);
     if (request === undefined || request.isLocal) return;
     for (const loser of followStatus(request, this.#book, this.#requests)) this.#again.add(loser);
+  }
+
+  #exchange(request: AddressRequest): void {
+    const decides = (key: string): boolean => this.#decides(key);
+    for (const key of exchange(request, this.#book, this.#requests, decides)) this.#again.add(key);
   }
 
   /** The Services that wait for what became free; for a pool only while it has free addresses. */

@@ -9,7 +9,7 @@ import type { Family } from '../model/load-balancer.ts';
 import { ClaimIndex } from './claim-index.ts';
 
 import { PoolIndex } from './pool-index.ts';
-import { type AddressRequest, wishOf } from './request.ts';
+import { type AddressRequest, namespaceOf, wishOf } from './request.ts';
 
 /** For the store; `claim` is the desired claim, or the last one before it is deleted. */
 export interface ClaimChange {
@@ -18,6 +18,8 @@ export interface ClaimChange {
 }
 
 const RELEASE_AFTER_MS = 600_000;
+/** Addresses that are held for Services of one namespace that are gone: beyond them the first one is released. */
+const MAX_HELD = 100;
 
 export interface FreedPool {
   readonly pool: AddressPool;
@@ -31,14 +33,22 @@ export class ClaimBook {
   readonly index = new ClaimIndex(this.#pools);
   /** Milliseconds for which an address is kept for a Service that is gone. */
   releaseAfter = RELEASE_AFTER_MS;
+  /** Who has the address besides Services, such as a Node; '' if it is free. */
+  readonly #whoHas: (address: string) => string;
+  /** By pool: the last of its addresses that is not given out, and why. */
+  readonly passedOver = new Map<AddressPool, string>();
   /** What Services may wait for, as keys of Waiting. */
   readonly freedPlaces = new Set<string>();
   readonly freedPools = new Map<string, FreedPool>();
-  /** `pool v4 a`: an address of it has become a held one, which the problems of waiting Services name. */
+  /** `pool v4 a`: an address of it has become a held one, which a waiting Service may get. */
   readonly heldPools = new Set<string>();
   #now = 0;
   /** Claims that may differ from the store, by name: what the store has. */
   #stored = new Map<string, AddressClaim | undefined>();
+
+  constructor(whoHas: (address: string) => string) {
+    this.#whoHas = whoHas;
+  }
 
   get pools(): PoolIndex {
     return this.#pools;
@@ -47,6 +57,7 @@ export class ClaimBook {
   set pools(pools: PoolIndex) {
     this.#pools = pools;
     this.index.setPools(pools);
+    this.passedOver.clear();
   }
 
   /** Of an update: the differences that changes() has given are in the store. */
@@ -91,6 +102,15 @@ export class ClaimBook {
   /** The claim was made in this update. */
   readonly isNew = ({ name }: AddressClaim): boolean =>
     this.#stored.has(name) && this.#stored.get(name) === undefined;
+
+  /** The pool may give the address; notes who else has it. */
+  isFree(address: string, pool: AddressPool): boolean {
+    if (!this.index.isUnclaimed(address)) return false;
+    const who = this.#whoHas(address);
+    if (who !== '')
+      this.passedOver.set(pool, `${address} is not given out, because it is the address of ${who}`);
+    return who === '';
+  }
 
   /** Updates a claim to what the Service requests now, as far as the Services that share the address permit. */
   refresh(claim: AddressClaim, request: AddressRequest): void {
@@ -167,6 +187,8 @@ export class ClaimBook {
       return;
     }
     this.#write({ ...claim, heldUntil: this.#now + this.releaseAfter });
+    const [first, ...others] = this.index.heldOf(namespaceOf(claim.service));
+    if (first !== undefined && others.length >= MAX_HELD) this.erase(first);
     const pool = this.#pools.ownerOf(claim.address);
     if (pool !== undefined) this.heldPools.add(`pool ${claim.family} ${pool.name}`);
   }

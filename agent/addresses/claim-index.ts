@@ -48,6 +48,7 @@ export class ClaimIndex {
   /** Sharing key → addresses, of all namespaces. */
   readonly #shared = new Map<string, Set<string>>();
   readonly #held = new Set<string>();
+  readonly #heldOf = new Map<string, Names>();
   readonly #counts = new Map<AddressPool, Count>();
 
   constructor(pools: PoolIndex) {
@@ -87,7 +88,9 @@ export class ClaimIndex {
     if (claim.sharingKey !== '') add(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '')
       add(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, claim.name);
-    if (claim.heldUntil !== 0 && !claim.reserved) this.#held.add(claim.name);
+    if (claim.heldUntil === 0 || claim.reserved) return;
+    this.#held.add(claim.name);
+    add(this.#heldOf, namespaceOf(claim.service), claim.name);
   }
 
   remove(name: string): void {
@@ -103,6 +106,12 @@ export class ClaimIndex {
       drop(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
     this.#held.delete(name);
+    drop(this.#heldOf, namespaceOf(claim.service), name);
+  }
+
+  /** Claims that are held for Services of the namespace, the one that is held for the longest time first. */
+  heldOf(namespace: string): readonly AddressClaim[] {
+    return this.#named(this.#heldOf.get(namespace)).sort(byHold);
   }
 
   /** The oldest first; without reservations. */
@@ -170,13 +179,13 @@ export class ClaimIndex {
   /** The claim of one of the pools that has been held for the longest time. */
   firstHeld(pools: readonly AddressPool[], family: Family): AddressClaim | undefined {
     if (pools.every((pool) => this.count(pool, family).held === 0n)) return undefined;
-    for (const name of this.#held) {
-      const claim = this.#claims.get(name);
-      const place = claim && this.#places.get(claim.address);
-      if (place?.inUse !== 0 || place.family !== family || place.reservations.size > 0) continue;
-      if (place.owner !== undefined && pools.includes(place.owner)) return claim;
-    }
-    return undefined;
+    return this.#named(this.#held)
+      .sort(byHold)
+      .find(({ address }) => {
+        const place = this.#places.get(address);
+        if (place?.inUse !== 0 || place.family !== family || place.reservations.size > 0) return false;
+        return place.owner !== undefined && pools.includes(place.owner);
+      });
   }
 
   /** The end of the next held claim, milliseconds since the epoch; Infinity for none. */
@@ -250,6 +259,10 @@ function isFor(reservation: AddressClaim | undefined, service: string, namespace
 function byAge(a: AddressClaim, b: AddressClaim): number {
   if (a.since !== b.since) return a.since - b.since;
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function byHold(a: AddressClaim, b: AddressClaim): number {
+  return a.heldUntil - b.heldUntil || byAge(a, b);
 }
 
 function* othersThanReservations({ claims }: Place): Generator<string> {

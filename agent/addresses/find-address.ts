@@ -12,7 +12,7 @@ import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
 import { type AddressRequest, namespaceOf, type Wish, wishOf } from './request.ts';
 
 /** Pools and claims, to read. */
-export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index'>;
+export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index' | 'isFree'>;
 
 export type Found =
   | {
@@ -27,6 +27,8 @@ export type Found =
       readonly problem: Problem;
       /** What would change the answer, as keys of Waiting. */
       readonly waitFor: readonly string[];
+      /** Claims of other Services on the requested address, if nothing else is in the way. */
+      readonly rivals: readonly AddressClaim[];
       /** No pool that the Service may use has the family at all. */
       readonly isHopeless: boolean;
     };
@@ -45,10 +47,15 @@ export function findAddress(
 
 function findGiven(request: AddressRequest, address: string, book: PoolsAndClaims): Found {
   const pool = book.pools.ownerOf(address);
-  const none = (reason: ProblemReason, why: string, waitFor: readonly string[] = []): Found => {
+  const none = (
+    reason: ProblemReason,
+    why: string,
+    waitFor: readonly string[] = [],
+    rivals: readonly AddressClaim[] = [],
+  ): Found => {
     const message = `Cannot give ${address}: ${why}`;
     const problem: Problem = { object: `Service ${request.key}`, reason, message };
-    return { kind: 'none', problem, waitFor, isHopeless: false };
+    return { kind: 'none', problem, waitFor, rivals, isHopeless: false };
   };
   if (pool === undefined) return none('AddressNotInPool', 'it belongs to no address pool');
   const wish = wishOf(request, pool);
@@ -59,14 +66,13 @@ function findGiven(request: AddressRequest, address: string, book: PoolsAndClaim
       return none('AddressNotAllowed', `its pool "${pool.name}" ${why}`, [`address ${address}`]);
     }
   }
-  const evicted: AddressClaim[] = [];
-  for (const claim of book.index.blockers(address, wish)) {
-    if (!givesWay(claim, request)) {
-      return none('AddressInUse', blockerWords(claim, wish), [`address ${address}`]);
-    }
-    evicted.push(claim);
-  }
-  return { kind: 'found', address, pool, evicted };
+  const blockers = [...book.index.blockers(address, wish)];
+  const blocker = blockers.find((claim) => !givesWay(claim, request));
+  if (blocker === undefined) return { kind: 'found', address, pool, evicted: blockers };
+  const mayLeave = (claim: AddressClaim) =>
+    (!claim.reserved && claim.heldUntil === 0) || givesWay(claim, request);
+  const rivals = blockers.every(mayLeave) ? blockers : [];
+  return none('AddressInUse', blockerWords(blocker, wish), [`address ${address}`], rivals);
 }
 
 /** It is kept for a Service that is gone, and the request comes from the same namespace. */
@@ -127,6 +133,13 @@ function findAny(
     const free = freeAddress(request, family, pool, book);
     if (free !== undefined) return { kind: 'found', address: free, pool, evicted: [] };
   }
+  // A Service that there is comes before one that is gone.
+  const held = book.index.firstHeld(inOrder, family);
+  const ofHeld = held && book.pools.ownerOf(held.address);
+  if (held !== undefined && ofHeld !== undefined) {
+    const evicted = book.index.at(held.address);
+    return { kind: 'found', address: held.address, pool: ofHeld, evicted };
+  }
   const waitFor = inOrder.map((pool) => `pool ${family} ${pool.name}`);
   if (request.sharingKey !== '') waitFor.push(`key ${request.sharingKey}`);
   const isHopeless = inOrder.length === 0;
@@ -134,6 +147,7 @@ function findAny(
     kind: 'none',
     problem: pendingProblem(request, family, inOrder, book),
     waitFor,
+    rivals: [],
     isHopeless,
   };
 }
@@ -167,7 +181,7 @@ function freeAddress(
   if (book.index.count(pool, family).free === 0n) return undefined;
   for (const number of book.pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
     const address = addressText(number, family);
-    if (book.index.isUnclaimed(address)) return address;
+    if (book.isFree(address, pool)) return address;
   }
   return undefined;
 }
@@ -211,7 +225,7 @@ function pendingWords(
     const more = allowed.length > 3 ? ` and ${allowed.length - 3} more` : '';
     const what = request.sharingKey === '' ? 'address' : 'address, nor a shared one with the ports free';
     const places = `${allowed.length === 1 ? 'pool' : 'pools'} ${names.join(', ')}${more}`;
-    return `no free ${what} in ${places}${heldWords(allowed, family, book)}`;
+    return `no free ${what} in ${places}`;
   }
   if (name !== undefined) {
     return book.pools.byName(name) === undefined
@@ -221,14 +235,6 @@ function pendingWords(
   const [pool] = book.pools.all.filter((one) => book.pools.size(one, family) > 0n);
   if (pool === undefined) return `there is no pool with IP${family} addresses`;
   return `no pool is for this Service: pool ${quote(pool.name)} ${whyNothingNew(pool, request) ?? 'has none'}`;
-}
-
-/** An address that the Service may get, when. */
-function heldWords(allowed: readonly AddressPool[], family: Family, { index }: PoolsAndClaims): string {
-  const held = index.firstHeld(allowed, family);
-  return held === undefined
-    ? ''
-    : `; ${held.address} is kept for Service "${held.service}", which had it, until ${timeText(held.heldUntil)}`;
 }
 
 function isEmpty(iterable: Iterable<unknown>): boolean {

@@ -110,7 +110,7 @@ function mayReturn(claim: AddressClaim, request: AddressRequest, { pools, index 
 }
 
 /** The families for which the Service has no address, or not the requested one. */
-function missingFamilies(request: AddressRequest, book: ClaimBook): readonly Family[] {
+export function missingFamilies(request: AddressRequest, book: ClaimBook): readonly Family[] {
   const inUse = book.inUse(request.key);
   if (request.need === 'nothing' || (request.need === 'one' && inUse.length > 0)) return [];
   return request.families.filter((family) => {

@@ -29,11 +29,15 @@ export async function render(argv: readonly string[]): Promise<number> {
   if (typeof output !== 'string') throw usageError('The flag --output DIR is missing');
   const { desired, problems } = await desiredState(settings);
   const loadBalancers = inFileOrder(desired.loadBalancers);
-  const limit = maxConnections(settings.maxConnections, fileLimit(), needsOf(loadBalancers));
+  const needs = needsOf(loadBalancers);
+  const limit = maxConnections(settings.maxConnections, fileLimit(), needs);
   const paths = haproxyPaths(settings.stateDir, settings.runtimeDir, settings.haproxyAccess);
   const { chunks } = await configText(
     loadBalancers,
-    renderContext(settings, paths, limit.value, new AclIds().idOf, await tablesOf(settings, paths.config)),
+    renderContext(settings, paths, limit.value, new AclIds().idOf, {
+      sharedTables: await tablesOf(settings, paths.config),
+      hasHttp: needs.hasHttp,
+    }),
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');
   await writeFolder(path, chunks);

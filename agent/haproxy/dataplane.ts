@@ -38,6 +38,8 @@ import { HaproxyLiveness } from './worker/liveness.ts';
 import { forgetServerStates } from './worker/server-states.ts';
 import type { BootedWorker } from './worker.ts';
 
+/** Commands of a plan in the log. */
+const MAX_LOGGED = 20;
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
@@ -92,11 +94,19 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   async apply(plans: readonly HaproxyPlan[]): Promise<Outcome> {
     const { active, persister, arbiter, checkWatch, quarantine } = this.#parts;
     if (active.worker === undefined) return { ...NOTHING, pending: new Set(plans.map(({ key }) => key)) };
-    const { desired } = this.#options;
+    const { desired, log } = this.#options;
     for (const { key } of plans) if (!desired.has(key)) quarantine.forget(key);
     checkWatch.changed(plans.map(({ key }) => key));
     if (plans.some(({ effort }) => effort !== 'none')) persister.soon();
     for (const { reload } of plans) if (reload !== undefined) arbiter.request(reload);
+    for (const { key, effort, reload, commands } of plans)
+      if (effort !== 'none')
+        log.debug('Carries out a plan', {
+          loadBalancer: key,
+          effort,
+          reload,
+          commands: commands.slice(0, MAX_LOGGED),
+        });
     const planFor = (worker: BootedWorker, key: string): HaproxyPlan => this.#plan(worker, key);
     const outcome = await applyToWorkers(active, plans, planFor, () => arbiter.isReloading);
     if (outcome === undefined) return NOTHING;

@@ -124,6 +124,12 @@ export class Cluster {
     return this.#slicesOf.get(key) ?? this.#objects.Endpoints.get(key)?.slices ?? NO_SLICES;
   }
 
+  /** Of all slices; with repetitions. */
+  *endpointAddresses(): Generator<string> {
+    for (const slices of this.#slicesOf.values())
+      for (const { endpoints } of slices) for (const { address } of endpoints) yield address;
+  }
+
   /** Sorted by name; the same list as before unless a Node has changed. */
   nodes(): readonly Node[] {
     this.#sortedNodes ??= [...this.#objects.Node.values()].sort(byName);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ApiMetrics } from '../../health/metrics/api-metrics.ts';
 import type { ClaimHome } from '../address-keeper/kept-claims.ts';
 import { HeadgateError, messageOf } from '../base/errors.ts';
+import { RecurringFault } from '../base/recurring-fault.ts';
 import { version } from '../base/version.ts';
 import type { Log } from '../host/log.ts';
 import type { CredentialsPlace } from '../kubernetes/access/credentials.ts';
@@ -60,9 +61,18 @@ function placeOf({ kubeconfig, inCluster }: Settings): CredentialsPlace | undefi
 }
 
 function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
+  const fault = new RecurringFault({
+    onReport: (error, failures) =>
+      log.warn('Cannot read from the API server; traffic is not affected', { error, failures }),
+    onOver: () => log.info('The API server can be read again'),
+  });
   return {
-    onEvent: (kind, type) => metrics.apiEvent(kind, type),
+    onEvent: (kind, type) => {
+      fault.worked(kind);
+      metrics.apiEvent(kind, type);
+    },
     onList: (kind, reason, objects, milliseconds) => {
+      fault.worked(kind);
       metrics.apiList(kind, reason);
       log.info('Listed the objects of the API server', {
         kind,
@@ -81,10 +91,10 @@ function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
         missing,
         of,
       }),
-    onFailure: (kind, error) =>
-      log.warn('Cannot read from the API server; traffic is not affected', {
-        kind,
-        error: messageOf(error),
-      }),
+    onFailure: (kind, error) => {
+      const text = messageOf(error);
+      log.debug('Cannot read a kind from the API server', { kind, error: text });
+      fault.failed(kind, text);
+    },
   };
 }

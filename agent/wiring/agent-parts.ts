@@ -13,6 +13,7 @@ import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
+import { ChangeLog } from '../report/change-log.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
 import { ClusterWriters } from '../report/cluster-writers.ts';
 import { Overview } from '../report/overview.ts';
@@ -169,7 +170,8 @@ export async function agentParts(argv: readonly string[]) {
     observe: (path, seconds) => metrics.loop.programmed(seconds, path),
   });
   const problems = problemObserver({ desired, dataplane, announcer, health: operating, problemLog });
-  observers.subscribe(reporter, pair, health, problems, overview, keptMembers, keptPorts);
+  const changeLog = new ChangeLog({ desired, log });
+  observers.subscribe(reporter, pair, health, changeLog, problems, overview, keptMembers, keptPorts);
 
   return {
     settings,

@@ -209,6 +209,21 @@ test.serial('Session affinity survives reloads right after a cold start', async 
 });
 
 // Conformance: spec.sessionAffinity, sessionAffinityConfig
+test.serial('A client that meets a HAProxy without its entry goes to the same member', async (t) => {
+  const host = await withMembers(t, 5);
+  const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
+  await host.serve({ members, spec: { sessionAffinity: 'ClientIP' } });
+  await host.start();
+  const clients = Array.from({ length: 20 }, (_, at) => ({ ...host.place(), from: host.address(100 + at) }));
+  const before = new Map<string, string>();
+  for (const client of clients) before.set(client.from, await ask(client));
+  t.true(new Set(before.values()).size > 2);
+  await host.haproxy('clear table default:web:tcp:17080:v4');
+  for (const client of clients.toReversed())
+    t.is(await ask(client), before.get(client.from) ?? '', client.from);
+});
+
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
 test.serial('Session affinity survives a reload', async (t) => {
   const host = await withMembers(t, 5);
   const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
@@ -233,6 +248,28 @@ test.serial('Session affinity survives a reload', async (t) => {
   );
   t.deepEqual(await chosen(), before);
 });
+
+test.serial(
+  'Idle clients in HTTP mode get no error after a reload and a replacement of all members',
+  async (t) => {
+    const host = await withMembers(t, 2);
+    const http = { annotations: { mode: 'http' } };
+    await host.serve(http);
+    await host.start();
+    const clients = await Promise.all(Array.from({ length: 10 }, () => Client.connect(host.place())));
+    t.teardown(() => {
+      for (const client of clients) client.close();
+    });
+    for (const client of clients) t.is(await client.ask(), host.address(11));
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.until('it is served', () => host.answers(2));
+    t.is(await host.reloads(), 1);
+    await host.serve({ ...http, members: [host.address(12)] });
+    // A client whose idle connection is closed connects again.
+    await Promise.all(clients.map(({ closed }) => closed));
+    await host.until('the new member answers', async () => (await ask(host.place())) === host.address(12));
+  },
+);
 
 // Conformance: spec.ports[].protocol
 test.serial('The agent reports a UDP port and serves the TCP port beside it', async (t) => {

@@ -62,10 +62,12 @@ export class GlobalSection {
     const { paths, log } = this.#options;
     const settings = this.#options.settings();
     const before = this.#limit.problem;
-    this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needsOf(loadBalancers.values()));
+    const needs = needsOf(loadBalancers.values());
+    this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needs);
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
-    return renderContext(settings, paths, value, this.aclIds.idOf, this.#tables);
+    const { hasHttp } = needs;
+    return renderContext(settings, paths, value, this.aclIds.idOf, { sharedTables: this.#tables, hasHttp });
   };
 
   /**

@@ -13,19 +13,23 @@ const MIN_CONNECTIONS = 100;
 export interface Needs {
   readonly listeners: number;
   readonly checks: number;
+  /** A listener has mode http. */
+  readonly hasHttp: boolean;
 }
 
 export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let listeners = 0;
   let checks = 0;
+  let hasHttp = false;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
       if (!isForHaproxy(listener)) continue;
       listeners += listener.addresses.length;
+      hasHttp ||= listener.mode === 'http';
       if (listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }
   }
-  return { listeners, checks };
+  return { listeners, checks, hasHttp };
 }
 
 /**
@@ -35,7 +39,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
 export function maxConnections(
   configured: number,
   fileLimit: number,
-  needs: Needs,
+  needs: Pick<Needs, 'listeners' | 'checks'>,
 ): { value: number; problem: string | undefined } {
   const reserved = OWN_DESCRIPTORS + roundUp(needs.listeners + needs.checks);
   const fit = Math.floor((fileLimit - reserved) / 2);

@@ -80,7 +80,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
     listener.rateLimit,
     listener.clientTimeout,
     [
-      pool.algorithm,
+      algorithmOf(pool),
       pool.persistence,
       pool.monitor ?? null,
       pool.proxyProtocol,
@@ -89,6 +89,11 @@ function optionsOf(listener: Listener): readonly unknown[] {
     ],
     pool.monitor === undefined ? '' : pool.whenAllDown,
   ];
+}
+
+/** With session affinity a worker that has not learned the member of a client chooses the same one, by a hash. */
+export function algorithmOf({ algorithm, persistence }: Pool): Pool['algorithm'] {
+  return persistence > 0 ? 'source-hash' : algorithm;
 }
 
 /** The weight of nearly every member: the file has it once, in `default-server`, which makes a start shorter. */

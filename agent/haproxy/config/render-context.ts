@@ -22,6 +22,8 @@ export interface RenderContext {
   readonly namespaceConnections: number;
   /** 0: HAProxy's own choice. */
   readonly threads: number;
+  /** Before HAProxy 3.1; 0 with listeners in mode http, because with it HAProxy does not close their idle connections. */
+  readonly graceMs: number;
   /** Milliseconds. */
   readonly hardStopAfter: number;
   /** HAProxy ends a worker after this many reloads, even with connections. */
@@ -51,7 +53,10 @@ export function renderContext(
   paths: HaproxyPaths,
   maxConnections: number,
   aclId: RenderContext['aclId'],
-  sharedTables?: SharedTables,
+  {
+    sharedTables,
+    hasHttp = false,
+  }: { readonly sharedTables?: SharedTables | undefined; readonly hasHttp?: boolean } = {},
 ): RenderContext {
   return {
     adminSocket: paths.adminSocket,
@@ -61,6 +66,7 @@ export function renderContext(
     maxConnections,
     namespaceConnections: namespaceConnections(settings.maxConnectionsPerNamespace, maxConnections),
     threads: settings.threads,
+    graceMs: hasHttp ? 0 : GRACE_MS,
     hardStopAfter: settings.hardStopAfter,
     maxReloads: settings.maxOldWorkers * 4,
     localPeer: sharedTables?.ownName ?? 'headgate',

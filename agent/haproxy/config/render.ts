@@ -7,6 +7,7 @@ import type { HealthMonitor, Listener, LoadBalancer, Member, Pool } from '../../
 import { fallbackBackend } from '../../model/names.ts';
 import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
 import {
+  algorithmOf,
   allowedLines,
   hasFallback,
   isForHaproxy,
@@ -15,7 +16,7 @@ import {
   structureOf,
   USUAL_WEIGHT,
 } from './listener-config.ts';
-import { GRACE_MS, globalValues, type RenderContext } from './render-context.ts';
+import { globalValues, type RenderContext } from './render-context.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -34,7 +35,6 @@ export function renderGlobal(context: RenderContext, structure: string): string 
   return templates.global({
     ...values,
     description: descriptionOf(structure),
-    graceMs: GRACE_MS,
     usualWeight: USUAL_WEIGHT,
     sharedTables: sharedTables === undefined ? [] : [{ ...sharedTables }],
   });
@@ -122,9 +122,10 @@ const BALANCE = {
 
 function poolView({ name, pool }: Listener): View {
   const { monitor, timeouts } = pool;
+  const algorithm = algorithmOf(pool);
   return {
-    balance: BALANCE[pool.algorithm],
-    isConsistent: pool.algorithm === 'source-hash',
+    balance: BALANCE[algorithm],
+    isConsistent: algorithm === 'source-hash',
     connectTimeout: timeouts.connect,
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,

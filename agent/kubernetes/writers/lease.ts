@@ -271,8 +271,12 @@ export class Lease {
   }
 
   #note(fault: string): void {
-    if (this.#fault.set(fault) && fault !== '')
-      this.#options.log.warn(`Cannot take part in the leader election: ${fault}`);
+    if (!this.#fault.set(fault) || fault === '') return;
+    const { log } = this.#options;
+    const message = `Cannot take part in the leader election: ${fault}`;
+    // An API server that does not answer is already in the log, because it cannot be read either.
+    if (this.#status === 0) log.debug(message);
+    else log.warn(message);
   }
 }
 

@@ -97,13 +97,8 @@ test('A full pool leaves the youngest Service pending, which gets the next free 
     },
   ]);
   const freed = only(addresses, 'default/a');
-  leave(addresses, MINUTE, 'default/a');
-  t.deepEqual(had(addresses, 'default/c'), []);
-  t.is(addresses.nextExpiry(), MINUTE + HELD);
-  addresses.update({}, MINUTE + HELD - 1);
-  t.deepEqual(had(addresses, 'default/c'), []);
-  const { changed } = addresses.update({}, MINUTE + HELD);
-  t.deepEqual([...changed], ['default/c']);
+  const { changed } = leave(addresses, MINUTE, 'default/a');
+  t.deepEqual([...changed].sort(), ['default/a', 'default/c']);
   t.deepEqual(had(addresses, 'default/c'), [freed]);
 });
 
@@ -414,19 +409,110 @@ test('A port that another Service has is refused alone, and given when it is fre
   t.deepEqual(reasons(addresses, 'default/b'), []);
 });
 
-test('The problem of a Service that waits for a full pool names the address that is kept', (t) => {
+test('A Service that waits for a full pool gets the address that is kept for one that is gone', (t) => {
   const addresses = leading([pool('a', ['192.0.2.7'])]);
-  const said = () => addresses.assignment('default/b')?.problems.map(({ message }) => message);
+  const said = () => addresses.assignment('other/b')?.problems.map(({ message }) => message);
   ask(addresses, 0, request('default/a'));
-  ask(addresses, 1, request('default/b'));
+  ask(addresses, 1, request('other/b'));
   t.deepEqual(said(), ['It has no IPv4 address yet: no free address in pool "a"']);
   leave(addresses, 2, 'default/a');
-  const until = new Date(2 + HELD).toISOString();
-  t.deepEqual(said(), [
-    `It has no IPv4 address yet: no free address in pool "a"; 192.0.2.7 is kept for Service "default/a", which had it, until ${until}`,
-  ]);
-  addresses.update({}, 2 + HELD);
-  t.deepEqual(had(addresses, 'default/b'), ['192.0.2.7']);
+  t.deepEqual(had(addresses, 'other/b'), ['192.0.2.7']);
+});
+
+test('Of the addresses that are kept, the one that is kept for the longest time is given out first, if none is free', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0-192.0.2.2'])]);
+  const [a, b, c] = ['default/a', 'default/b', 'default/c'] as const;
+  ask(addresses, 0, request(a), request(b));
+  const [first, second] = [only(addresses, a), only(addresses, b)];
+  leave(addresses, 1, b);
+  leave(addresses, 2, a);
+  ask(addresses, 3, request(c));
+  t.false([first, second].includes(only(addresses, c)), 'A free one comes first');
+  ask(addresses, 4, request('other/d'));
+  t.is(only(addresses, 'other/d'), second);
+  ask(addresses, 5, request(a));
+  t.is(only(addresses, a), first, 'The other one is still kept');
+});
+
+test('A namespace has a hundred kept addresses at most', (t) => {
+  const addresses = leading([pool('a', ['10.0.0.0/16'])]);
+  for (let n = 0; n < 150; n++) {
+    ask(addresses, n, request(`greedy/s${n}`));
+    leave(addresses, n, `greedy/s${n}`);
+  }
+  ask(addresses, 200, request('default/a'));
+  leave(addresses, 200, 'default/a');
+  const held = [...addresses.claims()].map(({ service }) => service);
+  t.is(held.filter((service) => service.startsWith('greedy/')).length, 100);
+  t.true(held.includes('greedy/s149') && !held.includes('greedy/s49'), 'The first ones are released');
+  t.true(held.includes('default/a'));
+});
+
+test('An address of a Node or an endpoint is not given out, and a problem of the pool names it', (t) => {
+  const who: Record<string, string> = { '192.0.2.0': 'Node n1', '192.0.2.2': 'an endpoint' };
+  const addresses = new Addresses((address) => who[address] ?? '');
+  addresses.update({ pools: [pool('a', ['192.0.2.0-192.0.2.2'])], leading: true }, 0);
+  ask(addresses, 1, request('default/a'));
+  ask(addresses, 2, request('default/b'));
+  t.is(only(addresses, 'default/a'), '192.0.2.1');
+  t.deepEqual(reasons(addresses, 'default/b'), ['AddressPending']);
+  const [problem] = addresses.poolProblems();
+  t.is(problem?.object, 'AddressPool a');
+  t.regex(
+    problem?.message ?? '',
+    /^192\.0\.2\.[02] is not given out, because it is the address of (Node n1|an endpoint)$/,
+  );
+  addresses.update({ pools: [pool('a', ['192.0.2.1'])] }, 3);
+  t.deepEqual(addresses.poolProblems(), []);
+});
+
+/** Services of the namespace `default`, each with the address that it names. */
+function settledAt(places: Readonly<Record<string, string>>, more: object = {}) {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  const at = (name: string, address: string) =>
+    ask(addresses, 1, request(`default/${name}`, { given: [address], ...more }));
+  for (const [name, address] of Object.entries(places)) at(name, address);
+  const all = () => Object.keys(places).map((name) => had(addresses, `default/${name}`)[0]);
+  return { addresses, at, all };
+}
+
+test("Two Services that name each other's addresses exchange them", (t) => {
+  const { addresses, at, all } = settledAt({ a: '192.0.2.1', b: '192.0.2.2' });
+  at('a', '192.0.2.2');
+  t.deepEqual(all(), ['192.0.2.1', '192.0.2.2'], 'The first one waits');
+  t.deepEqual(reasons(addresses, 'default/a'), ['AddressInUse']);
+  const { changed } = at('b', '192.0.2.1');
+  t.deepEqual(all(), ['192.0.2.2', '192.0.2.1']);
+  t.deepEqual([...changed].sort(), ['default/a', 'default/b']);
+  t.deepEqual(reasons(addresses, 'default/a'), []);
+  t.is([...addresses.claims()].length, 2, 'Nothing is held');
+});
+
+test('Services exchange addresses in a ring, and a further Service that waits for one of them stays as it is', (t) => {
+  const { at, all } = settledAt({ a: '192.0.2.1', b: '192.0.2.2', c: '192.0.2.3', d: '192.0.2.4' });
+  at('d', '192.0.2.1');
+  at('a', '192.0.2.2');
+  at('b', '192.0.2.3');
+  t.deepEqual(all(), ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']);
+  at('c', '192.0.2.1');
+  t.deepEqual(all(), ['192.0.2.2', '192.0.2.3', '192.0.2.1', '192.0.2.4']);
+});
+
+test('A Service exchanges its address with all that share the other one', (t) => {
+  const addresses = leading([pool('a', ['192.0.2.0/24'])]);
+  const shared = (name: string, port: number, address: string) =>
+    ask(addresses, 1, request(`default/${name}`, { sharingKey: 'k', ports: tcp(port), given: [address] }));
+  shared('x', 80, '192.0.2.1');
+  shared('y', 443, '192.0.2.1');
+  ask(addresses, 1, request('default/z', { given: ['192.0.2.2'] }));
+  ask(addresses, 1, request('default/z', { given: ['192.0.2.1'] }));
+  shared('x', 80, '192.0.2.2');
+  t.deepEqual(had(addresses, 'default/z'), ['192.0.2.2'], 'The other one still has it');
+  shared('y', 443, '192.0.2.2');
+  t.deepEqual(
+    ['x', 'y', 'z'].map((name) => had(addresses, `default/${name}`)[0]),
+    ['192.0.2.2', '192.0.2.2', '192.0.2.1'],
+  );
 });
 
 test('The problem of a held port names the Service that had it', (t) => {

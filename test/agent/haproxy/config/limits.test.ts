@@ -23,7 +23,7 @@ test('needsOf() counts each address of a listener and each checked member', (t) 
     slice({ serviceName: 'api' }),
     node(),
   ]);
-  t.deepEqual(needsOf(model.loadBalancers.values()), { listeners: 3, checks: 3 });
+  t.deepEqual(needsOf(model.loadBalancers.values()), { listeners: 3, checks: 3, hasHttp: false });
 });
 
 test('needsOf() ignores a listener without an address', (t) => {
@@ -32,10 +32,10 @@ test('needsOf() ignores a listener without an address', (t) => {
     service({ created: 2, annotations: monitored }),
     slice(),
   ]);
-  t.deepEqual(needsOf([loadBalancerOf(model)]), { listeners: 0, checks: 0 });
+  t.deepEqual(needsOf([loadBalancerOf(model)]), { listeners: 0, checks: 0, hasHttp: false });
 });
 
-const none = { listeners: 0, checks: 0 };
+const none = { listeners: 0, checks: 0, hasHttp: false };
 
 test('maxConnections() uses the rest of the limit, in round numbers', (t) => {
   t.deepEqual(maxConnections(0, 20_000, none), { value: 9_600, problem: undefined });

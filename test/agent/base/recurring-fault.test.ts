@@ -1,0 +1,43 @@
+import test from 'ava';
+import { RecurringFault } from '../../../agent/base/recurring-fault.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+
+function start() {
+  const clock = new FakeClock();
+  const reports: string[] = [];
+  const fault = new RecurringFault({
+    onReport: (text, failures) => reports.push(`${text} ${failures}`),
+    onOver: () => reports.push('over'),
+    clock,
+  });
+  return { clock, reports, fault };
+}
+
+test('A fault of several parts is reported once, and once a minute with the number of failures', async (t) => {
+  const { clock, reports, fault } = start();
+  for (let second = 0; second <= 120; second++) {
+    for (const part of ['Service', 'Node']) fault.failed(part, 'gone');
+    await clock.advance(1_000);
+  }
+  t.deepEqual(reports, ['gone 1', 'gone 120', 'gone 120']);
+});
+
+test('Another text is reported at once, but not any number of texts', (t) => {
+  const { reports, fault } = start();
+  for (const text of ['one', 'two', 'one', 'three', 'four', 'five']) fault.failed('Service', text);
+  t.deepEqual(reports, ['one 1', 'two 1', 'three 2']);
+});
+
+test('A fault is over when all parts that met it work', (t) => {
+  const { reports, fault } = start();
+  fault.worked('Service');
+  fault.failed('Service', 'gone');
+  fault.failed('Node', 'gone');
+  fault.worked('Service');
+  fault.worked('Service');
+  t.deepEqual(reports, ['gone 1']);
+  fault.worked('Node');
+  t.deepEqual(reports, ['gone 1', 'over']);
+  fault.failed('Node', 'gone');
+  t.deepEqual(reports, ['gone 1', 'over', 'gone 1']);
+});
