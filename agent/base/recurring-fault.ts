@@ -12,8 +12,6 @@ export interface RecurringFaultOptions {
 }
 
 const PERIOD_MS = 60_000;
-/** Different texts that are reported in one period. */
-const MAX_TEXTS = 3;
 
 export class RecurringFault {
   readonly #options: RecurringFaultOptions;
@@ -21,7 +19,7 @@ export class RecurringFault {
   /** The parts that meet it. */
   readonly #parts = new Set<string>();
   /** Reported in the period under way. */
-  readonly #texts = new Set<string>();
+  readonly #causes = new Set<string>();
   #failures = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -30,14 +28,15 @@ export class RecurringFault {
     this.#clock = options.clock ?? systemClock;
   }
 
-  failed(part: string, text: string): void {
+  /** Another `cause` is reported at once, another text of the same cause is not. */
+  failed(part: string, cause: string, text: string): void {
     this.#parts.add(part);
     this.#failures++;
     const now = this.#clock.monotonic();
-    if (now - this.#reportedAt >= PERIOD_MS) this.#texts.clear();
-    else if (this.#texts.has(text) || this.#texts.size === MAX_TEXTS) return;
-    if (this.#texts.size === 0) this.#reportedAt = now;
-    this.#texts.add(text);
+    if (now - this.#reportedAt >= PERIOD_MS) this.#causes.clear();
+    else if (this.#causes.has(cause)) return;
+    if (this.#causes.size === 0) this.#reportedAt = now;
+    this.#causes.add(cause);
     this.#options.onReport(text, this.#failures);
     this.#failures = 0;
   }
@@ -45,7 +44,7 @@ export class RecurringFault {
   worked(part: string): void {
     if (!this.#parts.delete(part) || this.#parts.size > 0) return;
     this.#reportedAt = Number.NEGATIVE_INFINITY;
-    this.#texts.clear();
+    this.#causes.clear();
     this.#failures = 0;
     this.#options.onOver();
   }

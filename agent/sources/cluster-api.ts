@@ -60,19 +60,25 @@ function placeOf({ kubeconfig, inCluster }: Settings): CredentialsPlace | undefi
   return inCluster ? { kind: 'InCluster' } : undefined;
 }
 
+/** What fails if no kind can be read. */
+const SERVER = 'API server';
+
 function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
   const fault = new RecurringFault({
     onReport: (error, failures) =>
       log.warn('Cannot read from the API server; traffic is not affected', { error, failures }),
     onOver: () => log.info('The API server can be read again'),
   });
+  const worked = (kind: string): void => {
+    for (const part of [SERVER, kind]) fault.worked(part);
+  };
   return {
     onEvent: (kind, type) => {
-      fault.worked(kind);
+      worked(kind);
       metrics.apiEvent(kind, type);
     },
     onList: (kind, reason, objects, milliseconds) => {
-      fault.worked(kind);
+      worked(kind);
       metrics.apiList(kind, reason);
       log.info('Listed the objects of the API server', {
         kind,
@@ -94,7 +100,7 @@ function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
     onFailure: (kind, error) => {
       const text = messageOf(error);
       log.debug('Cannot read a kind from the API server', { kind, error: text });
-      fault.failed(kind, text);
+      fault.failed(error.code === 'API_UNREACHABLE' ? SERVER : kind, error.code, text);
     },
   };
 }

@@ -68,11 +68,11 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   },
   HeadgateConnectionsNearLimit: {
     fires: {
-      [a('headgate_haproxy_open_connections')]: always(95),
+      [a('headgate_haproxy_open_connections')]: always(85),
       [a('headgate_haproxy_connection_limit')]: always(100),
     },
     quiet: {
-      [a('headgate_haproxy_open_connections')]: always(89),
+      [a('headgate_haproxy_open_connections')]: always(79),
       [a('headgate_haproxy_connection_limit')]: always(100),
     },
   },

@@ -37,7 +37,7 @@ test('Reached limits raise alerts, which end after a higher limit or fewer clien
   const prometheus = await watch(t, agent);
   await host.until('both are served', async () => (await host.answers(1)) && host.answers(2));
 
-  const clients = [...(await connections(t, host, 1, 20)), ...(await connections(t, host, 2, 38))];
+  const clients = [...(await connections(t, host, 1, 20)), ...(await connections(t, host, 2, 33))];
   const limits = ['ListenerFull', 'PoolQueue', 'ConnectionsNearLimit'];
   for (const alert of limits) await raised(prometheus, alert);
   await host.serve({ ...full, annotations: { 'connection-limit': '100' } });

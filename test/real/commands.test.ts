@@ -2,6 +2,7 @@
 
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { runCommand } from '../../agent/host/run-command.ts';
 import { requires } from '../support/basics/requirements.ts';
@@ -10,6 +11,9 @@ import { startMembers } from '../support/traffic/members.ts';
 import { ask, Load } from '../support/traffic/traffic.ts';
 
 const test = requires(ava, { haproxy: true });
+
+/** Milliseconds. */
+const SEVERAL_ATTEMPTS = 3_000;
 
 test.serial('`render` writes exactly the bytes that `run` wrote', async (t) => {
   const host = await TestHost.create(t);
@@ -293,3 +297,20 @@ test.serial('An agent that cannot start reports the reason and leaves nothing be
   t.is(await wrong.exited, 2);
   t.regex(wrong.text, /state-dir/);
 });
+
+test.serial(
+  'A kubeconfig that is missing is one warning, however many parts of the agent need it',
+  async (t) => {
+    const host = await TestHost.create(t, { flags: ['--kubeconfig', '/no/such/file'] });
+    const agent = await host.launch();
+    await host.until('it is logged', async () => agent.hasLogged('Cannot read from the API server'));
+    // Each part tries several times.
+    await delay(SEVERAL_ATTEMPTS);
+    const warnings = agent.log.filter(({ level }) => level === 'warn' || level === 'error');
+    t.deepEqual(
+      warnings.map(({ message }) => message),
+      ['Cannot read from the API server; traffic is not affected'],
+    );
+    t.regex(String(warnings[0]?.error), /\/no\/such\/file/);
+  },
+);

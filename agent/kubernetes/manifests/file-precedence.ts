@@ -1,5 +1,5 @@
-// Which file's object counts if several files have the same one: the first in path order, and an object that is in its
-// file before one that is missing from it. Owns an index of these objects.
+// Which file's object counts if several files have the same one: the one that counts already, otherwise the first in path
+// order; and an object that is in its file before one that is missing from it. Owns an index of these objects.
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';
@@ -18,12 +18,15 @@ export class FilePrecedence {
   /** Kind → how many identities count, and how many of these are missing. */
   readonly #kinds = new Map<string, { all: number; missing: number }>();
 
-  /** To be called after each change of one of the two maps of `file`; true if the problems may have changed. */
-  update(identity: string, file: FileObjects): boolean {
+  /**
+   * To be called after each change of one of the two maps of `file`; true if the problems may have changed. `isReported`: the
+   * agent serves the object of the first file, which keeps its place.
+   */
+  update(identity: string, file: FileObjects, isReported = false): boolean {
     const before = this.#files.get(identity) ?? [];
     const others = before.filter((other) => other !== file);
     const all = file.objects.has(identity) ? [...others, file] : others;
-    all.sort((a, b) => order(identity, a, b));
+    all.sort((a, b) => order(identity, a, b, isReported ? before[0] : undefined));
     if (all.length === 0) this.#files.delete(identity);
     else this.#files.set(identity, all);
     const holders = all.filter(({ missing }) => !missing.has(identity)).length;
@@ -71,8 +74,9 @@ export class FilePrecedence {
   }
 }
 
-function order(identity: string, a: FileObjects, b: FileObjects): number {
+function order(identity: string, a: FileObjects, b: FileObjects, holder: FileObjects | undefined): number {
   const aMissing = a.missing.has(identity);
   if (aMissing !== b.missing.has(identity)) return aMissing ? 1 : -1;
+  if (a === holder || b === holder) return a === holder ? -1 : 1;
   return a.path < b.path ? -1 : 1;
 }

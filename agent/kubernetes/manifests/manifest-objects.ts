@@ -198,7 +198,8 @@ export class ManifestObjects {
 
   #touch(file: KnownFile, identity: string): void {
     this.#touched.add(identity);
-    if (this.#precedence.update(identity, file)) this.#areProblemsTouched = true;
+    if (this.#precedence.update(identity, file, this.#reported.has(identity)))
+      this.#areProblemsTouched = true;
   }
 
   /** The same list as before if it is equal. */

@@ -16,28 +16,30 @@ function start() {
 test('A fault of several parts is reported once, and once a minute with the number of failures', async (t) => {
   const { clock, reports, fault } = start();
   for (let second = 0; second <= 120; second++) {
-    for (const part of ['Service', 'Node']) fault.failed(part, 'gone');
+    for (const part of ['Service', 'Node']) fault.failed(part, 'away', 'gone');
     await clock.advance(1_000);
   }
   t.deepEqual(reports, ['gone 1', 'gone 120', 'gone 120']);
 });
 
-test('Another text is reported at once, but not any number of texts', (t) => {
+test('Another cause is reported at once, another text of the same cause is not', (t) => {
   const { reports, fault } = start();
-  for (const text of ['one', 'two', 'one', 'three', 'four', 'five']) fault.failed('Service', text);
-  t.deepEqual(reports, ['one 1', 'two 1', 'three 2']);
+  fault.failed('Service', 'away', 'one');
+  fault.failed('Service', 'away', 'two');
+  fault.failed('Service', 'refused', 'three');
+  t.deepEqual(reports, ['one 1', 'three 2']);
 });
 
 test('A fault is over when all parts that met it work', (t) => {
   const { reports, fault } = start();
   fault.worked('Service');
-  fault.failed('Service', 'gone');
-  fault.failed('Node', 'gone');
+  fault.failed('Service', 'away', 'gone');
+  fault.failed('Node', 'away', 'gone');
   fault.worked('Service');
   fault.worked('Service');
   t.deepEqual(reports, ['gone 1']);
   fault.worked('Node');
   t.deepEqual(reports, ['gone 1', 'over']);
-  fault.failed('Node', 'gone');
+  fault.failed('Node', 'away', 'gone');
   t.deepEqual(reports, ['gone 1', 'over', 'gone 1']);
 });

@@ -655,13 +655,29 @@ test.serial('A loss is judged only after the events of the other files', async (
   t.deepEqual(removals(watched), []);
 });
 
-test('The first file in path order has precedence, and then the other one', async (t) => {
+test('A new file does not take over the object of another file', async (t) => {
+  const { manifests } = temporaryFolder(t);
+  const [other, own] = [join(manifests, 'a.yaml'), join(manifests, 'b.yaml')];
+  write(own, yaml('web', 82));
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
+  write(other, yaml('web', 81));
+  await watched.until(() => watched.problems.length === 1);
+  t.deepEqual(watched.problems, [`${other}: Service default/web is also in ${own}, which has precedence`]);
+  t.is(portOf(watched), 82);
+  write(own, yaml('web', 83));
+  await watched.until(() => portOf(watched) === 83);
+  rmSync(own);
+  await watched.until(() => portOf(watched) === 81);
+  t.deepEqual(watched.problems, []);
+});
+
+test('At a start the first file in path order has precedence, and then the other one', async (t) => {
   const { manifests } = temporaryFolder(t);
   const [first, second] = [join(manifests, 'a.yaml'), join(manifests, 'b.yaml')];
   write(second, yaml('web', 82));
-  const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
   write(first, yaml('web', 81));
-  await watched.until(() => portOf(watched) === 81);
+  const watched = await watchManifests(t, manifests, { lossDelayMs: 50 });
+  t.is(portOf(watched), 81);
   t.deepEqual(watched.problems, [`${second}: Service default/web is also in ${first}, which has precedence`]);
   t.is(watched.changes.at(-1)?.problems[0]?.reason, 'DuplicateObject');
   t.is(watched.changes.at(-1)?.problems[0]?.object, 'Service default/web');
