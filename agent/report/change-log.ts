@@ -45,7 +45,7 @@ export class ChangeLog implements ChangeObserver {
   #unlogged = 0;
   #members = { added: 0, removed: 0, changed: 0 };
   readonly #services = new Set<OwnerKey>();
-  #endPeriod: (() => void) | undefined;
+  #isPeriod = false;
 
   constructor(options: ChangeLogOptions) {
     this.#options = options;
@@ -75,10 +75,6 @@ export class ChangeLog implements ChangeObserver {
       else this.#known.set(key, now);
       this.#compare(key, before, now);
     }
-  }
-
-  close(): void {
-    this.#endPeriod?.();
   }
 
   #compare(key: OwnerKey, before: LoadBalancer | undefined, now: LoadBalancer | undefined): void {
@@ -138,12 +134,14 @@ export class ChangeLog implements ChangeObserver {
   }
 
   #startPeriod(): void {
-    this.#endPeriod ??= this.#clock.after(PERIOD_MS, () => this.#end());
+    if (this.#isPeriod) return;
+    this.#isPeriod = true;
+    this.#clock.after(PERIOD_MS, () => this.#end());
   }
 
   #end(): void {
     const { log } = this.#options;
-    this.#endPeriod = undefined;
+    this.#isPeriod = false;
     if (this.#services.size > 0)
       log.info(MESSAGES['Member changed'], {
         kind: 'Member',

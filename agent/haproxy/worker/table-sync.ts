@@ -3,6 +3,7 @@
 // and one that is reloaded while it receives a large table may send a part.
 
 import { sleep, systemClock } from '../../base/clock.ts';
+import { isListener } from '../../model/names.ts';
 import { GRACE_MS } from '../config/render-context.ts';
 import type { Worker } from '../worker.ts';
 
@@ -52,9 +53,9 @@ function isFinished(text: string): boolean {
   return flags === undefined || (Number.parseInt(flags, 16) & FINISHED) === FINISHED;
 }
 
-/** Tables of rates are never sent. */
+/** Only the tables of session affinity are sent, which have the names of their listeners. */
 function isEmpty(text: string): boolean {
   for (const [, name = '', used] of text.matchAll(/^# table: (\S+), .*\bused:(\d{1,10})$/gm))
-    if (!name.endsWith(':rate') && used !== '0') return false;
+    if (isListener(name) && used !== '0') return false;
   return true;
 }

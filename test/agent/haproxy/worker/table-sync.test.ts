@@ -12,11 +12,13 @@ const test = requires(ava, { haproxy: true });
 /** HAProxy itself tries again half a second after its first attempt. */
 const BEFORE_IT_TRIES_AGAIN = 400;
 const RELOADS = 10;
+/** A listener's name. */
+const TABLE = 'default:web:tcp:80:v4';
 
 test('keepAwakeForTables() makes a replaced worker send its tables as soon as it stops', async (t) => {
   const haproxy = await startWithTable(t);
   let worker = await connect(t, haproxy);
-  await worker.runtime.ask('set table users key 192.0.2.1 data.gpc0 7');
+  await worker.runtime.ask(`set table ${TABLE} key 192.0.2.1 data.gpc0 7`);
   let late = 0;
   for (let reload = 1; reload <= RELOADS; reload++) {
     await tablesLearned(worker);
@@ -25,7 +27,7 @@ test('keepAwakeForTables() makes a replaced worker send its tables as soon as it
     const began = performance.now();
     await keepAwakeForTables(worker);
     await eventually(
-      () => next.runtime.ask('show table users'),
+      () => next.runtime.ask(`show table ${TABLE}`),
       (table) => table.includes('gpc0=7'),
     );
     if (performance.now() - began > BEFORE_IT_TRIES_AGAIN) late++;
@@ -34,6 +36,15 @@ test('keepAwakeForTables() makes a replaced worker send its tables as soon as it
   }
   // A machine that is busy with something else may be late once; without it about half are.
   t.true(late <= 2, `${late} of ${RELOADS} were late`);
+});
+
+test('tablesLearned() does not wait for tables that are not sent', async (t) => {
+  const haproxy = await startWithTable(t);
+  const worker = await connect(t, haproxy);
+  await worker.runtime.ask('set table headgate:namespaces key team data.gpc0 7');
+  await tablesLearned(worker);
+  // HAProxy itself waits for 5 s after a cold start.
+  t.notRegex(await worker.runtime.ask('show peers'), /flags=0x[0-9a-f]*[37bf]\b/);
 });
 
 test('keepAwakeForTables() resolves if the worker has ended', async (t) => {
@@ -50,11 +61,13 @@ async function startWithTable(t: ExecutionContext): Promise<RunningHaproxy> {
 peers headgate
   bind unix@${directory}/peers.sock mode 600
   server headgate
-backend users
+backend ${TABLE}
   stick-table type ip size 1k expire 1h store gpc0 peers headgate
 frontend front
   bind unix@${directory}/front.sock
-  default_backend users`,
+  default_backend ${TABLE}
+backend headgate:namespaces
+  stick-table type string size 1k expire 1h store conn_cur,gpc0`,
     { globals: '  localpeer headgate\n  nbthread 8\n.if version_before(3.1)\n  grace 50ms\n.endif' },
   );
   t.teardown(() => haproxy.stop());
