@@ -1,7 +1,8 @@
 // Logs what changes in load balancers: which appear, change and go, with their listeners and addresses. Changes of members
-// are counted and logged once a minute. Of other changes a minute has a bounded number of lines; the rest is counted, too.
+// are counted and logged once a minute.
 
 import { type Clock, systemClock } from '../base/clock.ts';
+import { LineBudget } from '../base/line-budget.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
@@ -32,24 +33,24 @@ export interface ChangeLogOptions {
 }
 
 const PERIOD_MS = 60_000;
-/** In a period. */
-const MAX_LINES = 100;
 
 export class ChangeLog implements ChangeObserver {
   readonly #options: ChangeLogOptions;
   readonly #clock: Clock;
   /** As last logged. */
   readonly #known = new Map<OwnerKey, LoadBalancer>();
+  readonly #budget: LineBudget;
   /** Of the period under way. */
-  #lines = 0;
-  #unlogged = 0;
   #members = { added: 0, removed: 0, changed: 0 };
   readonly #services = new Set<OwnerKey>();
-  #isPeriod = false;
 
   constructor(options: ChangeLogOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#budget = new LineBudget({
+      onMore: (namespace, unlogged) => options.log.info(MESSAGES.more, { namespace, unlogged }),
+      clock: this.#clock,
+    });
   }
 
   began(keys: ReadonlySet<OwnerKey>): void {
@@ -112,7 +113,7 @@ export class ChangeLog implements ChangeObserver {
       else if (!sameValue(last, member)) counts.changed++;
     });
     if (counts.added + counts.removed + counts.changed === 0) return;
-    this.#startPeriod();
+    if (this.#services.size === 0) this.#clock.after(PERIOD_MS, () => this.#endOfPeriod());
     this.#services.add(key);
     this.#members.added += counts.added;
     this.#members.removed += counts.removed;
@@ -125,32 +126,16 @@ export class ChangeLog implements ChangeObserver {
   }
 
   #line(key: OwnerKey, event: Event, more: object): void {
-    this.#startPeriod();
-    if (this.#lines === MAX_LINES) this.#unlogged++;
-    else {
-      this.#lines++;
-      this.#options.log.info(MESSAGES[event], { ...fieldsOf(key, event), ...more });
-    }
+    const fields = fieldsOf(key, event);
+    if (this.#budget.takes(fields.namespace)) this.#options.log.info(MESSAGES[event], { ...fields, ...more });
   }
 
-  #startPeriod(): void {
-    if (this.#isPeriod) return;
-    this.#isPeriod = true;
-    this.#clock.after(PERIOD_MS, () => this.#end());
-  }
-
-  #end(): void {
-    const { log } = this.#options;
-    this.#isPeriod = false;
-    if (this.#services.size > 0)
-      log.info(MESSAGES['Member changed'], {
-        kind: 'Member',
-        services: this.#services.size,
-        ...this.#members,
-      });
-    if (this.#unlogged > 0) log.info(MESSAGES.more, { unlogged: this.#unlogged });
-    this.#lines = 0;
-    this.#unlogged = 0;
+  #endOfPeriod(): void {
+    this.#options.log.info(MESSAGES['Member changed'], {
+      kind: 'Member',
+      services: this.#services.size,
+      ...this.#members,
+    });
     this.#members = { added: 0, removed: 0, changed: 0 };
     this.#services.clear();
   }

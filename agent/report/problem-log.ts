@@ -1,35 +1,50 @@
 // Logs each problem once when it appears, and once when it is solved: those of load balancers as they change, and those
-// that other parts of the agent report.
+// that other parts of the agent report. The load balancers of one namespace have a bounded number of lines in a minute.
 
+import type { Clock } from '../base/clock.ts';
+import { LineBudget } from '../base/line-budget.ts';
 import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
+import { ownerOf } from '../model/names.ts';
 import type { ChangeObserver } from './change-observers.ts';
 import { problemsOf, type ViewSources } from './load-balancer-view.ts';
 import type { StatusBook } from './status-book.ts';
+
+const MORE_PROBLEMS = 'There were more problems in the last minute than the log shows';
 
 export class ProblemLog {
   readonly #log: Log;
   /** Owner of problems (a load balancer's key, a source) → their texts → the problems. */
   readonly #known = new Map<string, ReadonlyMap<string, Problem>>();
 
-  constructor(log: Log) {
+  readonly #budget: LineBudget;
+
+  constructor(log: Log, clock?: Clock) {
     this.#log = log;
+    this.#budget = new LineBudget({
+      onMore: (namespace, unlogged) => log.warn(MORE_PROBLEMS, { namespace, unlogged }),
+      ...(clock && { clock }),
+    });
   }
 
-  /** `problems` are all that `owner` has now. */
+  /** `problems` are all that `owner` has now: a load balancer, or a part of the agent, which has no bound. */
   report(owner: string, problems: readonly Problem[]): void {
     const before = this.#known.get(owner);
     if (before === undefined && problems.length === 0) return;
     const now = new Map(problems.map((problem) => [`${problem.object} ${problem.message}`, problem]));
     for (const [text, { object, reason, message }] of now) {
-      if (!before?.has(text)) this.#log.warn(message, { object, reason });
+      if (!before?.has(text) && this.#takes(owner)) this.#log.warn(message, { object, reason });
     }
     for (const [text, { object, reason, message }] of before ?? []) {
-      if (!now.has(text)) this.#log.info(`Solved: ${message}`, { object, reason });
+      if (!now.has(text) && this.#takes(owner)) this.#log.info(`Solved: ${message}`, { object, reason });
     }
     if (now.size > 0) this.#known.set(owner, now);
     else this.#known.delete(owner);
+  }
+
+  #takes(owner: string): boolean {
+    return !owner.includes('/') || this.#budget.takes(ownerOf(owner).namespace);
   }
 }
 

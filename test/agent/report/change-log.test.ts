@@ -106,7 +106,11 @@ test('A thousand Services at once have a hundred lines, and the number of the ot
   t.is(logged().length, 100);
   await clock.advance(60_000);
   t.deepEqual(logged(), [
-    { unlogged: 900, message: 'There were more changes in the last minute than the log shows' },
+    {
+      namespace: 'default',
+      unlogged: 900,
+      message: 'There were more changes in the last minute than the log shows',
+    },
   ]);
   apply(service({ name: 'one-more' }));
   t.is(logged().length, 1);

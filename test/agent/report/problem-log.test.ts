@@ -1,0 +1,41 @@
+import test from 'ava';
+import { createLog } from '../../../agent/host/log.ts';
+import type { Problem } from '../../../agent/model/load-balancer.ts';
+import { ProblemLog } from '../../../agent/report/problem-log.ts';
+import { FakeClock } from '../../support/basics/fake-clock.ts';
+
+function start() {
+  const clock = new FakeClock();
+  const lines: string[] = [];
+  const destination = { write: (line: string) => lines.push(JSON.parse(line).message) };
+  const problemLog = new ProblemLog(createLog({ level: 'info', format: 'json', destination }), clock);
+  return { clock, problemLog, logged: () => lines.splice(0) };
+}
+
+const problem = (message: string): Problem => ({
+  object: 'Service default/web',
+  reason: 'InvalidAnnotation',
+  message,
+});
+
+test('A problem is logged once when it appears, and once when it is solved', (t) => {
+  const { problemLog, logged } = start();
+  problemLog.report('default/web', [problem('bad')]);
+  problemLog.report('default/web', [problem('bad')]);
+  problemLog.report('default/web', []);
+  problemLog.report('default/web', []);
+  t.deepEqual(logged(), ['bad', 'Solved: bad']);
+});
+
+test('An author who changes a bad value all the time has a hundred lines a minute, and other namespaces theirs', async (t) => {
+  const { clock, problemLog, logged } = start();
+  for (let n = 0; n < 200; n++) problemLog.report('default/web', [problem(`bad ${n}`)]);
+  t.is(logged().length, 100);
+  problemLog.report('other/web', [problem('also bad')]);
+  problemLog.report('manifests', [problem('a file is bad')]);
+  t.deepEqual(logged(), ['also bad', 'a file is bad']);
+  await clock.advance(60_000);
+  t.deepEqual(logged(), ['There were more problems in the last minute than the log shows']);
+  problemLog.report('default/web', []);
+  t.deepEqual(logged(), ['Solved: bad 199']);
+});
