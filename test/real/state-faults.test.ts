@@ -268,6 +268,10 @@ asRoot.serial(
     await host.serve();
     await host.start();
     t.true(await host.answers());
+    // After its start the master of HAProxy 2.6 executes itself again, and makes its socket again.
+    await host.until('HAProxy has settled', async () =>
+      /^Uptime_sec: [1-9]/m.test(await host.haproxy('show info')),
+    );
     const [load, master] = [new Load(t, host.place()), await host.master()];
     const fillers: string[] = [];
     const fill = async (): Promise<void> => {
