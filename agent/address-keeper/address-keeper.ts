@@ -8,6 +8,7 @@ import {
   type AddressesChange,
   type AddressesOutcome,
   type AddressRequest,
+  type Holder,
 } from '../addresses/addresses.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
@@ -63,7 +64,7 @@ export type AddressMetrics = ClaimWriterMetrics & ProvisioningMetrics;
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
-  readonly #addresses = new Addresses((address) => this.#whoHas(address));
+  readonly #addresses = new Addresses((address) => this.#holderOf(address));
   readonly #kept: KeptClaims;
   readonly #reports: PoolReports;
   #settings: AddressSettings;
@@ -72,8 +73,8 @@ export class AddressKeeper {
   readonly #loop: DecisionLoop;
   /** The last version of each Service that was decided on. */
   readonly #seen = new Map<string, object | undefined>();
-  /** All addresses of endpoints; undefined until one decision needs them. */
-  #endpoints: ReadonlySet<string> | undefined;
+  /** By address; undefined until one decision needs them. */
+  #holders: ReadonlyMap<string, Holder> | undefined;
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
   /** How many of them are of pools. */
@@ -241,7 +242,7 @@ export class AddressKeeper {
     }
     if (!this.#hasTurned && !this.#loop.hasChanges) return undefined;
 
-    this.#endpoints = undefined;
+    this.#holders = undefined;
     const { services, claims, overruling, havePoolsChanged } = this.#loop.takeChanges();
     const { upserted, removed } = this.#kept.observed(claims);
     for (const name of claims) {
@@ -277,13 +278,9 @@ export class AddressKeeper {
     }
   }
 
-  /** The words of a pool's problem; '' if neither a Node nor an endpoint has the address. */
-  #whoHas(address: string): string {
-    const { cluster } = this.#options;
-    const node = cluster.nodes().find(({ internalIPs }) => internalIPs.includes(address));
-    if (node !== undefined) return `Node ${node.name}`;
-    this.#endpoints ??= new Set(cluster.endpointAddresses());
-    return this.#endpoints.has(address) ? 'an endpoint' : '';
+  #holderOf(address: string): Holder | undefined {
+    this.#holders ??= holdersOf(this.#options.cluster);
+    return this.#holders.get(address);
   }
 
   #request(key: string): AddressRequest | undefined {
@@ -345,4 +342,15 @@ export class AddressKeeper {
     this.#problems = [...poolProblems, ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
   }
+}
+
+/** Nodes are of the whole cluster; the author of a namespace can write an endpoint with any address. */
+function holdersOf(cluster: Cluster): ReadonlyMap<string, Holder> {
+  const holders = new Map<string, Holder>();
+  for (const [address, service] of cluster.endpointAddresses())
+    if (!holders.has(address))
+      holders.set(address, { name: `an endpoint of Service ${service}`, givesWay: true });
+  for (const { name, internalIPs } of cluster.nodes())
+    for (const address of internalIPs) holders.set(address, { name: `Node ${name}`, givesWay: false });
+  return holders;
 }

@@ -7,7 +7,7 @@ import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
-import { ClaimBook, type ClaimChange } from './claim-book.ts';
+import { ClaimBook, type ClaimChange, type Holder } from './claim-book.ts';
 import type { PoolCount } from './claim-index.ts';
 import { exchange } from './exchange.ts';
 import type { Found } from './find-address.ts';
@@ -24,7 +24,7 @@ import {
 import { followStatus } from './status-addresses.ts';
 import { byAge, Waiting } from './waiting.ts';
 
-export type { AddressClaim, AddressPool, AddressRequest, Assignment, ClaimChange };
+export type { AddressClaim, AddressPool, AddressRequest, Assignment, ClaimChange, Holder };
 
 export interface AddressesChange {
   /** All pools. */
@@ -70,9 +70,8 @@ export class Addresses {
   #leading = false;
   #byStatus = false;
 
-  /** `whoHas`: who has an address besides Services, such as a Node; '' if it is free. */
-  constructor(whoHas: (address: string) => string = () => '') {
-    this.#book = new ClaimBook(whoHas);
+  constructor(holderOf: (address: string) => Holder | undefined = () => undefined) {
+    this.#book = new ClaimBook(holderOf);
   }
 
   /** `now` in milliseconds since the epoch. */

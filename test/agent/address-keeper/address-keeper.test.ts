@@ -16,6 +16,7 @@ import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { FakeApi, type Json, refusal } from '../../support/kube/fake-api.ts';
 import { until } from '../../support/kube/kube-objects.ts';
 import { claim, pool } from '../../support/values/address-requests.ts';
+import { node, slice } from '../../support/values/build.ts';
 import { parsedObject, serviceJson } from '../../support/values/kubernetes-json.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 import { SETTINGS } from '../../support/values/translated.ts';
@@ -170,6 +171,19 @@ test('The counts of an IPv6 pool in the status are exact', async (t) => {
     free: '18446744073709551615',
     used: '1',
   });
+});
+
+test('An EndpointSlice with all addresses of a pool takes none from Services', async (t) => {
+  const { keeper, cluster, serve, addressesOf } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.0/30'])] },
+  });
+  const endpoints = ['192.0.2.0', '192.0.2.1', '192.0.2.2'];
+  const all = slice({ namespace: 'other', serviceName: 'x', endpoints });
+  cluster.apply({ upserted: [all, node({ name: 'n1', internalIPs: ['192.0.2.3'] })], removed: [] }, 'api');
+  await keeper.start();
+  await serve(service('web'));
+  t.is(addressesOf('default/web')?.length, 1);
+  t.true(endpoints.includes(addressesOf('default/web')?.[0] ?? ''));
 });
 
 test('assign() skips an unchanged Service', async (t) => {
