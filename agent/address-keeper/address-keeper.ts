@@ -10,6 +10,7 @@ import {
   type AddressRequest,
   type Holder,
 } from '../addresses/addresses.ts';
+import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
@@ -77,8 +78,8 @@ export class AddressKeeper {
   #holders: ReadonlyMap<string, Holder> | undefined;
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
-  /** How many of them are of pools. */
-  #poolProblems = 0;
+  /** Those of them that are of pools. */
+  #poolProblems: readonly Problem[] = [];
   #leads = false;
   /** The leader or the home of claims has changed since the last decision. */
   #hasTurned = false;
@@ -312,8 +313,8 @@ export class AddressKeeper {
       for (const { key, addresses } of this.#addresses.assignments())
         if (addresses.length === 0) moved.add(key);
     }
-    const hasPoolProblems = this.#addresses.poolProblems().length !== this.#poolProblems;
-    if (hasTurned || hasNewPools || hasPoolProblems) {
+    const haveProblemsChanged = !sameValue(this.#addresses.poolProblems(), this.#poolProblems);
+    if (hasTurned || hasNewPools || haveProblemsChanged) {
       this.#reportProblems();
       this.#reports.writeAll(this.#options.cluster.pools());
     }
@@ -337,9 +338,8 @@ export class AddressKeeper {
     const ofGone = [...this.#provisioning.problems()].flatMap(([service, problems]) =>
       cluster.service(service) === undefined ? problems : [],
     );
-    const poolProblems = this.#addresses.poolProblems();
-    this.#poolProblems = poolProblems.length;
-    this.#problems = [...poolProblems, ...this.#fileProblems, ...ofGone];
+    this.#poolProblems = this.#addresses.poolProblems();
+    this.#problems = [...this.#poolProblems, ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
   }
 }

@@ -156,9 +156,13 @@ export class Addresses {
 
   /** Pools that overlap, pools with the same name, and pools with addresses of Nodes or pods. */
   poolProblems(): readonly Problem[] {
-    const { pools, passedOver } = this.#book;
-    const others = [...passedOver].map(([{ name }, message]): Problem => {
-      return { object: `AddressPool ${name}`, reason: 'AddressInUse', message };
+    const { pools, passedOver, holderOf } = this.#book;
+    const others = [...passedOver].flatMap(([{ name }, address]): readonly Problem[] => {
+      const holder = holderOf(address);
+      if (holder === undefined) return [];
+      const when = holder.givesWay ? 'given out only if no other one is free' : 'not given out';
+      const message = `${address} is ${when}, because it is the address of ${holder.name}`;
+      return [{ object: `AddressPool ${name}`, reason: 'AddressInUse', message }];
     });
     return [...pools.problems, ...others];
   }

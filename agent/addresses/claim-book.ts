@@ -42,7 +42,7 @@ export class ClaimBook {
   /** Milliseconds for which an address is kept for a Service that is gone. */
   releaseAfter = RELEASE_AFTER_MS;
   readonly holderOf: (address: string) => Holder | undefined;
-  /** By pool: the last of its addresses that is not given out, or only as the last one, and why. */
+  /** By pool: the last of its addresses that was not given out because of its holder. */
   readonly passedOver = new Map<AddressPool, string>();
   /** What Services may wait for, as keys of Waiting. */
   readonly freedPlaces = new Set<string>();
@@ -115,8 +115,7 @@ export class ClaimBook {
     if (!this.index.isUnclaimed(address)) return 'taken';
     const holder = this.holderOf(address);
     if (holder === undefined) return 'free';
-    const when = holder.givesWay ? 'given out only if no other one is free' : 'not given out';
-    this.passedOver.set(pool, `${address} is ${when}, because it is the address of ${holder.name}`);
+    this.passedOver.set(pool, address);
     return holder.givesWay ? 'givingWay' : 'taken';
   }
 

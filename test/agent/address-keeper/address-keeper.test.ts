@@ -186,6 +186,22 @@ test('An EndpointSlice with all addresses of a pool takes none from Services', a
   t.true(endpoints.includes(addressesOf('default/web')?.[0] ?? ''));
 });
 
+test('A problem of a pool with the address of a Node ends with the first decision after the Node is gone', async (t) => {
+  const { keeper, cluster, serve } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.0/31'])] },
+  });
+  const gone = node({ name: 'n1', internalIPs: ['192.0.2.0'] });
+  cluster.apply({ upserted: [gone, node({ name: 'n2', internalIPs: ['192.0.2.1'] })], removed: [] }, 'api');
+  await keeper.start();
+  await serve(service('web'));
+  const messages = () => keeper.problems.map(({ message }) => message.replace(/^192\.0\.2\.[01]/, 'It'));
+  t.regex(messages()[0] ?? '', /^It is not given out, because it is the address of Node n[12]$/);
+  const removed = ['n1', 'n2'].map((key) => ({ kind: 'Node', key }) as const);
+  cluster.apply({ upserted: [], removed }, 'api');
+  await serve(service('other'));
+  t.deepEqual(messages(), []);
+});
+
 test('assign() skips an unchanged Service', async (t) => {
   const { keeper, serve } = await keeperFor(t);
   await keeper.start();
