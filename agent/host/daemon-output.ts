@@ -2,7 +2,7 @@
 // The daemon may write to its folder, so links are not followed and pipes do not block.
 
 import { constants } from 'node:fs';
-import { lstat, open, readFile } from 'node:fs/promises';
+import { lstat, open, readFile, stat } from 'node:fs/promises';
 import { SAFELY } from './safe-open.ts';
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
@@ -31,18 +31,21 @@ export async function readLog(
   );
 }
 
-/** Empties a log of more than `maxBytes`; also the file that the daemon `pid` writes to, which may have another name or none. */
+/**
+ * Empties a log of more than `maxBytes`; also the file that the daemon `pid` writes to, which may have another name or none.
+ * Only of a process of the agent's own user: another one could have any file open that root may change.
+ */
 export async function trimLog(path: string, maxBytes: number, pid = 0): Promise<void> {
   if ((await logSize(path)) > maxBytes) await empty(path, SAFELY, maxBytes);
-  // The daemon inherited this file when it was started, so no other user has chosen it.
-  if (pid > 0) await empty(`/proc/${pid}/fd/2`, O_NONBLOCK, maxBytes);
+  const { uid } = await stat(`/proc/${pid}`).catch(() => ({ uid: undefined }));
+  if (uid === process.getuid?.()) await empty(`/proc/${pid}/fd/2`, O_NONBLOCK, maxBytes);
 }
 
 async function empty(path: string, flags: number, maxBytes: number): Promise<void> {
   try {
     await using file = await open(path, O_WRONLY | flags);
-    const stat = await file.stat();
-    if (stat.isFile() && stat.size > maxBytes) await file.truncate(0);
+    const found = await file.stat();
+    if (found.isFile() && found.size > maxBytes) await file.truncate(0);
   } catch {
     // The file is gone, or the agent may not change it.
   }

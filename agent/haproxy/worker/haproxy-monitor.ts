@@ -1,5 +1,5 @@
 // Checks HAProxy once a second: the worker answers and is still the one that takes connections, its files and sockets
-// are unchanged, blocked addresses can be bound. Less often audits the worker and looks for a second HAProxy.
+// are unchanged, blocked addresses can be bound. Less often audits the worker and ends workers that are overdue.
 
 import { existsSync } from 'node:fs';
 import { backoffMs } from '../../base/backoff.ts';
@@ -9,6 +9,7 @@ import { Fault } from '../../base/fault.ts';
 import { Rounds } from '../../base/rounds.ts';
 import type { Load } from '../../dataplane/status.ts';
 import { trimLog } from '../../host/daemon-output.ts';
+import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
@@ -58,7 +59,6 @@ const PROBES_PER_ROUND = 50;
 /** The wait before HAProxy is asked again for an address that it refused although the agent could bind it. */
 const BLOCKED_BACKOFF = { firstMs: 1_000, mostMs: 60_000 };
 const ROUNDS_PER_TRIM = 60;
-/** A look at other processes reads the command lines of all. */
 const ROUNDS_PER_LOOK = 10;
 const MAX_LOG_BYTES = 1024 * 1024;
 
@@ -68,6 +68,8 @@ export class HaproxyMonitor {
   readonly #rounds: Rounds;
   readonly #fault = new Fault();
   readonly #overdue: OverdueWorkers;
+  /** At the last look for a second HAProxy, which reads the command lines of all processes. */
+  #adminSocket: FileIdentity | undefined;
   #count = 0;
   #lastAudit: number;
   #auditFrom = 0;
@@ -121,10 +123,8 @@ export class HaproxyMonitor {
     if (active === undefined) return;
     await this.#checkWorker(active);
     await this.#checkFiles();
-    if (this.#count % ROUNDS_PER_LOOK === 0) {
-      await this.#checkStrangers(active);
-      if (!this.#options.isReloading()) await this.#overdue.end();
-    }
+    await this.#checkStrangers(active);
+    if (this.#count % ROUNDS_PER_LOOK === 0 && !this.#options.isReloading()) await this.#overdue.end();
     await this.#probeBlocked();
     if (this.#clock.monotonic() - this.#lastAudit >= settings().auditInterval) await this.#audit();
   }
@@ -150,8 +150,13 @@ export class HaproxyMonitor {
     }
   }
 
+  /** A second HAProxy with the same file replaces the admin socket; HAProxy's own reloads do not. */
   async #checkStrangers({ runtime }: BootedWorker): Promise<void> {
     const { paths, log } = this.#options;
+    const socket = identityOf(paths.adminSocket);
+    const isDue = this.fault !== '' && this.#count % ROUNDS_PER_LOOK === 0;
+    if (isSameFile(socket, this.#adminSocket) && !isDue) return;
+    this.#adminSocket = socket;
     const [pid] = await strangers(paths, runtime.worker.pid);
     const text = `Another HAProxy runs with "${paths.config}", process ${pid}: it takes part of the connections, also for members that are gone; stop it`;
     if (pid !== undefined && this.#fault.set(text))

@@ -15,7 +15,7 @@ import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { Persister } from '../config/persister.ts';
 import type { HaproxyPaths } from '../paths.ts';
-import { findMaster } from '../process/find-master.ts';
+import { findMaster, hasListened } from '../process/find-master.ts';
 import { residentMemory } from '../process/process.ts';
 import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/master.ts';
 import type { BootedWorker } from '../worker.ts';
@@ -274,7 +274,8 @@ export class Reloader {
     } catch (error) {
       if (!(error instanceof HeadgateError && NOT_ORDERED.includes(error.code))) throw error;
       const pid = await findMaster(paths);
-      if (pid === undefined) throw error;
+      // The signal would end a master that starts.
+      if (pid === undefined || !(await hasListened(pid, paths))) throw error;
       log.warn('Reloading HAProxy by signal, because its master cannot be reached', {
         error: messageOf(error),
       });
