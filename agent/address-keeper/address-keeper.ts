@@ -8,7 +8,9 @@ import {
   type AddressesChange,
   type AddressesOutcome,
   type AddressRequest,
+  type Holder,
 } from '../addresses/addresses.ts';
+import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
@@ -63,7 +65,7 @@ export type AddressMetrics = ClaimWriterMetrics & ProvisioningMetrics;
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
-  readonly #addresses = new Addresses((address) => this.#whoHas(address));
+  readonly #addresses = new Addresses((address) => this.#holderOf(address));
   readonly #kept: KeptClaims;
   readonly #reports: PoolReports;
   #settings: AddressSettings;
@@ -72,12 +74,12 @@ export class AddressKeeper {
   readonly #loop: DecisionLoop;
   /** The last version of each Service that was decided on. */
   readonly #seen = new Map<string, object | undefined>();
-  /** All addresses of endpoints; undefined until one decision needs them. */
-  #endpoints: ReadonlySet<string> | undefined;
+  /** By address; undefined until one decision needs them. */
+  #holders: ReadonlyMap<string, Holder> | undefined;
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
-  /** How many of them are of pools. */
-  #poolProblems = 0;
+  /** Those of them that are of pools. */
+  #poolProblems: readonly Problem[] = [];
   #leads = false;
   /** The leader or the home of claims has changed since the last decision. */
   #hasTurned = false;
@@ -241,7 +243,7 @@ export class AddressKeeper {
     }
     if (!this.#hasTurned && !this.#loop.hasChanges) return undefined;
 
-    this.#endpoints = undefined;
+    this.#holders = undefined;
     const { services, claims, overruling, havePoolsChanged } = this.#loop.takeChanges();
     const { upserted, removed } = this.#kept.observed(claims);
     for (const name of claims) {
@@ -277,13 +279,9 @@ export class AddressKeeper {
     }
   }
 
-  /** The words of a pool's problem; '' if neither a Node nor an endpoint has the address. */
-  #whoHas(address: string): string {
-    const { cluster } = this.#options;
-    const node = cluster.nodes().find(({ internalIPs }) => internalIPs.includes(address));
-    if (node !== undefined) return `Node ${node.name}`;
-    this.#endpoints ??= new Set(cluster.endpointAddresses());
-    return this.#endpoints.has(address) ? 'an endpoint' : '';
+  #holderOf(address: string): Holder | undefined {
+    this.#holders ??= holdersOf(this.#options.cluster);
+    return this.#holders.get(address);
   }
 
   #request(key: string): AddressRequest | undefined {
@@ -315,8 +313,8 @@ export class AddressKeeper {
       for (const { key, addresses } of this.#addresses.assignments())
         if (addresses.length === 0) moved.add(key);
     }
-    const hasPoolProblems = this.#addresses.poolProblems().length !== this.#poolProblems;
-    if (hasTurned || hasNewPools || hasPoolProblems) {
+    const haveProblemsChanged = !sameValue(this.#addresses.poolProblems(), this.#poolProblems);
+    if (hasTurned || hasNewPools || haveProblemsChanged) {
       this.#reportProblems();
       this.#reports.writeAll(this.#options.cluster.pools());
     }
@@ -340,9 +338,19 @@ export class AddressKeeper {
     const ofGone = [...this.#provisioning.problems()].flatMap(([service, problems]) =>
       cluster.service(service) === undefined ? problems : [],
     );
-    const poolProblems = this.#addresses.poolProblems();
-    this.#poolProblems = poolProblems.length;
-    this.#problems = [...poolProblems, ...this.#fileProblems, ...ofGone];
+    this.#poolProblems = this.#addresses.poolProblems();
+    this.#problems = [...this.#poolProblems, ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
   }
+}
+
+/** Nodes are of the whole cluster; the author of a namespace can write an endpoint with any address. */
+function holdersOf(cluster: Cluster): ReadonlyMap<string, Holder> {
+  const holders = new Map<string, Holder>();
+  for (const [address, service] of cluster.endpointAddresses())
+    if (!holders.has(address))
+      holders.set(address, { name: `an endpoint of Service ${service}`, givesWay: true });
+  for (const { name, internalIPs } of cluster.nodes())
+    for (const address of internalIPs) holders.set(address, { name: `Node ${name}`, givesWay: false });
+  return holders;
 }

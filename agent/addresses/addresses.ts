@@ -7,7 +7,7 @@ import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
-import { ClaimBook, type ClaimChange } from './claim-book.ts';
+import { ClaimBook, type ClaimChange, type Holder } from './claim-book.ts';
 import type { PoolCount } from './claim-index.ts';
 import { exchange } from './exchange.ts';
 import type { Found } from './find-address.ts';
@@ -24,7 +24,7 @@ import {
 import { followStatus } from './status-addresses.ts';
 import { byAge, Waiting } from './waiting.ts';
 
-export type { AddressClaim, AddressPool, AddressRequest, Assignment, ClaimChange };
+export type { AddressClaim, AddressPool, AddressRequest, Assignment, ClaimChange, Holder };
 
 export interface AddressesChange {
   /** All pools. */
@@ -70,9 +70,8 @@ export class Addresses {
   #leading = false;
   #byStatus = false;
 
-  /** `whoHas`: who has an address besides Services, such as a Node; '' if it is free. */
-  constructor(whoHas: (address: string) => string = () => '') {
-    this.#book = new ClaimBook(whoHas);
+  constructor(holderOf: (address: string) => Holder | undefined = () => undefined) {
+    this.#book = new ClaimBook(holderOf);
   }
 
   /** `now` in milliseconds since the epoch. */
@@ -157,9 +156,13 @@ export class Addresses {
 
   /** Pools that overlap, pools with the same name, and pools with addresses of Nodes or pods. */
   poolProblems(): readonly Problem[] {
-    const { pools, passedOver } = this.#book;
-    const others = [...passedOver].map(([{ name }, message]): Problem => {
-      return { object: `AddressPool ${name}`, reason: 'AddressInUse', message };
+    const { pools, passedOver, holderOf } = this.#book;
+    const others = [...passedOver].flatMap(([{ name }, address]): readonly Problem[] => {
+      const holder = holderOf(address);
+      if (holder === undefined) return [];
+      const when = holder.givesWay ? 'given out only if no other one is free' : 'not given out';
+      const message = `${address} is ${when}, because it is the address of ${holder.name}`;
+      return [{ object: `AddressPool ${name}`, reason: 'AddressInUse', message }];
     });
     return [...pools.problems, ...others];
   }

@@ -17,6 +17,14 @@ export interface ClaimChange {
   readonly claim: AddressClaim;
 }
 
+/** Has an address besides the Services with claims. */
+export interface Holder {
+  /** `Node n1`. */
+  readonly name: string;
+  /** The address is given out if no other one is free. */
+  readonly givesWay: boolean;
+}
+
 const RELEASE_AFTER_MS = 600_000;
 /** Addresses that are held for Services of one namespace that are gone: beyond them the first one is released. */
 const MAX_HELD = 100;
@@ -33,9 +41,8 @@ export class ClaimBook {
   readonly index = new ClaimIndex(this.#pools);
   /** Milliseconds for which an address is kept for a Service that is gone. */
   releaseAfter = RELEASE_AFTER_MS;
-  /** Who has the address besides Services, such as a Node; '' if it is free. */
-  readonly #whoHas: (address: string) => string;
-  /** By pool: the last of its addresses that is not given out, and why. */
+  readonly holderOf: (address: string) => Holder | undefined;
+  /** By pool: the last of its addresses that was not given out because of its holder. */
   readonly passedOver = new Map<AddressPool, string>();
   /** What Services may wait for, as keys of Waiting. */
   readonly freedPlaces = new Set<string>();
@@ -46,8 +53,8 @@ export class ClaimBook {
   /** Claims that may differ from the store, by name: what the store has. */
   #stored = new Map<string, AddressClaim | undefined>();
 
-  constructor(whoHas: (address: string) => string) {
-    this.#whoHas = whoHas;
+  constructor(holderOf: (address: string) => Holder | undefined) {
+    this.holderOf = holderOf;
   }
 
   get pools(): PoolIndex {
@@ -103,13 +110,13 @@ export class ClaimBook {
   readonly isNew = ({ name }: AddressClaim): boolean =>
     this.#stored.has(name) && this.#stored.get(name) === undefined;
 
-  /** The pool may give the address; notes who else has it. */
-  isFree(address: string, pool: AddressPool): boolean {
-    if (!this.index.isUnclaimed(address)) return false;
-    const who = this.#whoHas(address);
-    if (who !== '')
-      this.passedOver.set(pool, `${address} is not given out, because it is the address of ${who}`);
-    return who === '';
+  /** Whether the pool may give the address; notes who else has it. */
+  freedom(address: string, pool: AddressPool): 'free' | 'givingWay' | 'taken' {
+    if (!this.index.isUnclaimed(address)) return 'taken';
+    const holder = this.holderOf(address);
+    if (holder === undefined) return 'free';
+    this.passedOver.set(pool, address);
+    return holder.givesWay ? 'givingWay' : 'taken';
   }
 
   /** Updates a claim to what the Service requests now, as far as the Services that share the address permit. */

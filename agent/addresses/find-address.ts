@@ -12,7 +12,7 @@ import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
 import { type AddressRequest, namespaceOf, type Wish, wishOf } from './request.ts';
 
 /** Pools and claims, to read. */
-export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index' | 'isFree'>;
+export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index' | 'freedom' | 'holderOf'>;
 
 export type Found =
   | {
@@ -68,7 +68,11 @@ function findGiven(request: AddressRequest, address: string, book: PoolsAndClaim
   }
   const blockers = [...book.index.blockers(address, wish)];
   const blocker = blockers.find((claim) => !givesWay(claim, request));
-  if (blocker === undefined) return { kind: 'found', address, pool, evicted: blockers };
+  if (blocker === undefined) {
+    const holder = book.holderOf(address);
+    if (holder?.givesWay === false) return none('AddressInUse', `it is the address of ${holder.name}`);
+    return { kind: 'found', address, pool, evicted: blockers };
+  }
   const mayLeave = (claim: AddressClaim) =>
     (!claim.reserved && claim.heldUntil === 0) || givesWay(claim, request);
   const rivals = blockers.every(mayLeave) ? blockers : [];
@@ -129,9 +133,11 @@ function findAny(
       : allowed;
   const address = sharedAddress(request, family, inOrder, book);
   if (address !== undefined) return { kind: 'found', ...address, evicted: [] };
+  let last: Found | undefined;
   for (const pool of inOrder) {
-    const free = freeAddress(request, family, pool, book);
+    const { free, givingWay } = freeAddress(request, family, pool, book);
     if (free !== undefined) return { kind: 'found', address: free, pool, evicted: [] };
+    if (givingWay !== undefined) last ??= { kind: 'found', address: givingWay, pool, evicted: [] };
   }
   // A Service that there is comes before one that is gone.
   const held = book.index.firstHeld(inOrder, family);
@@ -140,6 +146,7 @@ function findAny(
     const evicted = book.index.at(held.address);
     return { kind: 'found', address: held.address, pool: ofHeld, evicted };
   }
+  if (last !== undefined) return last;
   const waitFor = inOrder.map((pool) => `pool ${family} ${pool.name}`);
   if (request.sharingKey !== '') waitFor.push(`key ${request.sharingKey}`);
   const isHopeless = inOrder.length === 0;
@@ -171,19 +178,25 @@ function sharedAddress(
   return candidates.find(({ address, pool }) => isEmpty(book.index.blockers(address, wishOf(request, pool))));
 }
 
-/** Linear probing from the hash of the Service's name, or of the group that shares the address. */
+/**
+ * Linear probing from the hash of the Service's name, or of the group that shares the address. An address of an endpoint is
+ * better than none: otherwise the author of one namespace could take a whole pool from all others by a single EndpointSlice.
+ */
 function freeAddress(
   request: AddressRequest,
   family: Family,
   pool: AddressPool,
   book: PoolsAndClaims,
-): string | undefined {
-  if (book.index.count(pool, family).free === 0n) return undefined;
+): { readonly free?: string; readonly givingWay?: string | undefined } {
+  if (book.index.count(pool, family).free === 0n) return {};
+  let givingWay: string | undefined;
   for (const number of book.pools.probe(pool, family, hashOf(groupOf(request, pool)))) {
     const address = addressText(number, family);
-    if (book.isFree(address, pool)) return address;
+    const freedom = book.freedom(address, pool);
+    if (freedom === 'free') return { free: address };
+    if (freedom === 'givingWay') givingWay ??= address;
   }
-  return undefined;
+  return { givingWay };
 }
 
 function groupOf({ key, namespace, sharingKey }: AddressRequest, pool: AddressPool): string {

@@ -124,10 +124,10 @@ export class Cluster {
     return this.#slicesOf.get(key) ?? this.#objects.Endpoints.get(key)?.slices ?? NO_SLICES;
   }
 
-  /** Of all slices; with repetitions. */
-  *endpointAddresses(): Generator<string> {
-    for (const slices of this.#slicesOf.values())
-      for (const { endpoints } of slices) for (const { address } of endpoints) yield address;
+  /** Of all slices, each with the key of its Service; with repetitions. */
+  *endpointAddresses(): Generator<readonly [address: string, service: string]> {
+    for (const [service, slices] of this.#slicesOf)
+      for (const { endpoints } of slices) for (const { address } of endpoints) yield [address, service];
   }
 
   /** Sorted by name; the same list as before unless a Node has changed. */

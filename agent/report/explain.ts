@@ -123,14 +123,28 @@ function withoutMembers({ name, empty }: ListenerExplanation): string {
   return empty === '' ? `No member of ${name} takes connections` : `${name} has no member: ${empty}`;
 }
 
+/** Problems that leave a port without members although there are endpoints. */
+const NO_MEMBERS: readonly Problem['reason'][] = ['InvalidEndpoint', 'ShareExceeded'];
+
 function whyEmpty(
   loadBalancer: LoadBalancer,
   listener: Listener,
   slices: readonly EndpointSlice[],
   { use, notReady }: Selection,
+  { cluster, desired }: StatusSources,
 ): string {
+  const { key, problems } = loadBalancer;
   if (listener.pool.members.length > 0) return '';
-  if (use.length > 0) return 'its members are Nodes, and no Node can be one';
+  const problem = problems.find(
+    ({ reason, port }) =>
+      (reason === 'NodePortMissing' || (use.length > 0 && NO_MEMBERS.includes(reason))) &&
+      (port === undefined || (port.port === listener.port && port.protocol === listener.protocol)),
+  );
+  if (problem !== undefined) return `none can be one (${problem.reason})`;
+  // With externalTrafficPolicy Local only Nodes with endpoints are members.
+  const needsEndpoints = cluster.service(key)?.externalTrafficPolicy === 'Local' && use.length === 0;
+  if (desired.dependents.of(['nodes']).has(key) && !needsEndpoints)
+    return 'its members are Nodes, and no Node can be one';
   if (notReady > 0) return `${notReady} endpoints are there, none is ready`;
   return withoutEndpoints(loadBalancer, listener, slices);
 }
@@ -145,8 +159,9 @@ function explainListener(
   loadBalancer: LoadBalancer,
   listener: Listener,
   health: LoadBalancerStatus,
-  { cluster, dataplane, zone }: StatusSources,
+  sources: StatusSources,
 ): ListenerExplanation {
+  const { cluster, dataplane, zone } = sources;
   const { name, addresses, protocol, port, portName, family, pool } = listener;
   const slices = cluster.slices(loadBalancer.key);
   const selection = selectEndpoints(slices, { name: portName, protocol }, family, {
@@ -166,6 +181,6 @@ function explainListener(
   }));
   const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
   const { notReady } = selection;
-  const empty = whyEmpty(loadBalancer, listener, slices, selection);
+  const empty = whyEmpty(loadBalancer, listener, slices, selection, sources);
   return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady, empty };
 }

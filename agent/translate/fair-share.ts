@@ -5,8 +5,10 @@ import type { NamespaceShares } from '../model/desired-state.ts';
 import type { Ignored, Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
 import { objectOf } from '../model/names.ts';
 
-/** A listener takes as much memory as this many servers. */
-const SERVERS_PER_LISTENER = 5;
+/** A listener takes as much memory as this many servers on each of its addresses. */
+const SERVERS_PER_ADDRESS = 5;
+/** So many source ranges of a listener take as much memory, and time at a reload, as one server. */
+const RANGES_PER_SERVER = 4;
 
 interface Needs {
   readonly servers: number;
@@ -17,16 +19,23 @@ interface Needs {
 export function needsOf(result: LoadBalancer | Ignored | undefined): Needs {
   let servers = 0;
   let checks = 0;
-  for (const { pool } of result?.kind === 'LoadBalancer' ? result.listeners.filter(isServed) : []) {
-    servers += SERVERS_PER_LISTENER + pool.members.length;
+  for (const listener of result?.kind === 'LoadBalancer' ? result.listeners.filter(isServed) : []) {
+    const { pool } = listener;
+    servers += withoutMembers(listener) + pool.members.length;
     if (pool.monitor !== undefined) checks += pool.members.length;
   }
   return { servers, checks };
 }
 
+/** What a listener takes as servers, besides its members. */
+function withoutMembers({ addresses, allowedCidrs }: Listener): number {
+  return addresses.length * SERVERS_PER_ADDRESS + Math.floor(allowedCidrs.length / RANGES_PER_SERVER);
+}
+
 /**
  * Returns the load balancer itself if it is within its shares. Else at most half of its servers are listeners, the first
- * ones of its owner, and each of them has the same number of members: ready ones first, then by id.
+ * ones of its owner, and each of them has the same number of members: ready ones first, then by id. A share that is too small
+ * for one listener serves none.
  */
 export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares): LoadBalancer {
   const { namespace } = loadBalancer;
@@ -35,8 +44,10 @@ export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares
   const checks = shares.checks.of(namespace);
   if (needs.servers <= servers && needs.checks <= checks) return loadBalancer;
   const served = loadBalancer.listeners.filter(isServed);
-  const kept = new Set(served.slice(0, Math.max(1, Math.floor(servers / (2 * SERVERS_PER_LISTENER)))));
-  const most = Math.max(0, Math.floor(servers / kept.size) - SERVERS_PER_LISTENER);
+  const ofPort = served.reduce((most, listener) => Math.max(most, withoutMembers(listener)), 0);
+  const ports = ofPort > servers ? 0 : Math.max(1, Math.floor(servers / (2 * ofPort)));
+  const kept = new Set(served.slice(0, ports));
+  const most = Math.max(0, Math.floor(servers / kept.size) - ofPort);
   const mostChecked = Math.min(most, Math.floor(checks / kept.size));
   const listeners = loadBalancer.listeners.map((listener) => {
     if (!isServed(listener)) return listener;
@@ -48,7 +59,7 @@ export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares
     reason: 'ShareExceeded',
     message:
       needs.servers > servers
-        ? `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.servers.bound()} servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is ${servers}, and a port counts as ${SERVERS_PER_LISTENER}; use fewer ports or endpoints`
+        ? `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.servers.bound()} servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is ${servers}, and a port with its addresses and source ranges counts as ${ofPort}; use fewer ports, endpoints or source ranges`
         : `Cannot serve all of its members: namespace "${namespace}" may have ${shares.checks.bound()} health checks (setting maxChecksPerNamespace), of which the share of one Service is ${checks}; use fewer ports or endpoints, or no health monitor`,
   };
   return { ...loadBalancer, listeners, problems: [...loadBalancer.problems, problem] };

@@ -123,9 +123,12 @@ function portState(
   const problem = problems.find(
     (each) => PORT_FAULTS.includes(each.reason) && isAbout(each, listener, address),
   );
-  const isServed = listener.addresses.includes(address) && facts.serves(listener.name, address);
+  const isDesired = listener.addresses.includes(address);
+  const isServed = isDesired && facts.serves(listener.name, address);
   if (isServed && problem === undefined) return { address, listener, fault: undefined, message: '' };
-  const cause = problem ?? problems.find(({ reason }) => reason === 'ConfigurationRejected');
+  // The dataplane does not get a port that exceeds a share, so that it never confirms it.
+  const causes = isDesired ? ['ConfigurationRejected'] : ['ConfigurationRejected', 'ShareExceeded'];
+  const cause = problem ?? problems.find(({ reason }) => causes.includes(reason));
   return { address, listener, fault: cause?.reason ?? 'Pending', message: cause?.message ?? '' };
 }
 

@@ -2,11 +2,14 @@
 // The rule is that of the cloud provider library (service/helpers/helper.go). Pure.
 
 import { parseCidr } from '../../base/ip.ts';
+import { memoByIdentity } from '../../base/memo.ts';
 import { quote } from '../../base/quote.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { Family, Problem } from '../../model/load-balancer.ts';
 
 const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+/** Invalid ranges that get a Problem each; the others share one. */
+const MAX_INVALID = 8;
 const ALL_CLIENTS = { v4: ['0.0.0.0/0'], v6: ['::/0'] } as const;
 
 export interface SourceRanges {
@@ -16,25 +19,32 @@ export interface SourceRanges {
 }
 
 /** An invalid range allows no clients, so that a typing mistake never gives access. */
-export function sourceRanges(service: Service): SourceRanges {
+export const sourceRanges = memoByIdentity((service: Service): SourceRanges => {
   const { field, ranges } = written(service);
   if (ranges.length === 0) return { allowed: ALL_CLIENTS, problems: [] };
   const allowed = { v4: new Set<string>(), v6: new Set<string>() };
-  const problems: Problem[] = [];
+  const invalid: string[] = [];
   for (const range of ranges) {
     const parsed = parseCidr(range);
-    if (parsed === undefined) {
-      problems.push({
-        object: `Service ${service.key}`,
-        reason: 'InvalidSourceRange',
-        message: `Cannot use ${field}: ${quote(range)} is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; it allows no clients`,
-      });
-    } else {
-      allowed[parsed.family].add(parsed.cidr);
-    }
+    if (parsed === undefined) invalid.push(range);
+    else allowed[parsed.family].add(parsed.cidr);
   }
+  const faults = invalid
+    .slice(0, MAX_INVALID)
+    .map(
+      (range) => `${quote(range)} is not a CIDR such as 192.0.2.0/24 or 2001:db8::/32; it allows no clients`,
+    );
+  const more = invalid.length - faults.length;
+  if (more > 0) faults.push(`${more} more ranges are not CIDRs; they allow no clients`);
+  const problems = faults.map(
+    (fault): Problem => ({
+      object: `Service ${service.key}`,
+      reason: 'InvalidSourceRange',
+      message: `Cannot use ${field}: ${fault}`,
+    }),
+  );
   return { allowed: { v4: [...allowed.v4].sort(), v6: [...allowed.v6].sort() }, problems };
-}
+});
 
 function written(service: Service): { field: string; ranges: readonly string[] } {
   // An empty entry stays and is refused, because a template without its value must not give access either.

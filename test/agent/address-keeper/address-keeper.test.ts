@@ -16,6 +16,7 @@ import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { FakeApi, type Json, refusal } from '../../support/kube/fake-api.ts';
 import { until } from '../../support/kube/kube-objects.ts';
 import { claim, pool } from '../../support/values/address-requests.ts';
+import { node, slice } from '../../support/values/build.ts';
 import { parsedObject, serviceJson } from '../../support/values/kubernetes-json.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 import { SETTINGS } from '../../support/values/translated.ts';
@@ -170,6 +171,35 @@ test('The counts of an IPv6 pool in the status are exact', async (t) => {
     free: '18446744073709551615',
     used: '1',
   });
+});
+
+test('An EndpointSlice with all addresses of a pool takes none from Services', async (t) => {
+  const { keeper, cluster, serve, addressesOf } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.0/30'])] },
+  });
+  const endpoints = ['192.0.2.0', '192.0.2.1', '192.0.2.2'];
+  const all = slice({ namespace: 'other', serviceName: 'x', endpoints });
+  cluster.apply({ upserted: [all, node({ name: 'n1', internalIPs: ['192.0.2.3'] })], removed: [] }, 'api');
+  await keeper.start();
+  await serve(service('web'));
+  t.is(addressesOf('default/web')?.length, 1);
+  t.true(endpoints.includes(addressesOf('default/web')?.[0] ?? ''));
+});
+
+test('A problem of a pool with the address of a Node ends with the first decision after the Node is gone', async (t) => {
+  const { keeper, cluster, serve } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.0/31'])] },
+  });
+  const gone = node({ name: 'n1', internalIPs: ['192.0.2.0'] });
+  cluster.apply({ upserted: [gone, node({ name: 'n2', internalIPs: ['192.0.2.1'] })], removed: [] }, 'api');
+  await keeper.start();
+  await serve(service('web'));
+  const messages = () => keeper.problems.map(({ message }) => message.replace(/^192\.0\.2\.[01]/, 'It'));
+  t.regex(messages()[0] ?? '', /^It is not given out, because it is the address of Node n[12]$/);
+  const removed = ['n1', 'n2'].map((key) => ({ kind: 'Node', key }) as const);
+  cluster.apply({ upserted: [], removed }, 'api');
+  await serve(service('other'));
+  t.deepEqual(messages(), []);
 });
 
 test('assign() skips an unchanged Service', async (t) => {

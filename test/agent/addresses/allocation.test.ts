@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Addresses, type AddressRequest } from '../../../agent/addresses/addresses.ts';
+import { Addresses, type AddressRequest, type Holder } from '../../../agent/addresses/addresses.ts';
 import type { AddressPool } from '../../../agent/kubernetes/address-pool.ts';
 import {
   ask,
@@ -448,22 +448,55 @@ test('A namespace has a hundred kept addresses at most', (t) => {
   t.true(held.includes('default/a'));
 });
 
-test('An address of a Node or an endpoint is not given out, and a problem of the pool names it', (t) => {
-  const who: Record<string, string> = { '192.0.2.0': 'Node n1', '192.0.2.2': 'an endpoint' };
-  const addresses = new Addresses((address) => who[address] ?? '');
-  addresses.update({ pools: [pool('a', ['192.0.2.0-192.0.2.2'])], leading: true }, 0);
+/** `192.0.2.0` is a Node's, and `192.0.2.2` an endpoint's. */
+function besideOthers(...pools: readonly AddressPool[]): Addresses {
+  const holders: Readonly<Record<string, Holder>> = {
+    '192.0.2.0': { name: 'Node n1', givesWay: false },
+    '192.0.2.2': { name: 'an endpoint of Service b/x', givesWay: true },
+  };
+  const addresses = new Addresses((address) => holders[address]);
+  addresses.update({ pools, leading: true }, 0);
+  return addresses;
+}
+
+test('An address of a Node is not given out, and a problem of the pool names it', (t) => {
+  const addresses = besideOthers(pool('a', ['192.0.2.0-192.0.2.1']));
   ask(addresses, 1, request('default/a'));
   ask(addresses, 2, request('default/b'));
   t.is(only(addresses, 'default/a'), '192.0.2.1');
   t.deepEqual(reasons(addresses, 'default/b'), ['AddressPending']);
-  const [problem] = addresses.poolProblems();
-  t.is(problem?.object, 'AddressPool a');
-  t.regex(
-    problem?.message ?? '',
-    /^192\.0\.2\.[02] is not given out, because it is the address of (Node n1|an endpoint)$/,
-  );
+  t.deepEqual(addresses.poolProblems(), [
+    {
+      object: 'AddressPool a',
+      reason: 'AddressInUse',
+      message: '192.0.2.0 is not given out, because it is the address of Node n1',
+    },
+  ]);
   addresses.update({ pools: [pool('a', ['192.0.2.1'])] }, 3);
   t.deepEqual(addresses.poolProblems(), []);
+});
+
+test('A Service that names the address of a Node does not get it', (t) => {
+  const addresses = besideOthers(pool('a', ['192.0.2.0/24']));
+  ask(addresses, 1, request('default/a', { given: ['192.0.2.0'] }));
+  t.deepEqual(had(addresses, 'default/a'), []);
+  t.is(
+    addresses.assignment('default/a')?.problems[0]?.message,
+    'Cannot give 192.0.2.0: it is the address of Node n1',
+  );
+});
+
+test('An address of an endpoint is the last one that is given out, so that no EndpointSlice takes a pool from others', (t) => {
+  const addresses = besideOthers(pool('a', ['192.0.2.2'], { priority: 1 }), pool('b', ['192.0.2.1']));
+  ask(addresses, 1, request('default/a'));
+  t.is(only(addresses, 'default/a'), '192.0.2.1', 'Another pool comes before it');
+  const [problem] = addresses.poolProblems();
+  t.is(
+    problem?.message,
+    '192.0.2.2 is given out only if no other one is free, because it is the address of an endpoint of Service b/x',
+  );
+  ask(addresses, 2, request('default/b'));
+  t.is(only(addresses, 'default/b'), '192.0.2.2');
 });
 
 /** Services of the namespace `default`, each with the address that it names. */

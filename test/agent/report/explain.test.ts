@@ -90,6 +90,23 @@ test('explainService() names Nodes if these are the members and none can be one'
   ]);
 });
 
+test('explainService() names Nodes also without an endpoint, except if only Nodes with endpoints are members', (t) => {
+  const byNodes = (externalTrafficPolicy: Service['externalTrafficPolicy']) =>
+    explained([service({ externalTrafficPolicy, ports: [{ nodePort: 30080 }] })], { members: 'nodes' });
+  t.deepEqual(byNodes('Cluster').reasons, [
+    'default:web:tcp:80:v4 has no member: its members are Nodes, and no Node can be one',
+  ]);
+  t.regex(byNodes('Local').reasons[0] ?? '', /has no member: no EndpointSlice in namespace "default"/);
+});
+
+test('explainService() names the problem that leaves a port without members', (t) => {
+  const metadata = explained([service(), slice({ endpoints: ['168.63.129.16'] })]);
+  t.is(metadata.reasons[1], 'default:web:tcp:80:v4 has no member: none can be one (InvalidEndpoint)');
+  t.regex(metadata.reasons[0] ?? '', /^Cannot send to 168\.63\.129\.16:8080 for port 80/);
+  const unnumbered = explained([service(), slice(), node()], { members: 'nodes' });
+  t.is(unnumbered.reasons[1], 'default:web:tcp:80:v4 has no member: none can be one (NodePortMissing)');
+});
+
 const broken: Problem = { object: '/m/a.yaml', reason: 'InvalidFile', message: '/m/a.yaml:3:1: broken' };
 const refusedSlice: Problem = {
   object: 'EndpointSlice default/web-2',

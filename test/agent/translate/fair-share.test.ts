@@ -84,8 +84,47 @@ test('A Service with too many ports keeps the first ones, each with the same num
   t.is(listeners.find(({ addresses }) => addresses.length === 0)?.port, 1_089);
   t.is(
     problems[0]?.message,
-    'Cannot serve all of its ports and members: namespace "default" may have 1000 servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is 896, and a port counts as 5; use fewer ports or endpoints',
+    'Cannot serve all of its ports and members: namespace "default" may have 1000 servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is 896, and a port with its addresses and source ranges counts as 5; use fewer ports, endpoints or source ranges',
   );
+});
+
+test('Source ranges and addresses of ports count, so that a Service with many of them is limited, too', (t) => {
+  const ranges = Array.from({ length: 400 }, (_, at) => `10.1.${at >> 8}.${at & 255}/32`);
+  const ofRanges = stateOf(
+    small,
+    sized('greedy', {
+      ports: 50,
+      endpoints: 1,
+      loadBalancerIP: '192.0.2.11',
+      loadBalancerSourceRanges: ranges,
+    }),
+  );
+  t.deepEqual(sizeOf(ofRanges, 'default/web'), [2, 20]);
+  t.deepEqual(sizeOf(ofRanges, 'default/greedy'), [4, 1]);
+  t.regex(
+    loadBalancerOf(ofRanges.desired, 'default/greedy').problems[0]?.message ?? '',
+    /the share of one Service is 896, and a port with its addresses and source ranges counts as 105; use fewer ports, endpoints or source ranges$/,
+  );
+  const statusIPs = Array.from({ length: 100 }, (_, at) => `192.0.2.${100 + at}`);
+  const ofAddresses = stateOf(
+    sized('greedy', { ports: 50, endpoints: 1, loadBalancerIP: undefined, statusIPs }),
+  );
+  t.deepEqual(sizeOf(ofAddresses, 'default/greedy'), [1, 1]);
+});
+
+test('A Service of which not even one port is within the share has no port', (t) => {
+  const ranges = Array.from({ length: 4_000 }, (_, at) => `10.1.${at >> 8}.${at & 255}/32`);
+  const state = stateOf(
+    small,
+    sized('greedy', {
+      ports: 1,
+      endpoints: 1,
+      loadBalancerIP: '192.0.2.11',
+      loadBalancerSourceRanges: ranges,
+    }),
+  );
+  t.deepEqual(sizeOf(state, 'default/web'), [2, 20]);
+  t.deepEqual(sizeOf(state, 'default/greedy'), [0, 0]);
 });
 
 test('A namespace is limited for itself', (t) => {

@@ -214,6 +214,21 @@ test('desiredStatus() of a rejected configuration keeps the address, with Progra
   t.true(never.isSettled);
 });
 
+test('desiredStatus() gives the share as the reason of a port that exceeds it, and waits for no confirmation', (t) => {
+  const exceeded = problem('ShareExceeded', 'Cannot serve all of its ports and members');
+  const two = balancer({ ports: [[80], [443]], problems: [exceeded] });
+  const [first, last] = two.listeners;
+  if (first === undefined || last === undefined) throw new Error('The load balancer has two listeners');
+  const limited = desiredStatus({ ...two, listeners: [first, { ...last, addresses: [] }] }, allServed);
+  t.deepEqual(limited.ingress[0]?.ports, [
+    { port: 80, protocol: 'TCP' },
+    { error: 'headgate.io/ShareExceeded', port: 443, protocol: 'TCP' },
+  ]);
+  t.is(limited.conditions[1]?.message, 'Not served: TCP 443: Cannot serve all of its ports and members');
+  t.true(limited.isSettled);
+  t.is(desiredStatus(two, noneServed).ingress[0]?.ports[0]?.error, 'headgate.io/Pending');
+});
+
 test('desiredStatus() cuts long messages', (t) => {
   const rejected = problem('ConfigurationRejected', 'x'.repeat(100_000));
   const { conditions } = desiredStatus(balancer(), { serves: () => true, problems: [rejected] });

@@ -92,3 +92,13 @@ test('Ranges are canonical, sorted and without duplicates', (t) => {
     problems: [],
   });
 });
+
+test('Many invalid ranges are a few problems, the last of which counts the others', (t) => {
+  const loadBalancerSourceRanges = Array.from({ length: 60_000 }, (_, at) => `x${at}`);
+  const { problems } = rangesOf({ loadBalancerSourceRanges });
+  t.is(problems.length, 9);
+  t.is(
+    problems[8],
+    'Cannot use spec.loadBalancerSourceRanges: 59992 more ranges are not CIDRs; they allow no clients',
+  );
+});
