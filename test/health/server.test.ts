@@ -180,11 +180,9 @@ test('The server closes a scrape that takes no data, and serves one that takes i
   const many = Array.from({ length: 16_000 }, (_, n) => {
     return { name: `headgate_${n}_total`, type: 'counter' as const, help, parts: [] };
   });
+  const idleTimeoutMs = 2_000;
   const url = new URL(
-    await start(t, undefined, {
-      metrics: { round: async () => [], own: async () => many },
-      idleTimeoutMs: 1_000,
-    }),
+    await start(t, undefined, { metrics: { round: async () => [], own: async () => many }, idleTimeoutMs }),
   );
   const connect = (): Socket => {
     const socket = createConnection(Number(url.port), url.hostname).on('error', () => undefined);
@@ -199,7 +197,8 @@ test('The server closes a scrape that takes no data, and serves one that takes i
     slow.pause();
     setTimeout(() => slow.resume(), 10);
   });
-  await once(slow, 'close');
+  // With data that waits, Node closes a connection after two such times.
+  await Promise.all([once(slow, 'close'), delay(3 * idleTimeoutMs)]);
   t.true(taken > 16_000_000, `${taken} bytes`);
   let got = 0;
   stalled.on('data', ({ length }) => {

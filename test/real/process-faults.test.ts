@@ -254,6 +254,38 @@ test.serial(
   },
 );
 
+test.serial('A reload beside a second HAProxy takes the worker of the own master', async (t) => {
+  const { host, agent } = await served(t);
+  const master = await host.master();
+  const other = spawn(host.haproxyProgram, ['-f', host.paths.config, '-db'], { stdio: 'ignore' });
+  t.teardown(() => other.kill('SIGKILL'));
+  await host.until('it is reported', async () =>
+    (await host.status()).fault.includes(`process ${other.pid}:`),
+  );
+  const workers = [(await host.status()).haproxy.workerPid];
+  const reloaded = async (reason: string): Promise<void> => {
+    await host.until('HAProxy is reloaded', async () => {
+      const reloads = (await agent.metrics())('headgate_haproxy_reloads_total', { reason, result: 'done' });
+      return (reloads ?? 0) > 0;
+    });
+    const { haproxy, fault } = await host.status();
+    t.false([...workers, other.pid].includes(haproxy.workerPid));
+    t.true(fault.includes(`process ${other.pid}:`));
+    workers.push(haproxy.workerPid);
+  };
+  // A reload without a change of the file: the second HAProxy has the same description as the new worker.
+  await unlink(host.paths.masterSocket);
+  await reloaded('socket-lost');
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await reloaded('listener-added');
+  t.true(await host.answers(2));
+  other.kill('SIGKILL');
+  await once(other, 'exit');
+  await host.until('nothing is reported', async () => (await host.status()).fault === '');
+  t.is(await host.master(), master);
+  await stillWorks(host);
+});
+
 test.serial('The agent detects a reload by another process and repairs nothing', async (t) => {
   const { host, agent } = await served(t);
   const [load, worker] = [new Load(t, host.place()), await host.worker()];

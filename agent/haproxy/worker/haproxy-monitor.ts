@@ -156,8 +156,8 @@ export class HaproxyMonitor {
     const socket = identityOf(paths.adminSocket);
     const isDue = this.fault !== '' && this.#count % ROUNDS_PER_LOOK === 0;
     if (isSameFile(socket, this.#adminSocket) && !isDue) return;
-    this.#adminSocket = socket;
     const [pid] = await strangers(paths, runtime.worker.pid);
+    this.#adminSocket = socket;
     const text = `Another HAProxy runs with "${paths.config}", process ${pid}: it takes part of the connections, also for members that are gone; stop it`;
     if (pid !== undefined && this.#fault.set(text))
       log.error('Another HAProxy takes part of the connections', { pid });

@@ -90,7 +90,7 @@ export class WorkerFinder {
     phase: Phase = 'running',
     expected?: Expected,
   ): Promise<BootedWorker | undefined> {
-    const runtime = await this.connect(phase).catch(() => undefined);
+    const runtime = await this.#connectOwn(phase).catch(() => undefined);
     if (runtime === undefined) return undefined;
     const { description, pid } = runtime.worker;
     if (description !== descriptionOf(candidate.structure) || !(pid > 0)) {
@@ -130,13 +130,24 @@ export class WorkerFinder {
     }
   }
 
-  /** A HAProxy that an operator started beside this one has replaced the admin socket; then the master leads to the worker. */
+  /**
+   * As connect(), but a HAProxy that an operator started beside this one may have replaced the admin socket: then the
+   * master leads to the worker, or nothing does while the master starts it. Errors: also FILE_READ.
+   */
   async #connectOwn(phase: Phase): Promise<Runtime | undefined> {
     const { paths, log } = this.#options;
     const runtime = await this.connect(phase);
     if (runtime === undefined || runtime.worker.via === 'master') return runtime;
     const { pid } = runtime.worker;
-    if (await isOwn(pid, paths)) return runtime;
+    const isKnown = await isOwn(pid, paths).catch((error: unknown) => {
+      runtime.close();
+      throw error;
+    });
+    if (isKnown) return runtime;
+    if (phase === 'starting') {
+      runtime.close();
+      return undefined;
+    }
     const { adminSocket: socketPath, masterSocket: masterSocketPath } = paths;
     const own = await Runtime.connect({ socketPath, masterSocketPath, isReplaced: true }).catch(
       () => undefined,
