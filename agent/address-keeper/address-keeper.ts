@@ -132,14 +132,17 @@ export class AddressKeeper {
     await this.#loop.start();
   }
 
-  /** Pools and claims have changed; or the leader, or the home of claims. */
+  /** Pools, claims and Nodes have changed; or the leader, or the home of claims. */
   take(
     { poolsChanged, claims }: Pick<Differences, 'poolsChanged' | 'claims'> = {
       poolsChanged: false,
       claims: new Set(),
     },
+    haveNodesChanged = false,
   ): void {
-    if (poolsChanged) this.#reviewAll();
+    // The address of a Node that is gone is free now.
+    const isFreed = haveNodesChanged && this.#poolProblems.some(({ reason }) => reason === 'AddressInUse');
+    if (poolsChanged || isFreed) this.#reviewAll();
     for (const name of claims) this.#loop.changes.claims.add(name);
     void this.#loop.run();
   }

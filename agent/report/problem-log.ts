@@ -1,5 +1,6 @@
 // Logs each problem once when it appears, and once when it is solved: those of load balancers as they change, and those
-// that other parts of the agent report. The load balancers of one namespace have a bounded number of lines in a minute.
+// that other parts of the agent report. The load balancers of one namespace, and each other part,
+// have a bounded number of lines in a minute.
 
 import type { Clock } from '../base/clock.ts';
 import { LineBudget } from '../base/line-budget.ts';
@@ -23,12 +24,12 @@ export class ProblemLog {
   constructor(log: Log, clock?: Clock) {
     this.#log = log;
     this.#budget = new LineBudget({
-      onMore: (namespace, unlogged) => log.warn(MORE_PROBLEMS, { namespace, unlogged }),
+      onMore: (of, unlogged) => log.warn(MORE_PROBLEMS, { of, unlogged }),
       ...(clock && { clock }),
     });
   }
 
-  /** `problems` are all that `owner` has now: a load balancer, or a part of the agent, which has no bound. */
+  /** `problems` are all that `owner` has now: a load balancer, or a part of the agent. */
   report(owner: string, problems: readonly Problem[]): void {
     const before = this.#known.get(owner);
     if (before === undefined && problems.length === 0) return;
@@ -44,7 +45,7 @@ export class ProblemLog {
   }
 
   #takes(owner: string): boolean {
-    return !owner.includes('/') || this.#budget.takes(ownerOf(owner).namespace);
+    return this.#budget.takes(owner.includes('/') ? `namespace ${ownerOf(owner).namespace}` : owner);
   }
 }
 

@@ -246,7 +246,7 @@ export const settingsTable = {
   maxChecksPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: (host: Host) => Math.floor(host.fileLimit / 4),
     defaultInWords: 'a quarter of the limit of open files',
-    doc: 'The members with a health monitor that the Services of one namespace may have together, each of which takes a descriptor of HAProxy. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
+    doc: 'The members with a health monitor, and the addresses of ports, that the Services of one namespace may have together: each takes a descriptor of HAProxy. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
   }),
   threads: setting(integer(0, 64), 'HAProxy', {
     default: 0,

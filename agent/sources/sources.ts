@@ -119,7 +119,7 @@ export class Sources {
       if (areChanged) problemLog.report(source, problems);
       const { services, dependencies, ...ofAddresses } = cluster.apply(change, source);
       if (areChanged && source === 'api') this.#receivers?.addresses.cannotRead(problems);
-      this.#receivers?.addresses.take(ofAddresses);
+      this.#receivers?.addresses.take(ofAddresses, dependencies.has('nodes'));
       const owners = new Set([...services, ...desired.dependents.of(dependencies)]);
       changes.add(owners, performance.now(), change.triggerTime);
     };

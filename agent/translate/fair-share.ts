@@ -12,6 +12,7 @@ const RANGES_PER_SERVER = 4;
 
 interface Needs {
   readonly servers: number;
+  /** Descriptors: of a socket for each address of a port, and of the members' checks. */
   readonly checks: number;
 }
 
@@ -20,8 +21,9 @@ export function needsOf(result: LoadBalancer | Ignored | undefined): Needs {
   let servers = 0;
   let checks = 0;
   for (const listener of result?.kind === 'LoadBalancer' ? result.listeners.filter(isServed) : []) {
-    const { pool } = listener;
+    const { addresses, pool } = listener;
     servers += withoutMembers(listener) + pool.members.length;
+    checks += addresses.length;
     if (pool.monitor !== undefined) checks += pool.members.length;
   }
   return { servers, checks };
@@ -44,11 +46,11 @@ export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares
   const checks = shares.checks.of(namespace);
   if (needs.servers <= servers && needs.checks <= checks) return loadBalancer;
   const served = loadBalancer.listeners.filter(isServed);
-  const ofPort = served.reduce((most, listener) => Math.max(most, withoutMembers(listener)), 0);
-  const ports = ofPort > servers ? 0 : Math.max(1, Math.floor(servers / (2 * ofPort)));
-  const kept = new Set(served.slice(0, ports));
+  const ofPort = Math.max(...served.map(withoutMembers));
+  const sockets = Math.max(...served.map(({ addresses }) => addresses.length));
+  const kept = new Set(served.slice(0, Math.min(portsOf(servers, ofPort), portsOf(checks, sockets))));
   const most = Math.max(0, Math.floor(servers / kept.size) - ofPort);
-  const mostChecked = Math.min(most, Math.floor(checks / kept.size));
+  const mostChecked = Math.min(most, Math.max(0, Math.floor(checks / kept.size) - sockets));
   const listeners = loadBalancer.listeners.map((listener) => {
     if (!isServed(listener)) return listener;
     if (!kept.has(listener)) return { ...listener, addresses: [] };
@@ -60,9 +62,14 @@ export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares
     message:
       needs.servers > servers
         ? `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.servers.bound()} servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is ${servers}, and a port with its addresses and source ranges counts as ${ofPort}; use fewer ports, endpoints or source ranges`
-        : `Cannot serve all of its members: namespace "${namespace}" may have ${shares.checks.bound()} health checks (setting maxChecksPerNamespace), of which the share of one Service is ${checks}; use fewer ports or endpoints, or no health monitor`,
+        : `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.checks.bound()} sockets and health checks (setting maxChecksPerNamespace), of which the share of one Service is ${checks}; use fewer ports or endpoints, or no health monitor`,
   };
   return { ...loadBalancer, listeners, problems: [...loadBalancer.problems, problem] };
+}
+
+/** How many ports take at most half of a share, and at least one if it is within the share. */
+function portsOf(share: number, ofPort: number): number {
+  return ofPort > share ? 0 : Math.max(1, Math.floor(share / (2 * ofPort)));
 }
 
 /** The kernel's listeners take nothing of HAProxy. */

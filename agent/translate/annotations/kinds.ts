@@ -100,15 +100,17 @@ export const statusCodes: Kind<string> = {
   format: (value) => value,
 };
 
-/** Canonical addresses in their given order. */
+/** Canonical addresses in their given order. One that is no address beside another that is one stays as it is, to be refused alone. */
 export const addressPerFamily: Kind<readonly string[]> = {
   type: 'addresses',
   words: 'one IPv4 address, one IPv6 address, or one of each with a comma between them',
   parse: (text) => {
-    const parsed = text.split(',', 3).map((part) => parseAddress(part.trim()));
+    const parts = text.split(',', 3).map((part) => part.trim());
+    const parsed = parts.map((part) => parseAddress(part));
     const families = new Set(parsed.map((address) => address?.family));
-    if (families.has(undefined) || families.size < parsed.length) return undefined;
-    return parsed.flatMap((address) => address?.address ?? []);
+    const isAny = parsed.some((address) => address !== undefined);
+    if (!isAny || parts.length > 2 || families.size < parts.length) return undefined;
+    return parts.map((part, at) => parsed[at]?.address ?? part);
   },
   format: (value) => value.join(','),
 };

@@ -202,6 +202,20 @@ test('A problem of a pool with the address of a Node ends with the first decisio
   t.deepEqual(messages(), []);
 });
 
+test('A Service that waits for the address of a Node gets it when the Node is gone', async (t) => {
+  const { keeper, cluster, serve, addressesOf } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.0/32'])] },
+  });
+  cluster.apply({ upserted: [node({ name: 'n1', internalIPs: ['192.0.2.0'] })], removed: [] }, 'api');
+  await keeper.start();
+  await serve(service('web'));
+  t.deepEqual(addressesOf('default/web'), []);
+  const change = cluster.apply({ upserted: [], removed: [{ kind: 'Node', key: 'n1' }] }, 'api');
+  keeper.take(change, change.dependencies.has('nodes'));
+  await until('an address', () => addressesOf('default/web')?.length === 1);
+  t.deepEqual(keeper.problems, []);
+});
+
 test('assign() skips an unchanged Service', async (t) => {
   const { keeper, serve } = await keeperFor(t);
   await keeper.start();

@@ -39,3 +39,14 @@ test('An author who changes a bad value all the time has a hundred lines a minut
   problemLog.report('default/web', []);
   t.deepEqual(logged(), ['Solved: bad 199']);
 });
+
+test('Files with new problems all the time have a hundred lines a minute', async (t) => {
+  const { clock, problemLog, logged } = start();
+  for (let n = 0; n < 200; n++) problemLog.report('manifests', [problem(`bad ${n}`)]);
+  t.is(logged().length, 100);
+  problemLog.report('api', [problem('an object is bad')]);
+  problemLog.report('manifests/web', [problem('bad in a namespace with this name')]);
+  t.is(logged().length, 2);
+  await clock.advance(60_000);
+  t.deepEqual(logged(), ['There were more problems in the last minute than the log shows']);
+});

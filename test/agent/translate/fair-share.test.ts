@@ -60,13 +60,13 @@ test('A Service that asks for more checks than its namespace may have is limited
   const state = stateOf(small, few);
   t.deepEqual(sizeOf(state, 'default/web'), [2, 20]);
   t.deepEqual(loadBalancerOf(desired).problems, []);
-  t.deepEqual(sizeOf(state, 'default/greedy'), [5, 96]);
+  t.deepEqual(sizeOf(state, 'default/greedy'), [5, 95]);
   t.deepEqual(loadBalancerOf(desired, 'default/greedy').problems, [
     {
       object: 'Service default/greedy',
       reason: 'ShareExceeded',
       message:
-        'Cannot serve all of its members: namespace "default" may have 500 health checks (setting maxChecksPerNamespace), of which the share of one Service is 480; use fewer ports or endpoints, or no health monitor',
+        'Cannot serve all of its ports and members: namespace "default" may have 500 sockets and health checks (setting maxChecksPerNamespace), of which the share of one Service is 480; use fewer ports or endpoints, or no health monitor',
     },
   ]);
 });
@@ -127,6 +127,15 @@ test('A Service of which not even one port is within the share has no port', (t)
   t.deepEqual(sizeOf(state, 'default/greedy'), [0, 0]);
 });
 
+test('Ports without members take descriptors of their namespace', (t) => {
+  const bounds = { ...BOUNDS, maxServersPerNamespace: 1_000_000 };
+  const state = new FollowedState(new Cluster(), {}, undefined, bounds);
+  const many = sized('greedy', { ports: 2_000, endpoints: 1, loadBalancerIP: '192.0.2.11' });
+  state.apply({ upserted: [...small, ...many], removed: [] });
+  t.deepEqual(sizeOf(state, 'default/web'), [2, 20]);
+  t.deepEqual(sizeOf(state, 'default/greedy'), [240, 1]);
+});
+
 test('A namespace is limited for itself', (t) => {
   const state = stateOf(
     sized('web', { ports: 2, endpoints: 200 }),
@@ -154,7 +163,7 @@ test('Members within the share stay the same when one of them goes', (t) => {
 
 test('The others get more when a greedy Service goes', (t) => {
   const state = stateOf(greedy, sized('big', { ports: 2, endpoints: 220, annotations: MONITORED }));
-  t.deepEqual(sizeOf(state, 'default/big'), [2, 120]);
+  t.deepEqual(sizeOf(state, 'default/big'), [2, 119]);
   state.apply({ upserted: [], removed: [greedy[0]] });
   t.deepEqual(sizeOf(state, 'default/big'), [2, 220]);
   t.deepEqual(loadBalancerOf(state.desired, 'default/big').problems, []);

@@ -134,6 +134,15 @@ test('EventRecorder drops an Event that fails', async (t) => {
   t.deepEqual(results, ['dropped', 'dropped']);
 });
 
+test('EventRecorder keeps room for other namespaces', async (t) => {
+  const { api, clock, recorder } = start({ rate: 10, burst: 1 });
+  for (let i = 0; i < 3_000; i++) recorder.record({ ...WEB, uid: `uid-${i}`, name: `web-${i}` }, WARNING);
+  recorder.record({ ...WEB, namespace: 'other' }, WARNING);
+  t.is(recorder.waiting, 501);
+  await clock.advance(60_000);
+  t.true(api.requests.some(({ path }) => path.includes('/namespaces/other/')));
+});
+
 test('EventRecorder drops Events beyond a thousand that wait', async (t) => {
   const results: string[] = [];
   const { clock, recorder } = start({
@@ -141,7 +150,8 @@ test('EventRecorder drops Events beyond a thousand that wait', async (t) => {
     burst: 1,
     metrics: { eventSent: (one) => results.push(one) },
   });
-  for (let i = 0; i < 3_000; i++) recorder.record({ ...WEB, uid: `uid-${i}` }, WARNING);
+  for (let i = 0; i < 3_000; i++)
+    recorder.record({ ...WEB, namespace: `shop-${i % 10}`, uid: `uid-${i}` }, WARNING);
   await clock.advance(0);
   t.true(results.filter((one) => one === 'dropped').length >= 1_990);
 });

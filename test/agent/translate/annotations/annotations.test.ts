@@ -142,6 +142,11 @@ for (const [what, annotations, expected] of [
     { loadBalancerIps: ['2001:db8::1', '192.0.2.1'] },
   ],
   [
+    'the address beside one that is none, which is refused alone later',
+    own({ 'load-balancer-ips': '192.0.2.1,2001:db8::g' }),
+    { loadBalancerIps: ['192.0.2.1', '2001:db8::g'] },
+  ],
+  [
     'a whole health monitor',
     own({
       'health-monitor': 'https',
@@ -248,7 +253,7 @@ for (const [annotations, message] of [
     'Cannot use annotation "headgate.io/address-sharing-key": "a b" is not a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
   ],
   [own({ 'load-balancer-ips': '' }), `${IPS}: "" ${ADDRESSES}`],
-  [own({ 'load-balancer-ips': '192.0.2.1,' }), `${IPS}: "192.0.2.1," ${ADDRESSES}`],
+  [own({ 'load-balancer-ips': '192.0.2.1.,::g' }), `${IPS}: "192.0.2.1.,::g" ${ADDRESSES}`],
   [own({ 'load-balancer-ips': '192.0.2.1,192.0.2.2' }), `${IPS}: "192.0.2.1,192.0.2.2" ${ADDRESSES}`],
   [own({ 'load-balancer-ips': '192.0.2.1,::1,::2' }), `${IPS}: "192.0.2.1,::1,::2" ${ADDRESSES}`],
   [own({ 'load-balancer-ips': '192.0.2.0/24' }), `${IPS}: "192.0.2.0/24" ${ADDRESSES}`],
@@ -633,7 +638,8 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   whenAllDown: among('serve', 'reject'),
   loadBalancerIps: (value) => {
     const families = (value as string[]).map((address) => isIP(address));
-    return families.every((family) => family > 0) && new Set(families).size === families.length;
+    const isAny = families.length === 0 || families.some((family) => family > 0);
+    return isAny && families.length <= 2 && new Set(families).size === families.length;
   },
   addressPool: (value) => value === undefined || matches(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/)(value),
   addressSharingKey: (value) => value === undefined || matches(/^[\w][\w.-]{0,62}$/)(value),

@@ -199,6 +199,15 @@ test('An address of a family that the Service does not have is a problem', (t) =
   });
 });
 
+test('An address that is none costs only itself', (t) => {
+  t.deepEqual(vipsOf({}, ['192.0.2.1', '2001:db8::g']), {
+    vips: ['192.0.2.1 annotation'],
+    problems: [
+      'Cannot use annotation "headgate.io/load-balancer-ips": "2001:db8::g" is not an IPv4 or IPv6 address',
+    ],
+  });
+});
+
 test('Addresses of both families are allowed if the Service names no families', (t) => {
   t.is(vipsOf({ ipFamilies: [] }, ['192.0.2.1', '2001:db8::1']).vips.length, 2);
 });
