@@ -28,6 +28,8 @@ const SWITCHED_OFF = 'It is switched off by "pairDrainTimeout"';
 const PEER_TIMEOUT_MS = 5_000;
 /** For both hosts to prepare, even on a very busy machine. */
 const TIMEOUT_MS = 7_000;
+/** Between two checks of what a handover needs of this host. */
+const CHECK_INTERVAL_MS = 60_000;
 
 export class Handover {
   readonly #options: HandoverOptions;
@@ -51,6 +53,7 @@ export class Handover {
   #request = '';
   #requesting: Promise<void> | undefined;
   #onPrepared: () => void = () => undefined;
+  #cancelCheck: () => void = () => undefined;
   #closed = false;
 
   constructor(options: HandoverOptions) {
@@ -68,18 +71,36 @@ export class Handover {
 
   /** What an agent before this one has begun continues. */
   async start(): Promise<void> {
-    const { drainTimeout, kernel, send } = this.#options;
-    if (drainTimeout === 0) {
+    if (this.#options.drainTimeout === 0) {
       this.#whyNotGive = SWITCHED_OFF;
       this.#checked.resolve();
       return;
     }
-    this.#whyNotGive = await kernel.whyNotLend();
-    this.#whyNotTake = await kernel.whyNotDivert();
+    await this.#check();
     await this.#window.start(this.#whyNotTake === '');
     this.#checked.resolve();
+    this.#checkLater();
+  }
+
+  /** Parameters of the kernel and its modules may change while the agent runs. */
+  #checkLater(): void {
+    const { clock = systemClock } = this.#options;
+    if (!this.#closed)
+      this.#cancelCheck = clock.after(
+        CHECK_INTERVAL_MS,
+        () => void this.#check().then(() => this.#checkLater()),
+      );
+  }
+
+  async #check(): Promise<void> {
+    const { kernel, send } = this.#options;
+    const before = [this.#whyNotGive, this.#whyNotTake];
+    [this.#whyNotGive, this.#whyNotTake] = [await kernel.whyNotLend(), await kernel.whyNotDivert()];
     if (this.#closed) return;
-    for (const why of new Set([this.#whyNotGive, this.#whyNotTake])) if (why !== '') this.#warnOfCut(why);
+    const news = new Set(
+      [this.#whyNotGive, this.#whyNotTake].filter((why) => why !== '' && !before.includes(why)),
+    );
+    for (const why of news) this.#warnOfCut(why);
     send();
   }
 
@@ -150,6 +171,7 @@ export class Handover {
 
   close(): void {
     this.#closed = true;
+    this.#cancelCheck();
     this.#window.close();
   }
 

@@ -119,6 +119,7 @@ export class HandoverWindow {
       this.#link = await kernel.link();
       const own = await kernel.connections(vips);
       await kernel.divert({ peer: handover.link, vips, own, seconds: secondsOf(drainTimeout) });
+      this.#canDivert = true;
       const isMaster = masterOf(this.#options.roles()).some((name) => instances.includes(name));
       if (isMaster || peer()?.handover.asks !== handover.asks) {
         this.#diverted = [];

@@ -405,6 +405,19 @@ test('An order right after a granted request is prepared as any other', async (t
   t.true(a.deeds.includes(`take back ${VIP},${OTHER}`));
 });
 
+test('What a handover needs of its host is checked again each minute', async (t) => {
+  const [a, b, clock] = await pair(t);
+  t.is(a.handover.status.whyNot, '');
+  [a.whyNotLend, b.whyNotDivert] = ['arp_ignore is 0', 'no nft'];
+  await clock.advance(60_000);
+  t.is(a.handover.status.whyNot, 'arp_ignore is 0');
+  t.false(b.handover.report.can);
+  [a.whyNotLend, b.whyNotDivert] = ['', ''];
+  await clock.advance(60_000);
+  t.is(a.handover.status.whyNot, '');
+  t.true(b.handover.report.can);
+});
+
 test('A handover that is switched off prepares nothing', async (t) => {
   const [a, b] = await pair(t, 0);
   t.regex(a.handover.status.whyNot, /switched off/);
