@@ -10,6 +10,8 @@ import { type Processes, parseShowProc } from './readings.ts';
 /** While a reload is under way. */
 const POLL_INTERVAL_MS = 20;
 const RELOAD_TIMEOUT_MS = 30_000;
+/** A master that executes itself again refuses connections for a moment, and a signal to reload may be lost or end it. */
+const RESTART_TIMEOUT_MS = 2_000;
 /** For the first answer of a new worker. */
 const WORKER_TIMEOUT_MS = 200;
 
@@ -43,7 +45,7 @@ export async function showProc(
  */
 export async function reload(masterSocketPath: string, options: ReloadOptions = {}): Promise<ReloadOutcome> {
   const until = deadline(options);
-  const before = await showProc(masterSocketPath);
+  const before = await firstAnswer(masterSocketPath);
   for (;;) {
     const answer = await askReload(masterSocketPath, until);
     const [, success, log = ''] = /^Success=([01])\n--\n?(.*)$/s.exec(answer) ?? [];
@@ -80,6 +82,18 @@ export async function signalReload(
     });
   }
   return { ...(await reloadEnd({ ...options, masterSocketPath, masterPid, before, until })), log: '' };
+}
+
+/** As showProc(), also while the master executes itself again. */
+async function firstAnswer(masterSocketPath: string): Promise<Processes> {
+  for (const until = performance.now() + RESTART_TIMEOUT_MS; ; await sleep(POLL_INTERVAL_MS)) {
+    try {
+      return await showProc(masterSocketPath);
+    } catch (error) {
+      const isRefused = error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT';
+      if (!isRefused || !existsSync(masterSocketPath) || performance.now() >= until) throw error;
+    }
+  }
 }
 
 /** '' from 2.6, which closes the connection without an answer. */

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { link, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { askWorker, reload, showProc, signalReload } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
@@ -131,6 +132,24 @@ test('signalReload() reloads without the master socket file, and makes the file 
 
 const table = (master: string, worker: string): string =>
   `#<PID> <type> <reloads> <uptime> <version>\n1 master ${master} 0d00h00m01s 2.6.12\n# workers\n${worker}\n\n`;
+
+test('reload() waits for a master that refuses connections while it executes itself again', async (t) => {
+  const { masterSocket, workerPid } = await started(t);
+  const away = `${masterSocket}.away`;
+  await rename(masterSocket, away);
+  // A socket file that nobody listens on.
+  const dead = createServer().listen(`${masterSocket}.dead`);
+  await once(dead, 'listening');
+  await link(`${masterSocket}.dead`, masterSocket);
+  dead.close();
+  await t.throwsAsync(showProc(masterSocket), { code: 'RUNTIME_CONNECT' });
+  const reloading = reload(masterSocket);
+  await delay(300);
+  await rename(away, masterSocket);
+  const outcome = await reloading;
+  t.true(outcome.ok);
+  t.not(outcome.workerPid, workerPid);
+});
 
 test('reload() ignores the answer of a master that has not begun to reload', async (t) => {
   const before = table('1 [failed: 1]', '10 worker 1 0d00h00m09s 2.6.12');
