@@ -15,7 +15,9 @@ kind=${1:-}
 needs() {
   [ "${1:-}" != node ] || return 0
   cat <<'END'
-haproxy haproxy is the dataplane
+haproxy haproxy is the dataplane of TCP
+nft nftables is the dataplane of UDP and SCTP
+conntrack conntrack ends flows to UDP members that are gone
 ip iproute2 manages addresses and network namespaces
 make make runs the targets of the Makefile
 END
@@ -39,7 +41,6 @@ END
   if [ -n "${1:-}" ]; then
     cat <<'END'
 keepalived keepalived moves VIPs between the hosts of a pair
-nft nftables drops packets between hosts and holds the rules of kube-proxy
 sysctl procps sets kernel parameters of network namespaces
 END
   fi

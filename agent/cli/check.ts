@@ -16,6 +16,8 @@ import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
 import { cannot, resourceRequest } from '../kubernetes/api/resource-client.ts';
 import { isAllowed, neededRights, rightRequest, rightWords } from '../kubernetes/api/rights.ts';
 import { LEASE } from '../kubernetes/writers/lease.ts';
+import { isForKernel } from '../nftables/kernel-listener.ts';
+import { kernelPreflight } from '../nftables/preflight.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
@@ -46,6 +48,7 @@ export async function check(argv: readonly string[]): Promise<number> {
     ...(await pair(settings)),
     await listenPort(settings, agentRuns),
     ...(await network(settings)),
+    ...(await kernelPath(settings)),
     ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings)),
     good('agent', agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir'),
   ];
@@ -217,6 +220,13 @@ async function network(settings: Settings): Promise<readonly Finding[]> {
   if (settings.vrrp === undefined) return [await networkFinding(settings.netns)];
   const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
   return preflight({ ...settings, vrrp: settings.vrrp }, paths);
+}
+
+/** Only manifests can be checked for UDP and SCTP ports here. */
+async function kernelPath(settings: Settings): Promise<readonly Finding[]> {
+  const { desired } = await readableState(settings);
+  const isNeeded = [...desired.loadBalancers.values()].some(({ listeners }) => listeners.some(isForKernel));
+  return kernelPreflight(settings, isNeeded);
 }
 
 /** Probes every address and port of the manifests' Services; `status` reports those of a running agent. */

@@ -12,12 +12,16 @@ import { writeAtomically } from '../host/atomic-file.ts';
 import { fileLimit } from '../host/file-limit.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import { isForKernel, kernelListener } from '../nftables/kernel-listener.ts';
+import { TABLE } from '../nftables/paths.ts';
+import { rulesText } from '../nftables/rules-file.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import type { Settings } from '../settings/settings.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
 import { renderKeepalived } from '../vips/keepalived/render.ts';
 import { usableVips } from '../vips/usable.ts';
+import { anchorOf } from '../vips/vrrp.ts';
 import { print, problemLine, readArguments, usageError } from './command-line.ts';
 import { desiredState } from './desired.ts';
 
@@ -49,6 +53,15 @@ export async function render(argv: readonly string[]): Promise<number> {
     const keepalived = join(output, 'keepalived', 'keepalived.conf');
     files.push(keepalived);
     await writeFolder(keepalived, [renderKeepalived(settings.vrrp, own, usable)]);
+  }
+
+  const kernel = loadBalancers.flatMap(({ listeners }) => listeners.filter(isForKernel).map(kernelListener));
+  if (kernel.length > 0) {
+    const rules = join(output, 'nftables', 'headgate.nft');
+    files.push(rules);
+    const sourceOf = (vip: string): string => anchorOf(vip, settings.vrrp);
+    const fixed = { table: TABLE, generation: '0'.repeat(16), counts: new Map() };
+    await writeFolder(rules, rulesText({ ...fixed, listeners: kernel, sourceOf }));
   }
 
   for (const problem of problems) console.error(printable(problemLine(problem)));

@@ -143,7 +143,7 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   }
 
   async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
-    return (await Promise.all(this.#all.map(({ dataplane }) => dataplane.families(pace)))).flat();
+    return joined((await Promise.all(this.#all.map(({ dataplane }) => dataplane.families(pace)))).flat());
   }
 
   async stats(listener: string): Promise<ListenerStats | undefined> {
@@ -170,6 +170,19 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   #serving(listener: string): Dataplane<Plan, S> | undefined {
     return this.#all.find(({ dataplane }) => dataplane.serves(listener))?.dataplane;
   }
+}
+
+/** One family of each name: the dataplanes give their listeners the same metrics. */
+function joined(families: readonly MetricFamily[]): readonly MetricFamily[] {
+  const byName = new Map<string, MetricFamily>();
+  for (const family of families) {
+    const first = byName.get(family.name);
+    byName.set(
+      family.name,
+      first === undefined ? family : { ...first, parts: [...first.parts, ...family.parts] },
+    );
+  }
+  return [...byName.values()];
 }
 
 function byKey(plans: readonly Plan[]): ReadonlyMap<string, Plan> {

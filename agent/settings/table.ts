@@ -60,6 +60,7 @@ export const groups = [
   'Services',
   'Addresses',
   'HAProxy',
+  'The kernel path',
   'Changes',
   'The pair',
   'Behaviour of the agent',
@@ -290,6 +291,11 @@ export const settingsTable = {
       inWords: '; turning VRRP on or off needs a restart',
     },
     doc: 'VRRP, by which one host of the pair holds the VIPs and the other takes them over when it fails: see [VRRP](high-availability.md) for the keys. Empty: the agent starts no keepalived. Keys that must be equal on both hosts are [changed with care](high-availability.md#changing-the-settings-of-vrrp).',
+  }),
+  nft: setting(program(), 'The kernel path', {
+    default: 'nft',
+    restart: true,
+    doc: 'The program nft of nftables, 1.0.6 or newer, by which the kernel [forwards UDP and SCTP](kernel-path.md).',
   }),
   keepalived: setting(program(), 'The pair', {
     default: 'keepalived',

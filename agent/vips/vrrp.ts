@@ -1,5 +1,6 @@
 // The types and values of VRRP on this host: settings, states, status, and how far each reason lowers the priority.
 
+import { hash } from 'node:crypto';
 import type { Announcer, StandingReason } from './announcer.ts';
 
 /** One virtual router: an address that never changes, and the VIPs that move with it. */
@@ -111,4 +112,22 @@ export function prioritiesOf(
 
 export function instanceName(virtualRouterId: number): string {
   return `vrrp-${virtualRouterId}`;
+}
+
+/**
+ * The instance that a VIP goes with. With two instances of opposite priorities each host carries about half of the VIPs.
+ * The same on both hosts and forever, because a VIP that changes its instance is without a host for a moment.
+ */
+export function instanceOf(vip: string, instances: readonly VrrpInstanceSettings[]): VrrpInstanceSettings {
+  const inOrder = [...instances].sort((a, b) => a.virtualRouterId - b.virtualRouterId);
+  const share =
+    inOrder.length === 1 ? 0 : Number.parseInt(hash('sha256', vip).slice(0, 8), 16) % inOrder.length;
+  return inOrder[share] as VrrpInstanceSettings;
+}
+
+/** The anchor that goes with a VIP, of its family; '' without VRRP, or if there is none of its family. */
+export function anchorOf(vip: string, vrrp: VrrpSettings | undefined): string {
+  if (vrrp === undefined) return '';
+  const { anchors } = instanceOf(vip, vrrp.instances);
+  return anchors.find((anchor) => anchor.includes(':') === vip.includes(':')) ?? '';
 }

@@ -12,6 +12,7 @@ import { createLog } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
+import { NftablesDataplane } from '../nftables/dataplane.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { ChangeLog } from '../report/change-log.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
@@ -31,6 +32,7 @@ import { KeptPorts } from '../state/kept-ports.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { getsAddresses, reasonToIgnore } from '../translate/service/service-vips.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
+import { anchorOf } from '../vips/vrrp.ts';
 import { pairOf } from './pair-parts.ts';
 
 export type AgentParts = Awaited<ReturnType<typeof agentParts>>;
@@ -55,7 +57,7 @@ export async function agentParts(argv: readonly string[]) {
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const changed = (keys: Iterable<string>): void => observers.changed(keys);
 
-  // HAProxy carries the traffic; keepalived, if this host uses VRRP, makes the VIPs reachable.
+  // HAProxy carries TCP, the kernel UDP and SCTP; keepalived, if this host uses VRRP, makes the VIPs reachable.
   const haproxy = new HaproxyDataplane({
     settings: now,
     desired: loadBalancers,
@@ -65,7 +67,19 @@ export async function agentParts(argv: readonly string[]) {
     metrics: metrics.dataplane,
     log,
   });
-  const dataplane = new Dataplanes<Settings>(loadBalancers, { engine: 'haproxy', dataplane: haproxy });
+  const kernel = new NftablesDataplane({
+    settings: now,
+    desired: loadBalancers,
+    replan,
+    sourceOf: (vip) => anchorOf(vip, settings.now.vrrp),
+    metrics: metrics.dataplane,
+    log,
+  });
+  const dataplane = new Dataplanes<Settings>(
+    loadBalancers,
+    { engine: 'haproxy', dataplane: haproxy },
+    { engine: 'kernel', dataplane: kernel },
+  );
   const announcer =
     now.vrrp &&
     new KeepalivedAnnouncer({

@@ -34,6 +34,7 @@ export const REPAIRS = [
   'process',
   'keepalived',
   'stale-vips',
+  'rules',
 ] as const;
 const RESULTS = ['done', 'failed'] as const;
 type Result = (typeof RESULTS)[number];

@@ -202,14 +202,14 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
 
 test('Counters that begin at 0 cover all possible label values', (t) => {
   const causes: readonly ReloadCause[] = RELOAD_REASONS;
-  const repairs: readonly (Repair | KeepalivedRepair)[] = REPAIRS;
+  const repairs: readonly (Repair | KeepalivedRepair | 'rules')[] = REPAIRS;
   const reasons: readonly StandingReason[] = STANDING_REASONS;
   const refusals: readonly Refusal[] = PAIR_REFUSALS;
   for (const known of [causes, repairs, reasons, refusals]) t.is(new Set(known).size, known.length);
   // The compiler reports a missing value.
   const all: [
     Missing<ReloadCause, (typeof RELOAD_REASONS)[number]>,
-    Missing<Repair | KeepalivedRepair, (typeof REPAIRS)[number]>,
+    Missing<Repair | KeepalivedRepair | 'rules', (typeof REPAIRS)[number]>,
     Missing<StandingReason, (typeof STANDING_REASONS)[number]>,
     Missing<Refusal, (typeof PAIR_REFUSALS)[number]>,
   ] = ['none', 'none', 'none', 'none'];

@@ -180,7 +180,7 @@ test('The server closes a scrape that takes no data, and serves one that takes i
   const many = Array.from({ length: 16_000 }, (_, n) => {
     return { name: `headgate_${n}_total`, type: 'counter' as const, help, parts: [] };
   });
-  const idleTimeoutMs = 2_000;
+  const idleTimeoutMs = 4_000;
   const url = new URL(
     await start(t, undefined, { metrics: { round: async () => [], own: async () => many }, idleTimeoutMs }),
   );

@@ -65,6 +65,7 @@ test.afterEach.always(async (t) => {
 });
 
 const PROGRAMS = [
+  'conntrack',
   'haproxy',
   'ip',
   'keepalived',
@@ -148,7 +149,7 @@ test('install.sh as root installs the missing packages and prevents the start of
   await t.context.program('apt-get', APT);
   const { code, stderr } = await t.context.install();
   t.is(code, 0, stderr);
-  t.true(stderr.includes('install: Package haproxy is missing: it is the dataplane\n'));
+  t.true(stderr.includes('install: Package haproxy is missing: it is the dataplane of TCP\n'));
   t.true(stderr.includes('install: Running apt-get install haproxy iproute2\n'));
   t.deepEqual(
     (await t.context.journal()).filter((line) => line.startsWith('apt-get')),
@@ -218,7 +219,6 @@ test('install.sh test installs the programs of the tests', async (t) => {
     t.context,
     'keepalived',
     'mount',
-    'nft',
     'openssl',
     'prometheus',
     'sysctl',
@@ -233,7 +233,7 @@ test('install.sh test installs the programs of the tests', async (t) => {
   t.is(code, 1);
   t.regex(
     stderr,
-    / --no-install-recommends keepalived nftables procps mount openssl systemd prometheus python3\n$/,
+    / --no-install-recommends keepalived procps mount openssl systemd prometheus python3\n$/,
   );
 });
 

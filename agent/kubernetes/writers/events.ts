@@ -31,16 +31,9 @@ export interface EventRecorderOptions extends WriterOptions {
   readonly metrics?: { eventSent(result: 'done' | 'dropped'): void };
 }
 
-interface Limit {
-  /** New Events at once. */
-  readonly burst: number;
-  /** After them one per interval. */
-  readonly intervalMs: number;
-}
-
-const OBJECT_LIMIT: Limit = { burst: 10, intervalMs: 60_000 };
-/** Half of those that may wait, so that no author takes the places of the others. */
-const NAMESPACE_LIMIT: Limit = { burst: 500, intervalMs: 1_000 };
+/** New Events of one object: so many at once, and then one per interval. */
+const OBJECT_BURST = 10;
+const OBJECT_INTERVAL_MS = 60_000;
 /** Between two requests that count repetitions of one Event. */
 const SERIES_INTERVAL_MS = 30_000;
 /** After so long without a repetition the next one is a new Event. */
@@ -86,8 +79,10 @@ export class EventRecorder {
   readonly #queue: WriteQueue;
   /** Hash of the content, which is also in the Event's name → the Event; the longest silent first. */
   readonly #events = new Map<string, RecordedEvent>();
-  /** UID of an object, or `namespace/` → how many new Events it may have. */
+  /** UID of an object → how many new Events it may have. */
   readonly #allowances = new Map<string, Allowance>();
+  /** By namespace: how many new Events wait. */
+  readonly #waiting = new Map<string, number>();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -127,13 +122,14 @@ export class EventRecorder {
       if (isStanding) return;
       Object.assign(event, { count: event.count + 1, unsent: content, last, lastSeen });
     } else {
-      if (this.#queue.size >= MAX_WAITING || !this.#isAllowed(subject, lastSeen)) {
+      if (!this.#hasRoom(subject.namespace) || !this.#isAllowed(subject.uid, lastSeen)) {
         metrics?.eventSent('dropped');
         this.#logDropped(subject, 'there are too many of them');
         return;
       }
       const state = { isStanding, needsOwnName: false, isCreated: false, notBefore: 0 };
       event = { ...state, unsent: content, first: last, last, lastSeen, count: 1 };
+      this.#count(subject.namespace, 1);
     }
     setLast(this.#events, key, event);
     this.#queue.add(key);
@@ -149,6 +145,8 @@ export class EventRecorder {
     const content = event?.unsent;
     if (event === undefined || content === undefined) return { result: 'unchanged' };
     const { clock, isLeader } = this.#options;
+    // It waits no longer.
+    if (event.notBefore === 0) this.#count(content.subject.namespace, -1);
     if (!isLeader()) {
       this.#events.delete(key);
       return { result: 'unchanged' };
@@ -186,14 +184,21 @@ export class EventRecorder {
     return response.status >= 300 ? refusalText(response) : '';
   }
 
-  #isAllowed({ uid, namespace }: EventSubject, now: number): boolean {
-    return this.#take(uid, OBJECT_LIMIT, now) && this.#take(`${namespace}/`, NAMESPACE_LIMIT, now);
+  /** A namespace takes at most half of the places that are left, so that no author takes those of the others. */
+  #hasRoom(namespace: string): boolean {
+    return (this.#waiting.get(namespace) ?? 0) < MAX_WAITING - this.#queue.size;
   }
 
-  #take(key: string, { burst, intervalMs }: Limit, now: number): boolean {
-    const before = this.#allowances.get(key) ?? { tokens: burst, at: now };
-    const tokens = Math.min(burst, before.tokens + (now - before.at) / intervalMs);
-    setLast(this.#allowances, key, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
+  #count(namespace: string, step: 1 | -1): void {
+    const count = (this.#waiting.get(namespace) ?? 0) + step;
+    if (count > 0) this.#waiting.set(namespace, count);
+    else this.#waiting.delete(namespace);
+  }
+
+  #isAllowed(uid: string, now: number): boolean {
+    const before = this.#allowances.get(uid) ?? { tokens: OBJECT_BURST, at: now };
+    const tokens = Math.min(OBJECT_BURST, before.tokens + (now - before.at) / OBJECT_INTERVAL_MS);
+    setLast(this.#allowances, uid, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
     return tokens >= 1;
   }
 

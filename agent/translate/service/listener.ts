@@ -31,7 +31,7 @@ export function listenerOf(parts: ListenerParts): Listener {
     family,
     addresses,
     mode: engineOf(port) === 'haproxy' ? values.mode : 'tcp',
-    acceptProxy: values.acceptProxyProtocol,
+    acceptProxy: engineOf(port) === 'haproxy' && values.acceptProxyProtocol,
     allowedCidrs: ranges.allowed[family],
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
@@ -53,12 +53,12 @@ export function engineOf({ protocol }: Pick<ServicePort, 'protocol'>): Engine {
   return protocol === 'TCP' ? 'haproxy' : 'kernel';
 }
 
-function poolOf({ values, service, members, monitor }: ListenerParts): Pool {
+function poolOf({ port, values, service, members, monitor }: ListenerParts): Pool {
   return {
     algorithm: values.algorithm,
     persistence: service.affinitySeconds,
-    monitor,
-    proxyProtocol: values.proxyProtocol,
+    monitor: engineOf(port) === 'haproxy' ? monitor : undefined,
+    proxyProtocol: engineOf(port) === 'haproxy' ? values.proxyProtocol : 'none',
     timeouts: {
       connect: values.timeoutConnect,
       server: values.timeoutServer,

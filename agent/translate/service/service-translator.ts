@@ -16,7 +16,13 @@ import type {
 } from '../../model/load-balancer.ts';
 import { objectInWords } from '../../model/names.ts';
 import type { PortAddress, PortRequest } from '../../model/port-owners.ts';
-import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
+import {
+  type AnnotationValues,
+  isAnnotated,
+  type ReadAnnotations,
+  readAnnotations,
+} from '../annotations/annotations.ts';
+import { ANNOTATIONS } from '../annotations/table.ts';
 import type { RequestedPorts, Translation, Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { healthMonitor } from './health-monitor.ts';
@@ -105,7 +111,12 @@ export class ServiceTranslator implements Translator {
     const pools = ofPools(key);
     const ranges = sourceRanges(service);
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
-    const problems: Problem[] = [...annotationProblems, ...ranges.problems, ...vipProblems];
+    const problems: Problem[] = [
+      ...annotationProblems,
+      ...notForKernel(service),
+      ...ranges.problems,
+      ...vipProblems,
+    ];
     const shadowed = cluster.shadowed(key);
     if (shadowed !== undefined && reasonToIgnore(shadowed, settings) === undefined)
       problems.push(duplicate(key));
@@ -115,7 +126,6 @@ export class ServiceTranslator implements Translator {
     const monitor = healthMonitor(service, values, isOnNodes, problems);
     const listeners: Listener[] = [];
     for (const port of service.ports) {
-      if (engineOf(port) === 'kernel') problems.push(notServed(key, port));
       for (const family of ['v4', 'v6'] as const) {
         const ofFamily = vips.filter((vip) => vip.family === family);
         if (ofFamily.length === 0) continue;
@@ -243,7 +253,21 @@ function refusedMembers(
   return { ...problem(key, 'InvalidEndpoint', message), port: { protocol, port } };
 }
 
-function notServed(key: OwnerKey, { protocol, port }: ServicePort): Problem {
-  const message = `Cannot serve ${protocol} port ${port} yet: only TCP is forwarded so far`;
-  return { ...problem(key, 'ProtocolNotServed', message), port: { protocol, port } };
+/** Annotations that the kernel cannot carry out; one that a TCP port of the same Service uses is no mistake. */
+const ONLY_TCP = [
+  'mode',
+  'acceptProxyProtocol',
+  'proxyProtocol',
+  'connectionLimit',
+  'rateLimit',
+  'memberConnectionLimit',
+  'healthMonitor',
+] as const;
+
+function notForKernel({ key, ports, annotations }: Service): readonly Problem[] {
+  if (ports.some((port) => engineOf(port) === 'haproxy')) return [];
+  return ONLY_TCP.filter((field) => isAnnotated(annotations, field)).map((field) => {
+    const message = `Cannot use annotation "headgate.io/${ANNOTATIONS[field].name}": it is for TCP ports, and the Service has none`;
+    return problem(key, 'InvalidAnnotation', message);
+  });
 }

@@ -4,10 +4,15 @@
 // advertisement whose addresses differ from its own (keepalived#1603), so a change of announced addresses would split the
 // pair.
 
-import { hash } from 'node:crypto';
 import { addressNumber } from '../../base/ip-range.ts';
 import { loadTemplate } from '../../base/template.ts';
-import { instanceName, loweredBy, type VrrpInstanceSettings, type VrrpSettings } from '../vrrp.ts';
+import {
+  instanceName,
+  instanceOf,
+  loweredBy,
+  type VrrpInstanceSettings,
+  type VrrpSettings,
+} from '../vrrp.ts';
 import type { KeepalivedPaths } from './paths.ts';
 
 const templates = {
@@ -30,16 +35,8 @@ export function renderKeepalived(
   // The same order on both hosts.
   const instances = [...vrrp.instances].sort((a, b) => a.virtualRouterId - b.virtualRouterId);
   const shares = instances.map((): string[] => []);
-  for (const vip of new Set(vips)) shares[shareOf(vip, shares.length)]?.push(vip);
+  for (const vip of new Set(vips)) shares[instances.indexOf(instanceOf(vip, instances))]?.push(vip);
   return [global, ...instances.map((one, at) => renderInstance(vrrp, one, shares[at] ?? []))].join('');
-}
-
-/**
- * The instance that a VIP goes with, from 0. With two instances of opposite priorities each host carries about half of
- * the VIPs. The same on both hosts and forever, because a VIP that changes its instance is without a host for a moment.
- */
-function shareOf(vip: string, count: number): number {
-  return count === 1 ? 0 : Number.parseInt(hash('sha256', vip).slice(0, 8), 16) % count;
 }
 
 function renderInstance(vrrp: VrrpSettings, instance: VrrpInstanceSettings, vips: readonly string[]): string {

@@ -108,7 +108,7 @@ test('A delayed call has the Services that have the address by then, in the orde
   let others: string[] = [];
   const { provisioner, directory, calls } = await rig(t, 'cat >> calls; test -e fails && exit 1; exit 0', {
     others: () => others,
-    backOff: [500, 500],
+    backOff: [2_000, 2_000],
   });
   const told = async () => (await calls()).map((call) => [call.action, call.service, call.others.join()]);
   await writeFile(join(directory, 'fails'), '');

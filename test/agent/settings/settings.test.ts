@@ -150,6 +150,7 @@ const others: Readonly<Record<SettingName, string>> = {
   finalizer: 'false',
   netns: 'lb1',
   vrrp: '{"interface":"eth0","address":"192.0.2.11","peers":["192.0.2.12"],"advertInterval":"200ms","instances":[{"virtualRouterId":51,"priority":200,"anchors":["192.0.2.1"]}]}',
+  nft: '/opt/nft',
   keepalived: '/opt/keepalived',
   keepalivedSupervisor: 'external',
   stateDir: '/s',

@@ -246,7 +246,7 @@ test('A Service that gains or loses a family gains or loses a listener', (t) => 
 });
 
 // Conformance: spec.ports[].protocol
-test('TCP, UDP and SCTP ports of one Service have their own listeners, and each port that is not served has a problem', (t) => {
+test('TCP, UDP and SCTP ports of one Service have their own listeners, served by HAProxy or the kernel', (t) => {
   const ports = [
     { name: 'dns', port: 53 },
     { name: 'dns-udp', port: 53, protocol: 'UDP' as const },
@@ -254,27 +254,36 @@ test('TCP, UDP and SCTP ports of one Service have their own listeners, and each 
   ];
   const { listeners, problems } = loadBalancerOf(translated([service({ ports })]));
   t.deepEqual(
-    listeners.map(({ name, mode }) => [name, mode]),
+    listeners.map(({ name, mode, engine }) => [name, mode, engine]),
     [
-      ['default:web:tcp:53:v4', 'tcp'],
-      ['default:web:udp:53:v4', 'tcp'],
-      ['default:web:sctp:2905:v4', 'tcp'],
+      ['default:web:tcp:53:v4', 'tcp', 'haproxy'],
+      ['default:web:udp:53:v4', 'tcp', 'kernel'],
+      ['default:web:sctp:2905:v4', 'tcp', 'kernel'],
     ],
   );
-  t.deepEqual(problems, [
-    {
-      object: 'Service default/web',
-      reason: 'ProtocolNotServed',
-      message: 'Cannot serve UDP port 53 yet: only TCP is forwarded so far',
-      port: { protocol: 'UDP', port: 53 },
-    },
-    {
-      object: 'Service default/web',
-      reason: 'ProtocolNotServed',
-      message: 'Cannot serve SCTP port 2905 yet: only TCP is forwarded so far',
-      port: { protocol: 'SCTP', port: 2905 },
-    },
-  ]);
+  t.deepEqual(problems, []);
+});
+
+test('An annotation for TCP is a problem of a Service without TCP ports, and none of one with both', (t) => {
+  const annotations = { 'headgate.io/health-monitor': 'tcp', 'headgate.io/proxy-protocol': 'v2' };
+  const udp = { name: 'dns-udp', port: 53, protocol: 'UDP' as const };
+  const alone = loadBalancerOf(translated([service({ ports: [udp], annotations })]));
+  t.deepEqual(
+    alone.problems.map(({ reason, message }) => [reason, message]),
+    ['proxy-protocol', 'health-monitor'].map((name) => [
+      'InvalidAnnotation',
+      `Cannot use annotation "headgate.io/${name}": it is for TCP ports, and the Service has none`,
+    ]),
+  );
+  const both = loadBalancerOf(translated([service({ ports: [{ name: 'dns', port: 53 }, udp], annotations })]));
+  t.deepEqual(both.problems, []);
+  t.deepEqual(
+    both.listeners.map(({ pool }) => [pool.monitor?.type, pool.proxyProtocol]),
+    [
+      ['tcp', 'v2'],
+      [undefined, 'none'],
+    ],
+  );
 });
 
 test('Mode http is for TCP ports only', (t) => {

@@ -49,6 +49,7 @@ const PLACES: readonly Place[] = [
         'objects',
         'dataplane',
         'haproxy',
+        'nftables',
         'announcer',
         'keepalived',
         'pair',
@@ -79,6 +80,7 @@ const PLACES: readonly Place[] = [
         'haproxy-socket',
         'haproxy-process',
         'haproxy-paths',
+        'nftables',
         'writers',
         'manifests',
         'api',
@@ -216,6 +218,9 @@ const PLACES: readonly Place[] = [
     files: /^agent\/haproxy\/config\//,
     imports: ['haproxy-paths', 'daemon', ...LOW],
   },
+  // The kernel, by nftables.
+  { name: 'nftables', files: /^agent\/nftables\//, imports: ['dataplane', ...LOW] },
+
   { name: 'daemon', files: /^agent\/dataplane\/daemon\//, imports: [...LOW] },
   { name: 'dataplane', files: /^agent\/dataplane\//, imports: VALUES },
 

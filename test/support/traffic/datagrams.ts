@@ -1,0 +1,72 @@
+// UDP in a test's own network: members that answer with their name, and a client that reports who answered.
+
+import { once } from 'node:events';
+import type { TestNetwork } from '../host/namespaces.ts';
+
+export const UDP_MEMBER_PORT = 5353;
+
+/** Makes a host answer each datagram with its name and the address that it came from. */
+export function answerDatagrams(network: TestNetwork, host: string, port = UDP_MEMBER_PORT): () => void {
+  const answer = `socket.send('${host} ' + from.address, from.port, from.address)`;
+  const open = (type: string) =>
+    `{ const socket = require('dgram').createSocket({ type: '${type}', ipv6Only: ${type === 'udp6'} }).on('message', (_, from) => ${answer}); socket.bind(${port}); }`;
+  const child = network.start(host, process.execPath, '-e', open('udp4') + open('udp6'));
+  return () => void child.kill('SIGKILL');
+}
+
+export interface Asked {
+  /** The names of the hosts that answered, one for each datagram; '' without an answer, 'refused' after an ICMP error. */
+  readonly by: readonly string[];
+  /** The addresses from which members got the datagrams. */
+  readonly from: ReadonlySet<string>;
+}
+
+export interface AskOptions {
+  readonly count?: number;
+  /** Each datagram from a new port, or all from one. */
+  readonly isOneFlow?: boolean;
+  readonly host?: string;
+  readonly timeoutMs?: number;
+}
+
+/** Sends datagrams one after the other from a host. */
+export async function askByDatagrams(
+  network: TestNetwork,
+  address: string,
+  port: number,
+  { count = 1, isOneFlow = false, host = 'client', timeoutMs = 400 }: AskOptions = {},
+): Promise<Asked> {
+  const type = address.includes(':') ? 'udp6' : 'udp4';
+  const script = `
+    const open = () => new Promise((resolve) => { const s = require('dgram').createSocket('${type}'); s.on('error', () => 0); s.connect(${port}, '${address}', () => resolve(s)); });
+    const ask = (s) => new Promise((resolve) => {
+      const over = setTimeout(() => resolve(''), ${timeoutMs});
+      const end = (text) => { clearTimeout(over); resolve(text); };
+      s.removeAllListeners('message').removeAllListeners('error');
+      s.once('message', (text) => end(String(text)));
+      s.once('error', () => end('refused'));
+      s.send('?');
+    });
+    (async () => {
+      let s;
+      for (let n = 0; n < ${count}; n++) {
+        if (s === undefined || ${!isOneFlow}) { s?.close(); s = await open(); }
+        console.log(await ask(s));
+      }
+      s.close();
+    })();`;
+  const child = network.start(host, process.execPath, '-e', script);
+  let output = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  await once(child, 'close');
+  const answers = output
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split(' '));
+  return {
+    by: answers.map(([name = '']) => name),
+    from: new Set(answers.flatMap(([, address = '']) => (address === '' ? [] : [address]))),
+  };
+}
