@@ -39,6 +39,8 @@ export interface NftablesOptions {
   readonly replan: (keys: Iterable<OwnerKey>) => void;
   /** The address from which members get the packets to a VIP, which goes with the VIP; '' for this host's own. */
   readonly sourceOf: (vip: string) => string;
+  /** Whether HAProxy serves a listener that was the kernel's: until then the kernel keeps it. */
+  readonly isWithHaproxy: (listener: string) => boolean;
   readonly metrics: { repaired(what: 'rules'): void };
   readonly log: Log;
 }
@@ -252,9 +254,17 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       if (was !== now && !sameValue(was, now)) changes.push({ before: was, after: now });
     }
     for (const was of before)
-      if (!after.some(({ name }) => name === was.name)) changes.push({ before: was, after: undefined });
+      if (!after.some(({ name }) => name === was.name) && !this.#isOnItsWay(key, was.name))
+        changes.push({ before: was, after: undefined });
     const isDue = changes.length > 0 || (after.length > 0 && !this.#table.isLoaded);
     return { key, effort: isDue ? 'runtime' : 'none', changes };
+  }
+
+  /** It moves to HAProxy, which has yet to be reloaded. */
+  #isOnItsWay(key: OwnerKey, listener: string): boolean {
+    const { desired, isWithHaproxy } = this.#options;
+    const now = desired.get(key)?.listeners.find(({ name }) => name === listener);
+    return now !== undefined && now.addresses.length > 0 && !isForKernel(now) && !isWithHaproxy(listener);
   }
 
   async #change(changes: readonly ListenerChange[]): Promise<boolean> {

@@ -72,6 +72,7 @@ export async function agentParts(argv: readonly string[]) {
     desired: loadBalancers,
     replan,
     sourceOf: (vip) => anchorOf(vip, settings.now.vrrp),
+    isWithHaproxy: (listener) => haproxy.serves(listener),
     metrics: metrics.dataplane,
     log,
   });

@@ -4,7 +4,12 @@ import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
-import { answerDatagrams, askByDatagrams, UDP_MEMBER_PORT } from '../support/traffic/datagrams.ts';
+import {
+  answerDatagrams,
+  askByConnections,
+  askByDatagrams,
+  UDP_MEMBER_PORT,
+} from '../support/traffic/datagrams.ts';
 import type { Json } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack'], root: true });
@@ -126,6 +131,36 @@ test.serial('TCP and UDP on one port are one Service', async (t) => {
   t.is((await askByDatagrams(network, VIP, DNS)).by[0], 'm1');
   const { verdict, reasons } = await host.why('default/dns');
   t.is(verdict, 'served', reasons.join());
+});
+
+test.serial('TCP goes to the kernel and back without a failed connection', async (t) => {
+  const { host, network } = await served(t);
+  for (const member of ['m1', 'm2', 'm3']) network.serve(member, UDP_MEMBER_PORT);
+  const web = (engine: string) =>
+    dns(['m1', 'm2', 'm3'], network, { ports: [{ name: 'dns-tcp', port: 80 }] }, 'dns', 80, {
+      'headgate.io/engine': engine,
+    });
+  await host.write('dns.yaml', web('haproxy'));
+  await host.until('HAProxy answers', async () => (await network.whoServes(VIP, 80)) !== '');
+  const asking = askByConnections(network, VIP, 80, 3_000);
+  const moved = async (engine: string): Promise<void> => {
+    await host.write('dns.yaml', web(engine));
+    await host.until(`it is with ${engine}`, async () => {
+      const { stdout } = await network.try('a', 'ss', '-Hltn', 'sport', '=', '80');
+      return (
+        (stdout === '') === (engine === 'kernel') && (await host.why('default/dns')).verdict === 'served'
+      );
+    });
+  };
+  for (const engine of ['kernel', 'haproxy', 'kernel']) await moved(engine);
+  const answers = await asking;
+  t.deepEqual([...new Set(answers)].sort(), ['m1', 'm2', 'm3']);
+  const { stdout } = await network.try('a', 'conntrack', '-L', '-p', 'tcp', '--orig-dst', VIP);
+  t.regex(
+    stdout,
+    new RegExp(`src=${network.v4('m1')} dst=${network.v4('a')} `),
+    'the kernel has forwarded some',
+  );
 });
 
 test.serial('A restart of the agent, killed or not, costs no query', async (t) => {
@@ -261,6 +296,7 @@ function dns(
   spec: Json = {},
   name = 'dns',
   port = DNS,
+  annotations: Readonly<Record<string, string>> = {},
 ): readonly Json[] {
   const ports = [
     { name: 'dns', port: UDP_MEMBER_PORT, protocol: 'UDP' },
@@ -281,7 +317,7 @@ function dns(
     {
       apiVersion: 'v1',
       kind: 'Service',
-      metadata: { name, annotations: { 'headgate.io/load-balancer-ips': `${VIP},${VIP6}` } },
+      metadata: { name, annotations: { 'headgate.io/load-balancer-ips': `${VIP},${VIP6}`, ...annotations } },
       spec: {
         type: 'LoadBalancer',
         loadBalancerClass: 'headgate.io/agent',

@@ -231,10 +231,7 @@ test('install.sh test installs the programs of the tests', async (t) => {
   t.is((await t.context.install()).code, 0);
   const { code, stderr } = await t.context.install('test');
   t.is(code, 1);
-  t.regex(
-    stderr,
-    / --no-install-recommends keepalived procps mount openssl systemd prometheus python3\n$/,
-  );
+  t.regex(stderr, / --no-install-recommends keepalived procps mount openssl systemd prometheus python3\n$/);
 });
 
 test('install.sh test continues without a program that it cannot install if tests may be skipped, and reports that', async (t) => {

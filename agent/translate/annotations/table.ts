@@ -81,6 +81,15 @@ const TABLE = {
     example: 'http',
     aliases: [spelled('x-forwarded-for', { true: 'http', false: 'tcp' })],
   }),
+  engine: annotation(choice('haproxy', 'kernel'), {
+    default: 'haproxy',
+    doc: [
+      'Who forwards the TCP ports; the kernel always forwards UDP and SCTP.',
+      '`haproxy` can do everything that these annotations ask for.',
+      '`kernel` is for connections at the rate of the network card: see [the kernel path](kernel-path.md) for what it costs.',
+    ],
+    example: 'kernel',
+  }),
   healthMonitor: annotation(choice('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'), {
     default: 'none',
     doc: [

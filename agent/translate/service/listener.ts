@@ -4,6 +4,7 @@ import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Engine, Family, HealthMonitor, Listener, Member, Pool } from '../../model/load-balancer.ts';
 import { listenerName } from '../../model/names.ts';
 import type { AnnotationValues } from '../annotations/annotations.ts';
+import { engineOf } from './engine.ts';
 import type { SourceRanges } from './source-ranges.ts';
 
 export interface ListenerParts {
@@ -21,22 +22,23 @@ export interface ListenerParts {
 export function listenerOf(parts: ListenerParts): Listener {
   const { service, port, family, addresses, values, ranges } = parts;
   const { namespace, name } = service;
+  const engine = engineOf(port, values);
   return {
     name: serviceListenerName(service, port, family),
     labels: { namespace, service: name, port: String(port.port), protocol: port.protocol, family },
-    engine: engineOf(port),
+    engine,
     protocol: port.protocol,
     port: port.port,
     portName: port.name,
     family,
     addresses,
-    mode: engineOf(port) === 'haproxy' ? values.mode : 'tcp',
-    acceptProxy: engineOf(port) === 'haproxy' && values.acceptProxyProtocol,
+    mode: engine === 'haproxy' ? values.mode : 'tcp',
+    acceptProxy: engine === 'haproxy' && values.acceptProxyProtocol,
     allowedCidrs: ranges.allowed[family],
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
     clientTimeout: values.timeoutClient,
-    pool: poolOf(parts),
+    pool: poolOf(parts, engine),
   };
 }
 
@@ -48,17 +50,12 @@ export function serviceListenerName(
   return listenerName({ kind: 'Service', namespace, name }, port, family);
 }
 
-/** HAProxy forwards TCP only. */
-export function engineOf({ protocol }: Pick<ServicePort, 'protocol'>): Engine {
-  return protocol === 'TCP' ? 'haproxy' : 'kernel';
-}
-
-function poolOf({ port, values, service, members, monitor }: ListenerParts): Pool {
+function poolOf({ values, service, members, monitor }: ListenerParts, engine: Engine): Pool {
   return {
     algorithm: values.algorithm,
     persistence: service.affinitySeconds,
-    monitor: engineOf(port) === 'haproxy' ? monitor : undefined,
-    proxyProtocol: engineOf(port) === 'haproxy' ? values.proxyProtocol : 'none',
+    monitor: engine === 'haproxy' ? monitor : undefined,
+    proxyProtocol: engine === 'haproxy' ? values.proxyProtocol : 'none',
     timeouts: {
       connect: values.timeoutConnect,
       server: values.timeoutServer,

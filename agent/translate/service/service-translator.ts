@@ -16,17 +16,12 @@ import type {
 } from '../../model/load-balancer.ts';
 import { objectInWords } from '../../model/names.ts';
 import type { PortAddress, PortRequest } from '../../model/port-owners.ts';
-import {
-  type AnnotationValues,
-  isAnnotated,
-  type ReadAnnotations,
-  readAnnotations,
-} from '../annotations/annotations.ts';
-import { ANNOTATIONS } from '../annotations/table.ts';
+import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
 import type { RequestedPorts, Translation, Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
+import { engineProblems } from './engine.ts';
 import { healthMonitor } from './health-monitor.ts';
-import { engineOf, listenerOf, serviceListenerName } from './listener.ts';
+import { listenerOf, serviceListenerName } from './listener.ts';
 import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
 import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
@@ -113,7 +108,7 @@ export class ServiceTranslator implements Translator {
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
     const problems: Problem[] = [
       ...annotationProblems,
-      ...notForKernel(service),
+      ...engineProblems(service, values),
       ...ranges.problems,
       ...vipProblems,
     ];
@@ -251,23 +246,4 @@ function refusedMembers(
   const others = more === 0 ? '' : ` (and ${more} more endpoint${more === 1 ? '' : 's'})`;
   const message = `Cannot send to ${first?.member.name} for port ${port}: ${first?.reason}${others}`;
   return { ...problem(key, 'InvalidEndpoint', message), port: { protocol, port } };
-}
-
-/** Annotations that the kernel cannot carry out; one that a TCP port of the same Service uses is no mistake. */
-const ONLY_TCP = [
-  'mode',
-  'acceptProxyProtocol',
-  'proxyProtocol',
-  'connectionLimit',
-  'rateLimit',
-  'memberConnectionLimit',
-  'healthMonitor',
-] as const;
-
-function notForKernel({ key, ports, annotations }: Service): readonly Problem[] {
-  if (ports.some((port) => engineOf(port) === 'haproxy')) return [];
-  return ONLY_TCP.filter((field) => isAnnotated(annotations, field)).map((field) => {
-    const message = `Cannot use annotation "headgate.io/${ANNOTATIONS[field].name}": it is for TCP ports, and the Service has none`;
-    return problem(key, 'InvalidAnnotation', message);
-  });
 }

@@ -275,7 +275,9 @@ test('An annotation for TCP is a problem of a Service without TCP ports, and non
       `Cannot use annotation "headgate.io/${name}": it is for TCP ports, and the Service has none`,
     ]),
   );
-  const both = loadBalancerOf(translated([service({ ports: [{ name: 'dns', port: 53 }, udp], annotations })]));
+  const both = loadBalancerOf(
+    translated([service({ ports: [{ name: 'dns', port: 53 }, udp], annotations })]),
+  );
   t.deepEqual(both.problems, []);
   t.deepEqual(
     both.listeners.map(({ pool }) => [pool.monitor?.type, pool.proxyProtocol]),

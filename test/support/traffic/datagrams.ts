@@ -1,4 +1,5 @@
-// UDP in a test's own network: members that answer with their name, and a client that reports who answered.
+// UDP, and connections of TCP, in a test's own network: members that answer with their name, and a client that reports who
+// answered.
 
 import { once } from 'node:events';
 import type { TestNetwork } from '../host/namespaces.ts';
@@ -69,4 +70,30 @@ export async function askByDatagrams(
     by: answers.map(([name = '']) => name),
     from: new Set(answers.flatMap(([, address = '']) => (address === '' ? [] : [address]))),
   };
+}
+
+/** Opens connections one after the other from the client: the names of the hosts that answered, or the error. */
+export async function askByConnections(
+  network: TestNetwork,
+  address: string,
+  port: number,
+  count: number,
+): Promise<readonly string[]> {
+  const script = `
+    const ask = () => new Promise((resolve) => {
+      let text = '';
+      const socket = require('net').connect(${port}, '${address}');
+      socket.setTimeout(2_000, () => socket.destroy(new Error('timeout')));
+      socket.on('data', (data) => { text += data; });
+      socket.on('error', (error) => resolve(error.message.replaceAll(' ', '_')));
+      socket.on('close', () => resolve(text || 'closed'));
+    });
+    (async () => { for (let n = 0; n < ${count}; n++) console.log(await ask()); })();`;
+  const child = network.start('client', process.execPath, '-e', script);
+  let output = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  await once(child, 'close');
+  return output.split('\n').slice(0, -1);
 }

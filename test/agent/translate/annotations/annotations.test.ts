@@ -52,6 +52,7 @@ test('A Service without annotations gets the defaults', (t) => {
   t.deepEqual(values, {
     algorithm: 'round-robin',
     mode: 'tcp',
+    engine: 'haproxy',
     healthMonitor: 'none',
     healthMonitorPath: '/',
     healthMonitorMethod: 'GET',
@@ -608,6 +609,7 @@ test('readAnnotationDefaults() reports invalid values and reads the others', (t)
 const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   algorithm: among('round-robin', 'least-connections', 'source-hash', 'random'),
   mode: among('tcp', 'http'),
+  engine: among('haproxy', 'kernel'),
   healthMonitor: among('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
   healthMonitorPath: matches(/^\/[\w\-.~/?&=:@+]{0,255}$/),
   healthMonitorMethod: among('GET', 'HEAD', 'OPTIONS'),

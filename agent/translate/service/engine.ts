@@ -1,0 +1,56 @@
+// Decides who forwards a port: HAProxy, or the kernel, which forwards UDP and SCTP, and TCP if the Service asks for that and for
+// nothing that only HAProxy can do. Pure.
+
+import type { Service, ServicePort } from '../../kubernetes/objects.ts';
+import type { Engine, Problem } from '../../model/load-balancer.ts';
+import { type AnnotationValues, isAnnotated } from '../annotations/annotations.ts';
+import { ANNOTATIONS, type Field } from '../annotations/table.ts';
+
+/** With another value than this, a port needs HAProxy. */
+const OF_HAPROXY = {
+  mode: 'tcp',
+  acceptProxyProtocol: false,
+  proxyProtocol: 'none',
+  connectionLimit: 0,
+  rateLimit: 0,
+  memberConnectionLimit: 0,
+  healthMonitor: 'none',
+} as const satisfies Partial<AnnotationValues>;
+
+const FIELDS = Object.keys(OF_HAPROXY) as readonly (keyof typeof OF_HAPROXY)[];
+
+export function engineOf({ protocol }: Pick<ServicePort, 'protocol'>, values: AnnotationValues): Engine {
+  if (protocol !== 'TCP') return 'kernel';
+  return values.engine === 'kernel' && needingHaproxy(values).length === 0 ? 'kernel' : 'haproxy';
+}
+
+/** Annotations that the engine of the ports cannot carry out. */
+export function engineProblems(
+  { key, ports, annotations }: Pick<Service, 'key' | 'ports' | 'annotations'>,
+  values: AnnotationValues,
+): readonly Problem[] {
+  const problem = (field: Field, why: string): Problem => ({
+    object: `Service ${key}`,
+    reason: 'InvalidAnnotation',
+    message: `Cannot use annotation "headgate.io/${ANNOTATIONS[field].name}": ${why}`,
+  });
+  // One that a TCP port of the same Service uses is no mistake.
+  if (!ports.some(({ protocol }) => protocol === 'TCP'))
+    return FIELDS.filter((field) => isAnnotated(annotations, field)).map((field) =>
+      problem(field, 'it is for TCP ports, and the Service has none'),
+    );
+  const [first] = needingHaproxy(values);
+  if (first === undefined || values.engine !== 'kernel' || !isAnnotated(annotations, 'engine')) return [];
+  const { name, kind } = ANNOTATIONS[first];
+  const value = (kind.format as (value: unknown) => string)(values[first]);
+  return [
+    problem(
+      'engine',
+      `the kernel cannot do "headgate.io/${name}": "${value}", so that HAProxy forwards its TCP ports`,
+    ),
+  ];
+}
+
+function needingHaproxy(values: AnnotationValues): readonly (keyof typeof OF_HAPROXY)[] {
+  return FIELDS.filter((field) => values[field] !== OF_HAPROXY[field]);
+}
