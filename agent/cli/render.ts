@@ -60,7 +60,8 @@ export async function render(argv: readonly string[]): Promise<number> {
     const rules = join(output, 'nftables', 'headgate.nft');
     files.push(rules);
     const sourceOf = (vip: string): string => anchorOf(vip, settings.vrrp);
-    const fixed = { table: TABLE, generation: '0'.repeat(16), counts: new Map() };
+    const anchors = settings.vrrp?.instances.flatMap((each) => each.anchors) ?? [];
+    const fixed = { table: TABLE, generation: '0'.repeat(16), anchors, counts: new Map() };
     await writeFolder(rules, rulesText({ ...fixed, listeners: kernel, sourceOf }));
   }
 

@@ -85,6 +85,8 @@ function partsOf(element: Element, table: string): readonly [string, string, str
     const { vip, source } = element;
     return [FAMILIES[familyOf(vip)], `${table} sources`, address(vip), address(source)];
   }
+  if (element.map === 'anchors')
+    return [FAMILIES[familyOf(element.address)], `${table} anchors`, address(element.address), ''];
   const { place } = element;
   const family = FAMILIES[place.family];
   const key = placeText(place);

@@ -39,6 +39,8 @@ export interface NftablesOptions {
   readonly replan: (keys: Iterable<OwnerKey>) => void;
   /** The address from which members get the packets to a VIP, which goes with the VIP; '' for this host's own. */
   readonly sourceOf: (vip: string) => string;
+  /** The addresses that sourceOf() gives, which move between the hosts of a pair. */
+  readonly anchors: () => readonly string[];
   /** Whether HAProxy serves a listener that was the kernel's: until then the kernel keeps it. */
   readonly isWithHaproxy: (listener: string) => boolean;
   readonly metrics: { repaired(what: 'rules'): void };
@@ -69,7 +71,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   constructor(options: NftablesOptions) {
     this.#options = options;
-    const { settings, sourceOf, log } = options;
+    const { settings, sourceOf, anchors, log } = options;
     const { stateDir, nft, netns } = settings;
     this.#table = new KernelTable({
       nft,
@@ -77,6 +79,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       table: TABLE,
       rulesFile: rulesFile(stateDir),
       sourceOf,
+      anchors,
       log,
     });
     this.#flows = new ForgetFlows({ netns, log });

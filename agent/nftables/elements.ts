@@ -29,7 +29,9 @@ export type Element =
   /** New flows to the place count for the listener. */
   | { readonly map: 'counters'; readonly place: Place; readonly listener: string }
   /** The address from which members get the packets of clients to a VIP. */
-  | { readonly map: 'sources'; readonly vip: string; readonly source: string };
+  | { readonly map: 'sources'; readonly vip: string; readonly source: string }
+  /** A source address that moves between the hosts of a pair. */
+  | { readonly map: 'anchors'; readonly address: string };
 
 /** The counter of a listener, for all of its places. */
 export interface Counter {

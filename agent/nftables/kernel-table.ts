@@ -28,6 +28,7 @@ export interface KernelTableOptions {
   readonly rulesFile: string;
   /** The address from which members get the packets to a VIP; '' for this host's own. */
   readonly sourceOf: (vip: string) => string;
+  readonly anchors: () => readonly string[];
   readonly log: Log;
 }
 
@@ -189,6 +190,7 @@ export class KernelTable {
       generation,
       listeners: [...this.#running.values()].flat(),
       sourceOf: (vip) => this.#sources.get(vip)?.source ?? '',
+      anchors: this.#options.anchors(),
       counts: this.#counts,
     });
     await writeAtomically(rulesFile, text);

@@ -24,22 +24,32 @@ export interface Rules {
   readonly listeners: readonly KernelListener[];
   /** The address from which members get the packets to a VIP; '' for this host's own. */
   readonly sourceOf: (vip: string) => string;
+  /** Source addresses that move between the hosts of a pair. */
+  readonly anchors: readonly string[];
   /** New flows until now, by listener. */
   readonly counts: ReadonlyMap<string, number>;
 }
 
 /** Replaces tables of this name. A comment names each listener. */
-export function* rulesText({ table, generation, listeners, sourceOf, counts }: Rules): Generator<string> {
+export function* rulesText({
+  table,
+  generation,
+  listeners,
+  sourceOf,
+  anchors,
+  counts,
+}: Rules): Generator<string> {
   const hex = (value: number): string => `0x${value.toString(16)}`;
   for (const family of FAMILIES) {
     const words = { ...family, table, generation, seed: hex(SEED), offset: hex(MARK_OFFSET) };
     yield template({ ...words, sizes: TABLE_SIZES.map((size) => ({ ...words, size })) });
   }
   const vips = new Set(listeners.flatMap(({ addresses }) => addresses));
-  const added = Array.from(vips, (vip): Element => ({ map: 'sources', vip, source: sourceOf(vip) }));
-  const isNamed = (element: Element) => element.map === 'sources' && element.source !== '';
-  const sources = { removed: [], added: added.filter(isNamed), removedCounters: [], addedCounters: [] };
-  yield* additions(table, [sources], counts);
+  const added = [
+    ...anchors.map((address): Element => ({ map: 'anchors', address })),
+    ...Array.from(vips, (vip): Element => ({ map: 'sources', vip, source: sourceOf(vip) })),
+  ].filter((element) => element.map !== 'sources' || element.source !== '');
+  yield* additions(table, [{ removed: [], added, removedCounters: [], addedCounters: [] }], counts);
   for (const listener of listeners) {
     yield `# ${listener.name}\n`;
     yield* additions(table, [elementChange(undefined, listener)], counts);

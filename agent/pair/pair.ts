@@ -39,7 +39,7 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
     advertInterval(): number;
   };
   /** For planned failovers that keep connections; undefined if this host has no VRRP. */
-  readonly handover: Pick<HandoverOptions, 'kernel' | 'vipsOf'> | undefined;
+  readonly handover: Pick<HandoverOptions, 'kernel' | 'vipsOf' | 'forwarded'> | undefined;
   /** As of PeerLink: the HAProxies of both hosts can share their tables. */
   readonly onProved: (credentials: PairCredentials) => Promise<void>;
   readonly metrics: { pairRefused(why: Refusal): void } & HandoverOptions['metrics'];

@@ -72,6 +72,7 @@ export async function agentParts(argv: readonly string[]) {
     desired: loadBalancers,
     replan,
     sourceOf: (vip) => anchorOf(vip, settings.now.vrrp),
+    anchors: () => settings.now.vrrp?.instances.flatMap(({ anchors }) => anchors) ?? [],
     isWithHaproxy: (listener) => haproxy.serves(listener),
     metrics: metrics.dataplane,
     log,

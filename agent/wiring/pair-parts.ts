@@ -38,7 +38,7 @@ export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairParts
       priorities: (reasons) => announcer?.priorities(reasons) ?? {},
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,
     },
-    handover: announcer && handoverOf(settings, announcer),
+    handover: announcer && handoverOf(settings, announcer, rest.desired),
     onProved: async (credentials) => {
       try {
         const place = tablesPlace(paired());
@@ -68,7 +68,11 @@ export async function configureVrrp(
   if (vrrp !== undefined) announcer?.configure({ vrrp, auditInterval });
 }
 
-function handoverOf(settings: () => Settings, announcer: KeepalivedAnnouncer): PairOptions['handover'] {
+function handoverOf(
+  settings: () => Settings,
+  announcer: KeepalivedAnnouncer,
+  desired: PairOptions['desired'],
+): PairOptions['handover'] {
   const { vrrp: atStart, netns, runtimeDir: scratch } = settings();
   if (atStart === undefined) return undefined;
   // No other pair on this network has the same virtualRouterId.
@@ -77,5 +81,11 @@ function handoverOf(settings: () => Settings, announcer: KeepalivedAnnouncer): P
   return {
     kernel: new HandoverKernel({ netns, place, table, scratch }),
     vipsOf: (names) => names.flatMap((name) => announcer.vipsOf(name)),
+    forwarded: () =>
+      [...desired.values()].flatMap(({ listeners }) =>
+        listeners
+          .filter(({ engine, protocol }) => engine === 'kernel' && protocol === 'TCP')
+          .flatMap(({ addresses, port }) => addresses.map((address) => ({ address, port }))),
+      ),
   };
 }

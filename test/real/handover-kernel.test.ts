@@ -22,7 +22,7 @@ test('Connections of both families continue through a host that no longer has th
   const clients = await Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip])));
   t.true((await a.connections(VIPS)).length >= 2);
   await a.lend(VIPS, 60);
-  await b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds: 60 });
+  await b.divert({ peer: await a.link(), vips: VIPS, forwarded: [], own: [], seconds: 60 });
   await take(network, 'a');
   await give(network, 'b');
   // ARP requests for the VIPs now get the Ethernet address of the host that has them.
@@ -42,7 +42,13 @@ test('A connection that a host already has stays there', async (t) => {
     Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip], kind)));
   // None is made between the list of connections and the rules with it: the VIPs are elsewhere in a failover.
   const before = await start('kept');
-  await b.divert({ peer: await a.link(), vips: VIPS, own: await b.connections(VIPS), seconds: 60 });
+  await b.divert({
+    peer: await a.link(),
+    vips: VIPS,
+    forwarded: [],
+    own: await b.connections(VIPS),
+    seconds: 60,
+  });
   const after = await start('both');
   for (const { more } of before) await more(0, 10);
   for (const { more } of after) await more(20, 10);
@@ -54,8 +60,8 @@ test('A connection that neither host has is reset, and does not loop between the
   await give(network, 'b');
   const clients = await Promise.all(VIPS.map((vip) => startMovingVipClient(t, network, PORT, [vip])));
   await a.lend(VIPS, 60);
-  await a.divert({ peer: await b.link(), vips: VIPS, own: [], seconds: 60 });
-  await b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds: 60 });
+  await a.divert({ peer: await b.link(), vips: VIPS, forwarded: [], own: [], seconds: 60 });
+  await b.divert({ peer: await a.link(), vips: VIPS, forwarded: [], own: [], seconds: 60 });
   for (const { ended } of clients) t.regex(await ended(), /ECONNRESET/);
 });
 
@@ -80,7 +86,8 @@ test('Lent addresses time out, and permanent ones stay', async (t) => {
 test('The VIPs in the rules time out, and missing rules are no fault', async (t) => {
   const { network, a, b } = await hosts(t);
   await b.endDiversion();
-  const divert = async (seconds: number) => b.divert({ peer: await a.link(), vips: VIPS, own: [], seconds });
+  const divert = async (seconds: number) =>
+    b.divert({ peer: await a.link(), vips: VIPS, forwarded: [], own: [], seconds });
   const isIn = async (vip: string, family: string): Promise<boolean> =>
     (await network.run('b', 'nft', 'list', 'set', 'netdev', TABLE, `vips_${family}`)).includes(vip);
   const areIn = () => Promise.all([isIn('10.9.1.1', 'v4'), isIn('fd09::1:1', 'v6')]);

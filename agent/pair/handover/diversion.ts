@@ -13,10 +13,17 @@ export interface Diversion {
   readonly device: string;
   readonly peer: Link;
   readonly vips: readonly string[];
+  /** Ports that the kernel forwards: the new host goes on with their connections by itself. */
+  readonly forwarded: readonly ForwardedPort[];
   /** The connections of this host. */
   readonly own: readonly Connection[];
   /** Until the VIPs time out. */
   readonly seconds: number;
+}
+
+export interface ForwardedPort {
+  readonly address: string;
+  readonly port: number;
 }
 
 const template = loadTemplate('pair/diversion');
@@ -30,10 +37,13 @@ const FAMILIES = [
 ] as const;
 
 /** Replaces the table if there is one. A family in which the peer has no address is left out. */
-export function renderDiversion({ table, device, peer, vips, own, seconds }: Diversion): string {
+export function renderDiversion({ table, device, peer, vips, forwarded, own, seconds }: Diversion): string {
   const families = FAMILIES.filter(({ family }) => peer[family] !== '').map(({ family, ...words }) => {
     const isOf = (address: string): boolean => address.includes(':') === (family === 'v6');
     const vipsOf = vips.filter(isOf).map((vip) => `${vip} timeout ${seconds}s`);
+    const forwardedOf = forwarded
+      .filter(({ address }) => isOf(address))
+      .map(({ address, port }) => `${address} . ${port}`);
     const ownOf = own
       .filter(({ vip }) => isOf(vip))
       .slice(0, MAX_CONNECTIONS)
@@ -49,6 +59,8 @@ export function renderDiversion({ table, device, peer, vips, own, seconds }: Div
       memory: seconds * 2,
       hasVips: vipsOf.length > 0,
       vips: vipsOf,
+      hasForwarded: forwardedOf.length > 0,
+      forwarded: forwardedOf,
       hasOwn: ownOf.length > 0,
       own: ownOf,
     };

@@ -50,7 +50,7 @@ export class HandoverKernel {
   /** Why this host cannot pass connections on, '' if it can. */
   async whyNotDivert(): Promise<string> {
     const peer = { ether: '02:00:00:00:00:01', v4: '192.0.2.1', v6: 'fe80::1' };
-    const sample = { peer, vips: [], own: [], seconds: 1, ...this.#place };
+    const sample = { peer, vips: [], forwarded: [], own: [], seconds: 1, ...this.#place };
     return this.#nft(renderDiversion(sample), ['-c']).then(() => '', messageOf);
   }
 

@@ -7,12 +7,15 @@ import { serial } from '../../base/serial.ts';
 import type { Log } from '../../host/log.ts';
 import { type BothHosts, type Link, noLink, type PairReport } from '../peers/report.ts';
 import { masterOf } from '../roles.ts';
+import type { ForwardedPort } from './diversion.ts';
 import type { HandoverKernel } from './kernel.ts';
 
 export interface WindowOptions extends BothHosts {
   readonly kernel: Pick<HandoverKernel, keyof HandoverKernel>;
   /** The VIPs of these VRRP instances. */
   readonly vipsOf: (instances: readonly string[]) => readonly string[];
+  /** TCP ports that the kernel forwards. */
+  readonly forwarded: () => readonly ForwardedPort[];
   /** The report of this host has changed. */
   readonly send: () => void;
   /** Milliseconds for which connections may continue; 0: not at all. */
@@ -111,14 +114,20 @@ export class HandoverWindow {
 
   /** Lets this host pass the peer's connections on to it. Fails if the peer's order is over by then. */
   divert({ roles, handover }: PairReport, onDiverted: () => void): Promise<void> {
-    const { kernel, vipsOf, drainTimeout, peer } = this.#options;
+    const { kernel, vipsOf, forwarded, drainTimeout, peer } = this.#options;
     return this.#turns.run(async () => {
       const instances = masterOf(roles);
       // Connections of an earlier handover continue.
       const vips = [...new Set([...this.#diverted, ...vipsOf(instances)])];
       this.#link = await kernel.link();
       const own = await kernel.connections(vips);
-      await kernel.divert({ peer: handover.link, vips, own, seconds: secondsOf(drainTimeout) });
+      await kernel.divert({
+        peer: handover.link,
+        vips,
+        forwarded: forwarded(),
+        own,
+        seconds: secondsOf(drainTimeout),
+      });
       this.#canDivert = true;
       const isMaster = masterOf(this.#options.roles()).some((name) => instances.includes(name));
       if (isMaster || peer()?.handover.asks !== handover.asks) {

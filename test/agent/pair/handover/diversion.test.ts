@@ -1,7 +1,7 @@
 import test from 'ava';
-import { renderDiversion, renderRemoval } from '../../../../agent/pair/handover/diversion.ts';
+import { type Diversion, renderDiversion, renderRemoval } from '../../../../agent/pair/handover/diversion.ts';
 
-const diversion = {
+const diversion: Diversion = {
   table: 'headgate_handover_51',
   device: 'eth0',
   peer: { ether: '02:00:00:00:00:01', v4: '192.0.2.11', v6: '' },
@@ -10,6 +10,7 @@ const diversion = {
     { client: '198.51.100.7', clientPort: 40_000, vip: '192.0.2.1', port: 443 },
     { client: '2001:db8:1::7', clientPort: 40_001, vip: '2001:db8::1', port: 443 },
   ],
+  forwarded: [{ address: '192.0.2.1', port: 8443 }],
   seconds: 61,
 };
 
@@ -20,6 +21,7 @@ test('renderDiversion() passes foreign connections on, but no frame of the peer'
 delete table netdev headgate_handover_51
 table netdev headgate_handover_51 {
   set vips_v4 { type ipv4_addr; flags timeout; }
+  set forwarded_v4 { type ipv4_addr . inet_service; }
   set own_v4 {
     type ipv4_addr . inet_service . ipv4_addr . inet_service
     flags dynamic,timeout
@@ -29,6 +31,7 @@ table netdev headgate_handover_51 {
   chain in {
     type filter hook ingress device "eth0" priority 0; policy accept;
     ether saddr 02:00:00:00:00:01 accept
+    ip daddr . tcp dport @forwarded_v4 accept
     ip daddr @vips_v4 meta l4proto tcp goto v4
   }
   chain v4 {
@@ -39,6 +42,9 @@ table netdev headgate_handover_51 {
 }
 add element netdev headgate_handover_51 vips_v4 {
   192.0.2.1 timeout 61s,
+}
+add element netdev headgate_handover_51 forwarded_v4 {
+  192.0.2.1 . 8443,
 }
 add element netdev headgate_handover_51 own_v4 {
   198.51.100.7 . 40000 . 192.0.2.1 . 443,
@@ -60,7 +66,7 @@ test('renderDiversion() has rules for each family in which the peer has an addre
 });
 
 test('renderDiversion() adds no elements to empty sets', (t) => {
-  t.false(renderDiversion({ ...diversion, vips: [], own: [] }).includes('add element'));
+  t.false(renderDiversion({ ...diversion, vips: [], forwarded: [], own: [] }).includes('add element'));
 });
 
 test('renderDiversion() cuts the connections to the size of the set', (t) => {

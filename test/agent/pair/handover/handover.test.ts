@@ -66,6 +66,7 @@ class Host {
         },
       },
       vipsOf: (instances) => [...new Set(instances.map((name) => (name === 'vrrp-52' ? OTHER : VIP)))],
+      forwarded: () => [],
       roles: () => this.roles,
       peer: () => (this.hears ? this.other?.report : undefined),
       send: () => setImmediate(() => this.other?.handover.peerChanged()),
