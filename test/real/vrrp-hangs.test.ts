@@ -68,9 +68,13 @@ test.serial('The standby takes over after its interface was renamed and renamed 
   await link('eth0', 'up');
   // A question of the test would wake keepalived as an advertisement does.
   const fault = 'keepalived sends and receives no advertisements of vrrp-51';
-  await until('the agent reloads it', async () => a.log.includes(`${fault}: the agent reloads it`), pair);
-  // The peer reads that this host could not take over.
-  t.is(a.dataplane.roles()['vrrp-51'], 'fault');
+  // Newer ones follow the interface by themselves.
+  const isDeaf = a.dataplane.status().version.startsWith('2.2.');
+  if (isDeaf) {
+    await until('the agent reloads it', async () => a.log.includes(`${fault}: the agent reloads it`), pair);
+    // The peer reads that this host could not take over.
+    t.is(a.dataplane.roles()['vrrp-51'], 'fault');
+  }
   await until('the fault is over', async () => a.dataplane.status().fault === '', pair);
   const { advertsReceived } = await a.ask();
   await until('a receives', async () => (await a.ask()).advertsReceived > advertsReceived + 5, pair);

@@ -42,9 +42,11 @@ test('tablesLearned() does not wait for tables that are not sent', async (t) => 
   const haproxy = await startWithTable(t);
   const worker = await connect(t, haproxy);
   await worker.runtime.ask('set table headgate:namespaces key team data.gpc0 7');
+  const isFinished = async () => /flags=0x[0-9a-f]*[37bf]\b/.test(await worker.runtime.ask('show peers'));
+  // HAProxy 2.6 itself waits for 5 s after a cold start, newer versions do not.
+  const wasFinished = await isFinished();
   await tablesLearned(worker);
-  // HAProxy itself waits for 5 s after a cold start.
-  t.notRegex(await worker.runtime.ask('show peers'), /flags=0x[0-9a-f]*[37bf]\b/);
+  t.is(await isFinished(), wasFinished);
 });
 
 test('keepAwakeForTables() resolves if the worker has ended', async (t) => {
