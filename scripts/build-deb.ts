@@ -147,15 +147,15 @@ Architecture: ${architecture}
 Maintainer: Headgate maintainers <headgate@example.org>
 Installed-Size: ${size}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), haproxy (>= 2.6), iproute2, procps, systemd (>= 252)
-Recommends: keepalived (>= 1:2.2.7), nftables
+Recommends: keepalived (>= 1:2.2.7), nftables (>= 1.0.6), conntrack
 Section: net
 Priority: optional
 Homepage: https://headgate.io
 Description: load-balancer agent for Kubernetes Services
  Headgate runs on a load-balancer host. It reads Services and EndpointSlices
- from a Kubernetes cluster or from folders of manifests, keeps HAProxy and
- keepalived at exactly what they ask for, and changes HAProxy at runtime:
- a pod that comes or goes costs no reload.
+ from a Kubernetes cluster or from folders of manifests, keeps HAProxy,
+ nftables and keepalived at exactly what they ask for, and changes them at
+ runtime: a pod that comes or goes costs no reload.
  .
  HAProxy and keepalived run in units of their own; an upgrade of this package
  restarts the agent alone and touches no traffic. Node comes with the package.

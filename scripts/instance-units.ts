@@ -8,13 +8,14 @@ const CHANGES: readonly [from: RegExp, to: string][] = [
   [/^After=/m, 'After=headgate-prepare@%i.service '],
   [/^\[Service\]$/m, '[Service]\nNetworkNamespacePath=/run/netns/%i'],
   [/headgate-haproxy\.service/g, 'headgate-haproxy@%i.service'],
+  [/^Before=headgate\.service$/m, 'Before=headgate@%i.service'],
   [/\/etc\/headgate\/headgate\.yaml/g, '/etc/headgate/%i.yaml'],
   [/(\/var\/lib|\/run)\/headgate\b/g, '$1/headgate@%i'],
   [/:headgate\.(kubeconfig|pair)$/gm, ':headgate@%i.$1'],
 ];
 
 /** The units with a template unit. */
-export const instantiated = ['headgate', 'headgate-haproxy', 'headgate-keepalived'];
+export const instantiated = ['headgate', 'headgate-haproxy', 'headgate-keepalived', 'headgate-rules'];
 
 /** `text` is the unit without an instance. */
 export function instanceUnit(text: string): string {

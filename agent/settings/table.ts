@@ -242,7 +242,7 @@ export const settingsTable = {
   }),
   maxServersPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 100_000,
-    doc: 'The servers in HAProxy that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, a port counts as five on each of its addresses, and four source ranges of a port count as one. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
+    doc: 'The servers in HAProxy, and members in the kernel, that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, a port counts as five on each of its addresses, and four source ranges of a port count as one. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
   }),
   maxChecksPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: (host: Host) => Math.floor(host.fileLimit / 4),

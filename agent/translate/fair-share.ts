@@ -1,5 +1,5 @@
-// Leaves out of a load balancer what exceeds its share of what its namespace may have in HAProxy, so that no author takes
-// HAProxy's memory and descriptors from the others. Pure.
+// Leaves out of a load balancer what exceeds its share of what its namespace may have in HAProxy and the kernel, so that no
+// author takes their memory and descriptors from the others. Pure.
 
 import type { NamespaceShares } from '../model/desired-state.ts';
 import type { Ignored, Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
@@ -21,9 +21,9 @@ export function needsOf(result: LoadBalancer | Ignored | undefined): Needs {
   let servers = 0;
   let checks = 0;
   for (const listener of result?.kind === 'LoadBalancer' ? result.listeners.filter(isServed) : []) {
-    const { addresses, pool } = listener;
+    const { engine, addresses, pool } = listener;
     servers += withoutMembers(listener) + pool.members.length;
-    checks += addresses.length;
+    if (engine === 'haproxy') checks += addresses.length;
     if (pool.monitor !== undefined) checks += pool.members.length;
   }
   return { servers, checks };
@@ -61,7 +61,7 @@ export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares
     reason: 'ShareExceeded',
     message:
       needs.servers > servers
-        ? `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.servers.bound()} servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is ${servers}, and a port with its addresses and source ranges counts as ${ofPort}; use fewer ports, endpoints or source ranges`
+        ? `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.servers.bound()} servers (setting maxServersPerNamespace), of which the share of one Service is ${servers}, and a port with its addresses and source ranges counts as ${ofPort}; use fewer ports, endpoints or source ranges`
         : `Cannot serve all of its ports and members: namespace "${namespace}" may have ${shares.checks.bound()} sockets and health checks (setting maxChecksPerNamespace), of which the share of one Service is ${checks}; use fewer ports or endpoints, or no health monitor`,
   };
   return { ...loadBalancer, listeners, problems: [...loadBalancer.problems, problem] };
@@ -72,9 +72,8 @@ function portsOf(share: number, ofPort: number): number {
   return ofPort > share ? 0 : Math.max(1, Math.floor(share / (2 * ofPort)));
 }
 
-/** The kernel's listeners take nothing of HAProxy. */
-function isServed({ engine, addresses }: Listener): boolean {
-  return engine === 'haproxy' && addresses.length > 0;
+function isServed({ addresses }: Listener): boolean {
+  return addresses.length > 0;
 }
 
 function withMembers(listener: Listener, most: number): Listener {

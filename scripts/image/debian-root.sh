@@ -11,6 +11,8 @@ mirror=${HEADGATE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 security=${HEADGATE_DEBIAN_SECURITY_MIRROR:-http://deb.debian.org/debian-security}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/headgate/image
 root=$cache/$SUITE-$(dpkg --print-architecture)
+# That the tests install.
+packages='haproxy iproute2 keepalived nftables conntrack procps'
 log=$cache/log
 
 say() { echo "debian-root: $*" >&2; }
@@ -47,8 +49,8 @@ refresh() {
   inside "$1" 'apt-get -qq update
     apt-get -qq -y dist-upgrade
     apt-get -qq -y clean
-    apt-get -qq -y install --download-only --no-install-recommends haproxy iproute2 keepalived procps'
-  touch "$1/.fresh"
+    apt-get -qq -y install --download-only --no-install-recommends '"$packages"
+  echo "$packages" >"$1/.fresh"
 }
 
 [ "$(id -u)" = 0 ] || { say 'Cannot make a root filesystem without root'; exit 1; }
@@ -57,8 +59,9 @@ exec 9>"$cache/lock"
 flock 9
 if [ ! -d "$root" ]; then
   make
-elif [ "${1:-}" != --offline ] && [ -z "$(find "$root/.fresh" -mtime -1)" ]; then
-  say "Updating $root, because it is more than a day old"
+elif [ "${1:-}" != --offline ] &&
+  { [ -z "$(find "$root/.fresh" -mtime -1)" ] || [ "$(cat "$root/.fresh")" != "$packages" ]; }; then
+  say "Updating $root, because it is more than a day old, or lacks packages"
   refresh "$root" || say "Cannot update $root, see $log: continuing with the old one"
 fi
 echo "$root"

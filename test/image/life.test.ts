@@ -12,6 +12,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { Teardowns } from '../support/basics/teardowns.ts';
 import { copyRoot, MachineLab, type MachineLoad, VIP } from '../support/host/machine-lab.ts';
+import { answerDatagrams, askByDatagrams, UDP_MEMBER_PORT } from '../support/traffic/datagrams.ts';
 
 const test = requires(ava, { root: true, programs: ['debootstrap', 'dpkg-deb', 'setpriv', 'unshare'] });
 
@@ -35,7 +36,7 @@ test.after.always(() => teardowns.run());
 test.serial('A first installation starts nothing and creates all that the units need', async (t) => {
   const { machine } = lab;
   t.is(await lab.boot(), 'running');
-  await apt('install', '/opt/headgate_1.deb', 'keepalived');
+  await apt('install', '/opt/headgate_1.deb', 'keepalived', 'nftables', 'conntrack');
   for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'inactive');
   t.is(await machine.run('stat', '-c', '%U:%G %a', '/var/lib/headgate/haproxy'), 'headgate:haproxy 2750\n');
   t.is((await lab.network.run('lb', 'sysctl', '-n', 'net.ipv4.ip_nonlocal_bind')).trim(), '1');
@@ -58,6 +59,35 @@ test.serial('A configured and started host serves through its VIP and reports it
   t.regex(metrics, /^headgate_vrrp_\w+\{.*\} 1$/m);
   load = lab.load();
   teardowns.teardown(() => load.stop());
+});
+
+test.serial('UDP is served with the rights of the units', async (t) => {
+  answerDatagrams(lab.network, 'member');
+  await lab.put('etc/sysctl.d/99-forward.conf', 'net.ipv4.ip_forward = 1\n');
+  await lab.machine.run('/lib/systemd/systemd-sysctl', '99-forward.conf');
+  await lab.machine.run('systemctl', 'enable', 'headgate-rules');
+  const ports = [{ name: 'dns', port: 53, protocol: 'UDP' }];
+  const service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'dns', annotations: { 'headgate.io/load-balancer-ips': VIP } },
+    spec: { type: 'LoadBalancer', loadBalancerClass: 'headgate.io/agent', ports },
+  };
+  const slice = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'dns-1', labels: { 'kubernetes.io/service-name': 'dns' } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: [lab.network.v4('member')] }],
+    ports: [{ ...ports[0], port: UDP_MEMBER_PORT }],
+  };
+  await lab.put(
+    'etc/headgate/manifests/dns.yaml',
+    `${JSON.stringify(service)}\n---\n${JSON.stringify(slice)}\n`,
+  );
+  await answersDatagrams();
+  t.notRegex(await journal('headgate'), /"code":"NFT_|conntrack/);
+  await lab.machine.run('test', '-s', '/var/lib/headgate/nftables/headgate.nft');
 });
 
 for (const [unit, limit] of [
@@ -277,7 +307,7 @@ current-context: x
     await load.report();
     await machine.run('systemctl', 'restart', 'headgate');
     await undisturbed(t, before);
-    t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
+    t.is(await machine.show('headgate', 'StatusText'), 'Serving 2 load balancers');
     const words = await journal('headgate');
     t.regex(words, new RegExp(`${NO_SERVER}`));
     t.notRegex(words, /a-secret-word/);
@@ -295,7 +325,7 @@ test.serial('After a reboot a host serves its last state without its manifests',
   await lab.answers();
   t.log(`Serves ${sinceThen(began)} after the order to power off`);
   for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'active', unit);
-  t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
+  t.is(await machine.show('headgate', 'StatusText'), 'Serving 2 load balancers');
   await machine.run('mv', '/etc/headgate/away', '/etc/headgate/manifests');
 });
 
@@ -315,6 +345,7 @@ test.serial('After a power failure a host serves its last state without an agent
   await machine.cutOff();
   await lab.boot();
   await lab.answers();
+  await answersDatagrams();
   t.log(`Serves ${sinceThen(began)} after the cut`);
   t.is(await machine.show('headgate', 'ActiveState'), 'inactive');
   await settled();
@@ -364,7 +395,7 @@ test.serial('A second installation starts nothing, and the host serves with the 
   await machine.run('systemctl', 'enable', '--now', ...UNITS);
   await lab.answers();
   t.true((await lab.network.held('lb')).includes(VIP));
-  t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
+  t.is(await machine.show('headgate', 'StatusText'), 'Serving 2 load balancers');
   t.is((await machine.run('systemctl', '--failed', '--quiet')).trim(), '');
 });
 
@@ -415,6 +446,14 @@ async function nextRevision(): Promise<string> {
 
 async function apt(...words: readonly string[]): Promise<void> {
   await lab.machine.run('apt-get', '-y', '--no-install-recommends', ...words);
+}
+
+/** Waits until the member answers by UDP. */
+function answersDatagrams(): Promise<void> {
+  return lab.machine.until(
+    'the member answers by UDP',
+    async () => (await askByDatagrams(lab.network, VIP, 53)).by[0] === 'member',
+  );
 }
 
 /** Who carries the traffic. */

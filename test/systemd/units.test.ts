@@ -25,6 +25,7 @@ const EXPOSURE: Readonly<Record<string, number>> = {
   'headgate-haproxy': 17,
   'headgate-keepalived': 25,
   'headgate-prepare': 25,
+  'headgate-rules': 16,
 };
 
 for (const unit of units) {

@@ -84,7 +84,7 @@ test('A Service with too many ports keeps the first ones, each with the same num
   t.is(listeners.find(({ addresses }) => addresses.length === 0)?.port, 1_089);
   t.is(
     problems[0]?.message,
-    'Cannot serve all of its ports and members: namespace "default" may have 1000 servers in HAProxy (setting maxServersPerNamespace), of which the share of one Service is 896, and a port with its addresses and source ranges counts as 5; use fewer ports, endpoints or source ranges',
+    'Cannot serve all of its ports and members: namespace "default" may have 1000 servers (setting maxServersPerNamespace), of which the share of one Service is 896, and a port with its addresses and source ranges counts as 5; use fewer ports, endpoints or source ranges',
   );
 });
 
@@ -167,4 +167,18 @@ test('The others get more when a greedy Service goes', (t) => {
   state.apply({ upserted: [], removed: [greedy[0]] });
   t.deepEqual(sizeOf(state, 'default/big'), [2, 220]);
   t.deepEqual(loadBalancerOf(state.desired, 'default/big').problems, []);
+});
+
+test('Ports of UDP count like those of TCP, but take no descriptors', (t) => {
+  const ports = Array.from({ length: 300 }, (_, at) => ({
+    name: `p${at}`,
+    port: 1_000 + at,
+    protocol: 'UDP' as const,
+  }));
+  const endpoints = Array.from({ length: 20 }, (_, at) => `10.0.0.${at}`);
+  const state = new FollowedState(new Cluster(), {}, undefined, { ...BOUNDS, maxChecksPerNamespace: 10 });
+  const greedy = [service({ ports }), slice({ endpoints, ports: ports.map((port) => ({ ...port })) })];
+  state.apply({ upserted: greedy, removed: [] });
+  t.deepEqual(sizeOf(state, 'default/web'), [96, 4]);
+  t.regex(loadBalancerOf(state.desired).problems[0]?.message ?? '', /may have 1000 servers \(setting/);
 });

@@ -50,6 +50,7 @@ export class MachineLab {
       await this.network.run('lb', 'sysctl', '-qw', `${name}=0`);
     for (const address of await this.network.held('lb'))
       await this.network.try('lb', 'ip', 'address', 'delete', `${address}/32`, 'dev', 'eth0');
+    await this.network.run('lb', 'nft', 'flush', 'ruleset');
     return this.machine.boot();
   }
 
