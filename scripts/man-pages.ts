@@ -71,6 +71,7 @@ export function commandPage({ version, date }: ManualDate): string {
       ...entry('headgate.service', ['The agent.']),
       ...entry('headgate-haproxy.service', ['HAProxy.']),
       ...entry('headgate-keepalived.service', ['keepalived, on hosts that hold VIPs by VRRP.']),
+      ...entry('headgate-rules.service', ['the rules of nftables, on hosts that forward UDP or SCTP.']),
       ...entry('headgate@NAME.service, headgate-haproxy@NAME.service, headgate-keepalived@NAME.service', [
         'The same units for a load balancer in the network namespace NAME with the settings /etc/headgate/NAME.yaml.',
       ]),

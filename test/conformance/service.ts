@@ -34,7 +34,6 @@ export const SERVICE: Section = {
         'A range counts for its own family: a list of IPv4 ranges closes IPv6.',
         'A range that cannot be read admits no client.',
       ],
-      notYet: 'Ranges of UDP and SCTP ports, which need the kernel path.',
     },
     {
       field: 'spec.externalIPs',
@@ -90,7 +89,6 @@ export const SERVICE: Section = {
         'One Service may have TCP, UDP and SCTP ports, also with one port number (KEP-1435).',
         'A protocol that is not served has an error in the status and the condition `LoadBalancerPortsError`; the other ports are served.',
       ],
-      notYet: 'UDP and SCTP themselves, which need the kernel path.',
     },
     {
       field: 'spec.ports[].appProtocol',
