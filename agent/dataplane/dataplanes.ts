@@ -132,6 +132,7 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
       rejected: sum(all.map(({ rejected }) => rejected)),
       blocked: all.flatMap(({ blocked }) => blocked),
       fault: all.map(({ fault }) => fault).find(Boolean) ?? '',
+      unserved: all.map(({ unserved }) => unserved).find(Boolean) ?? '',
       persistFault: all.map(({ persistFault }) => persistFault).find(Boolean) ?? '',
     };
   }

@@ -20,6 +20,8 @@ export interface DataplaneStatus {
   readonly blocked: readonly string[];
   /** The fault of now, '' if there is none. */
   readonly fault: string;
+  /** What this host cannot serve, such as a protocol, and why; '' for nothing. The host is ready all the same. */
+  readonly unserved: string;
   /** Why the state on disk is not the desired state, '' if it is. */
   readonly persistFault: string;
   readonly maxConnections: number;

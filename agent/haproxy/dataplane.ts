@@ -229,6 +229,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
         monitor.fault ||
         reloader.fault ||
         globalSection.fault,
+      unserved: '',
       persistFault: persister.fault,
       maxConnections: globalSection.maxConnections,
     };

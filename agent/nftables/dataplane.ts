@@ -66,6 +66,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   /** Why packets are not forwarded, although the rules are there. */
   readonly #forwarding = new Fault();
   #checks = 0;
+  /** A host that could never forward is no worse than its peer, which most likely cannot either. */
+  #hasWorked = false;
   /** The first load has ended, or there was nothing to load. */
   #isKnown = false;
 
@@ -195,14 +197,16 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       serversToDelete: 0,
       rejected: 0,
       blocked: [],
-      fault: this.#why && `UDP and SCTP are not served: ${this.#why}`,
+      fault: '',
+      unserved: this.#why && `UDP and SCTP are not served: ${this.#why}`,
       persistFault: this.#table.persistFault,
       maxConnections: 0,
     };
   }
 
   async liveness(): Promise<Liveness> {
-    return { control: '', listeners: this.#why !== '' && this.#isNeeded ? this.status().fault : '' };
+    const isBroken = this.#hasWorked && this.#why !== '' && this.#isNeeded;
+    return { control: '', listeners: isBroken ? this.status().unserved : '' };
   }
 
   async families(): Promise<readonly MetricFamily[]> {
@@ -297,6 +301,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     const isNews = this.#fault.set(why);
     if (isNews && why !== '') log.error('UDP and SCTP are not served', { error: why });
     if (isNews && why === '') log.info('UDP and SCTP are served again');
+    this.#hasWorked ||= this.#why === '';
     // Those that changed during the load, or whose problems did.
     const keys = new Set(this.#table.keys());
     for (const [key, { listeners }] of desired) if (listeners.some(isForKernel)) keys.add(key);

@@ -105,7 +105,8 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     pair,
     addresses: addresses.status(),
     problems: allProblems(sources),
-    fault: [haproxy.fault, haproxy.persistFault, vrrp?.fault, pair?.fault].find(Boolean) ?? '',
+    fault:
+      [haproxy.fault, haproxy.persistFault, haproxy.unserved, vrrp?.fault, pair?.fault].find(Boolean) ?? '',
   };
 }
 

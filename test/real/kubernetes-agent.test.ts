@@ -299,7 +299,7 @@ test.serial('A deleted Service is released at once if HAProxy serves nothing of 
     metadata: { name: 'pending' },
     spec: { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] },
   });
-  await host.start();
+  await host.start(['--nft', '/nowhere/nft']);
   for (const name of ['datagrams', 'pending']) {
     const path = servicePath('default', name);
     await host.until(

@@ -24,7 +24,18 @@ const test = requires(ava, kubeNeeds());
 
 const SERVICES = '/api/v1/namespaces/default/services';
 const allServed: StatusFacts = { serves: () => true, problems: [] };
-const tcpServed: StatusFacts = { serves: (name) => name.includes(':tcp:'), problems: [] };
+/** On a host that cannot forward UDP. */
+const tcpServed: StatusFacts = {
+  serves: (name) => name.includes(':tcp:'),
+  problems: [
+    {
+      object: 'Service default/dns',
+      reason: 'ProtocolNotServed',
+      message: 'Cannot serve UDP port 53: the program nft is missing',
+      port: { protocol: 'UDP', port: 53 },
+    },
+  ],
+};
 
 let kube: Kube;
 let api: ApiClient;

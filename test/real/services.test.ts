@@ -273,14 +273,14 @@ test.serial(
 );
 
 // Conformance: spec.ports[].protocol
-test.serial('The agent reports a UDP port and serves the TCP port beside it', async (t) => {
+test.serial('An agent without nft reports a UDP port and serves the TCP port beside it', async (t) => {
   const host = await withMembers(t);
   const ports = [
     { name: 'http', port: VIP_PORT, protocol: 'TCP', targetPort: MEMBER_PORT },
     { name: 'dns', port: VIP_PORT, protocol: 'UDP', targetPort: MEMBER_PORT },
   ];
   await host.serve({ portName: 'http', spec: { ports } });
-  await host.start();
+  await host.start(['--nft', '/nowhere/nft']);
   t.true(await host.answers());
   const { verdict, problems } = await host.why();
   t.is(verdict, 'served in part');

@@ -107,6 +107,7 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
       rejected: 1,
       blocked: [],
       fault: '',
+      unserved: '',
       persistFault: '',
       maxConnections: 100,
       ...this.facts,
