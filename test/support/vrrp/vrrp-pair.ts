@@ -106,9 +106,12 @@ export class PairHost {
 
   async ask(): Promise<InstanceDump> {
     const { dumpSignal } = await keepalivedProgram(keepalivedExecutable);
-    const [dump] = (await this.#dumps.read((await findKeepalived(this.paths)) ?? 0, dumpSignal)) ?? [];
-    if (dump === undefined) throw new Error(`keepalived on ${this.name} does not answer\n${this.#log}`);
-    return dump;
+    // On a busy machine with a thousand VIPs an answer may take longer than the agent waits for it.
+    for (let attempts = 0; attempts < 5; attempts++) {
+      const [dump] = (await this.#dumps.read((await findKeepalived(this.paths)) ?? 0, dumpSignal)) ?? [];
+      if (dump !== undefined) return dump;
+    }
+    throw new Error(`keepalived on ${this.name} does not answer\n${this.#log}`);
   }
 
   state(instance = 0): string {
