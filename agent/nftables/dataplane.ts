@@ -291,7 +291,10 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     const listeners = [...desired.values()].flatMap((each) =>
       each.listeners.filter(isForKernel).map(kernelListener),
     );
+    // Flows to the first listeners of this host have entries without a member.
+    const isFirst = !existsSync(rulesFile(this.#options.settings.stateDir));
     await this.#table.load(listeners);
+    if (isFirst) this.#flows.changed(listeners.map((after) => ({ before: undefined, after })));
     await this.#checkForwarding();
     return false;
   }

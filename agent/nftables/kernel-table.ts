@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { BackgroundWrite } from '../base/background-write.ts';
 import { HeadgateError } from '../base/errors.ts';
 import { serial } from '../base/serial.ts';
-import { writeAtomically } from '../host/atomic-file.ts';
+import { renameDurably, writeAtomically } from '../host/atomic-file.ts';
 import type { Log } from '../host/log.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { inNamespace } from '../host/namespace.ts';
@@ -65,7 +65,7 @@ export class KernelTable {
     this.#options = options;
     const { log } = options;
     this.#file = new BackgroundWrite({
-      write: () => this.#write(this.#generation),
+      write: () => this.#write(options.rulesFile, this.#generation),
       delayMs: PERSIST_DELAY_MS,
       rest: 20,
       retryMs: PERSIST_RETRY_MS,
@@ -112,16 +112,18 @@ export class KernelTable {
       const elements = changes.map(({ before, after }) => elementChange(before, after));
       const sources = this.#sourceChange(changes);
       const count = elements.reduce((sum, { removed, added }) => sum + removed.length + added.length, 0);
-      const next = this.#withChanges(changes);
       if (count > MAX_ELEMENTS) {
-        await this.#load([...next.values()].flat());
+        this.#fold(changes);
+        await this.#load([...this.#running.values()].flat());
         return;
       }
       const line = transactionText(this.#options.table, [sources.change, ...elements]);
       const answer = line === '' ? '' : await this.#ask(line).catch((error: unknown) => this.#lost(error));
       if (answer !== '') this.#lost(failed(`nft refused a change: ${firstLine(answer)}`));
-      this.#running = next;
-      this.#sources = sources.next;
+      this.#fold(changes);
+      for (const [vip, entry] of sources.touched)
+        if (entry.users > 0) this.#sources.set(vip, entry);
+        else this.#sources.delete(vip);
       this.#file.soon();
     });
   }
@@ -131,7 +133,7 @@ export class KernelTable {
     return this.#turns.run(async () => {
       if (!this.isLoaded) return true;
       const mark = `chain generation_${this.#generation} {`;
-      // One of both families is enough to ask: they are loaded together, but may be removed apart.
+      // They are loaded together, but another process may remove them apart.
       for (const family of ['ip', 'ip6']) {
         if ((await this.#ask(`list chains ${family}`)).includes(mark)) continue;
         this.#generation = '';
@@ -171,17 +173,20 @@ export class KernelTable {
     this.#generation = '';
     this.#running = new Map(Map.groupBy(listeners, ({ name }) => ownerOfListener(name)));
     this.#sources = new Map();
-    this.#sources = this.#sourceChange(listeners.map((after) => ({ before: undefined, after }))).next;
+    this.#sources = this.#sourceChange(listeners.map((after) => ({ before: undefined, after }))).touched;
     const generation = randomBytes(8).toString('hex');
-    await this.#write(generation);
-    const [program, words] = inNamespace(netns, nft, ['-f', rulesFile]);
+    // Not the file for the next boot, which may be written at the same time.
+    const path = `${rulesFile}.loading`;
+    await this.#write(path, generation);
+    const [program, words] = inNamespace(netns, nft, ['-f', path]);
     const { exitCode, stderr } = await runCommand(program, words, { timeout: LOAD_TIMEOUT_MS });
     if (exitCode !== 0)
       throw failed(`nft cannot load the rules: ${firstLine(stderr) || `exit status ${exitCode}`}`);
     this.#generation = generation;
+    await renameDurably(path, rulesFile);
   }
 
-  async #write(generation: string): Promise<void> {
+  async #write(path: string, generation: string): Promise<void> {
     const { table, rulesFile } = this.#options;
     if (generation === '') return;
     await makeFolder(dirname(rulesFile), 0o700);
@@ -193,47 +198,43 @@ export class KernelTable {
       anchors: this.#options.anchors(),
       counts: this.#counts,
     });
-    await writeAtomically(rulesFile, text);
+    await writeAtomically(path, text);
   }
 
-  #withChanges(changes: readonly ListenerChange[]): Map<OwnerKey, readonly KernelListener[]> {
-    const next = new Map(this.#running);
+  #fold(changes: readonly ListenerChange[]): void {
     for (const { before, after } of changes) {
       const name = before?.name ?? after?.name ?? '';
       const key = ownerOfListener(name);
-      const others = (next.get(key) ?? NONE).filter((each) => each.name !== name);
+      const others = this.of(key).filter((each) => each.name !== name);
       const listeners = after === undefined ? others : [...others, after];
-      if (listeners.length === 0) next.delete(key);
-      else next.set(key, listeners);
+      if (listeners.length === 0) this.#running.delete(key);
+      else this.#running.set(key, listeners);
     }
-    return next;
   }
 
+  /** `touched`: the sources of the VIPs in these changes, after them. */
   #sourceChange(changes: readonly ListenerChange[]): {
     readonly change: ElementChange;
-    readonly next: Sources;
+    readonly touched: Sources;
   } {
     const { sourceOf } = this.#options;
-    const next = new Map(this.#sources);
-    const touched = new Set<string>();
+    const touched: Sources = new Map();
     const count = (vip: string, step: 1 | -1): void => {
-      const now = next.get(vip) ?? { source: sourceOf(vip), users: 0 };
-      touched.add(vip);
-      if (now.users + step === 0) next.delete(vip);
-      else next.set(vip, { ...now, users: now.users + step });
+      const now = touched.get(vip) ?? this.#sources.get(vip) ?? { source: sourceOf(vip), users: 0 };
+      touched.set(vip, { ...now, users: now.users + step });
     };
     for (const { before, after } of changes) {
       for (const vip of after?.addresses ?? []) count(vip, 1);
       for (const vip of before?.addresses ?? []) count(vip, -1);
     }
     const [removed, added]: [Element[], Element[]] = [[], []];
-    for (const vip of touched) {
-      const [was, is] = [this.#sources.get(vip)?.source ?? '', next.get(vip)?.source ?? ''];
-      if (was === is) continue;
-      if (was !== '') removed.push({ map: 'sources', vip, source: was });
-      if (is !== '') added.push({ map: 'sources', vip, source: is });
+    for (const [vip, { source, users }] of touched) {
+      const isThere = this.#sources.has(vip);
+      if (source === '' || isThere === users > 0) continue;
+      if (isThere) removed.push({ map: 'sources', vip, source });
+      else added.push({ map: 'sources', vip, source });
     }
-    return { change: { removed, added, removedCounters: [], addedCounters: [] }, next };
+    return { change: { removed, added, removedCounters: [], addedCounters: [] }, touched };
   }
 
   async #readCounts(): Promise<void> {
