@@ -1,5 +1,6 @@
 // What the kernel gets for one listener, as a value. Pure.
 
+import { parseBlock } from '../base/ip-range.ts';
 import { memoByIdentity } from '../base/memo.ts';
 import type { Family, Listener, Member, Protocol } from '../model/load-balancer.ts';
 import { slotsOf } from './maglev.ts';
@@ -33,12 +34,33 @@ export const kernelListener = memoByIdentity((listener: Listener): KernelListene
     protocol,
     port,
     addresses,
-    clients: areAllAllowed ? undefined : allowedCidrs,
+    clients: areAllAllowed ? undefined : outermost(allowedCidrs),
     by: pool.persistence > 0 || pool.algorithm === 'source-hash' ? 'client' : 'flow',
     slots: ready.length === 0 ? [] : slotsOf(ready),
     members: pool.members,
   };
 });
+
+/** Without those that are inside another one: a set of nftables refuses ranges that overlap. */
+const outermost = memoByIdentity((cidrs: readonly string[]): readonly string[] => {
+  const ranges = cidrs.flatMap((cidr) => {
+    const range = parseBlock(cidr)?.range;
+    return range === undefined ? [] : [{ cidr, ...range }];
+  });
+  ranges.sort((a, b) => (a.first !== b.first ? compare(a.first, b.first) : compare(b.last, a.last)));
+  const kept: string[] = [];
+  let end = -1n;
+  for (const { cidr, last } of ranges) {
+    if (last <= end) continue;
+    kept.push(cidr);
+    end = last;
+  }
+  return kept;
+});
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
 
 /** True for listeners of the kernel's engine with an address. */
 export function isForKernel({ engine, addresses }: Listener): boolean {

@@ -70,6 +70,18 @@ test('Source ranges, and none at all, guard a listener', (t) => {
   );
 });
 
+test('Source ranges inside others are left out, because nftables refuses ranges that overlap', (t) => {
+  const loadBalancerSourceRanges = [
+    '10.1.2.0/24',
+    '10.0.0.0/8',
+    '10.1.0.0/16',
+    '192.0.2.0/25',
+    '192.0.2.128/25',
+  ];
+  const { clients } = kernel(['10.0.0.1'], { loadBalancerSourceRanges });
+  t.deepEqual(clients, ['10.0.0.0/8', '192.0.2.0/25', '192.0.2.128/25']);
+});
+
 test('Session affinity chooses by the address of the client alone', (t) => {
   t.is(kernel(['10.0.0.1'], { affinitySeconds: 600 }).by, 'client');
   t.is(kernel(['10.0.0.1'], { annotations: { 'headgate.io/algorithm': 'source-hash' } }).by, 'client');
