@@ -13,7 +13,7 @@ import { fileLimit } from '../host/file-limit.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import { isForKernel, kernelListener } from '../nftables/kernel-listener.ts';
-import { TABLE } from '../nftables/paths.ts';
+import { tableOf } from '../nftables/paths.ts';
 import { rulesText } from '../nftables/rules-file.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
@@ -61,7 +61,12 @@ export async function render(argv: readonly string[]): Promise<number> {
     files.push(rules);
     const sourceOf = (vip: string): string => anchorOf(vip, settings.vrrp);
     const anchors = settings.vrrp?.instances.flatMap((each) => each.anchors) ?? [];
-    const fixed = { table: TABLE, generation: '0'.repeat(16), anchors, counts: new Map() };
+    const fixed = {
+      table: tableOf(settings.stateDir),
+      generation: '0'.repeat(16),
+      anchors,
+      counts: new Map(),
+    };
     await writeFolder(rules, rulesText({ ...fixed, listeners: kernel, sourceOf }));
   }
 

@@ -21,7 +21,7 @@ import { ForgetFlows } from './forget-flows.ts';
 import { whyNotForwarding } from './forwarding.ts';
 import { isForKernel, type KernelListener, kernelListener } from './kernel-listener.ts';
 import { KernelTable, type ListenerChange } from './kernel-table.ts';
-import { rulesFile, TABLE } from './paths.ts';
+import { rulesFile, tableOf } from './paths.ts';
 
 export interface NftablesSettings {
   readonly stateDir: string;
@@ -78,7 +78,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     this.#table = new KernelTable({
       nft,
       netns,
-      table: TABLE,
+      table: tableOf(stateDir),
       rulesFile: rulesFile(stateDir),
       sourceOf,
       anchors,

@@ -1,9 +1,15 @@
 // The names of the dataplane's tables and file.
 
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 
-/** Other programs of the host leave tables of this name alone. */
-export const TABLE = 'headgate';
+/** The folder of the package's only instance. */
+const DEFAULT_STATE_DIR = '/var/lib/headgate';
+
+/** Two agents in one network namespace have tables of their own. */
+export function tableOf(stateDir: string): string {
+  return stateDir === DEFAULT_STATE_DIR ? 'headgate' : `headgate_${hash('sha256', stateDir).slice(0, 8)}`;
+}
 
 /** The rules for the next boot, and for `nft -f`; below the state directory. */
 export function rulesFile(stateDir: string): string {
