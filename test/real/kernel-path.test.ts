@@ -17,6 +17,7 @@ const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack']
 const VIP = '10.9.0.100';
 const VIP6 = 'fd09::100';
 const DNS = 53;
+const FLOW_PORT = 40_053;
 
 test.serial('UDP reaches every member, from the address of the load balancer', async (t) => {
   const { host, network } = await started(t);
@@ -52,8 +53,9 @@ test.serial(
   'A long flow stays with its member through changes of others, and leaves a member that is gone',
   async (t) => {
     const { host, network } = await served(t);
-    const asking = askByDatagrams(network, VIP, DNS, { count: 4_000, isOneFlow: true, timeoutMs: 1_000 });
-    const first = await firstOf(network, host);
+    const oneFlow = { count: 4_000, isOneFlow: true, timeoutMs: 1_000 };
+    const asking = askByDatagrams(network, VIP, DNS, { ...oneFlow, localPort: FLOW_PORT });
+    const first = await memberOf(network, host);
     const others = ['m1', 'm2', 'm3'].filter((name) => name !== first);
     await host.write('dns.yaml', dns([first, others[0] ?? ''], network));
     await host.until('it is carried out', async () => (await host.why('default/dns')).verdict === 'served');
@@ -263,10 +265,12 @@ async function nftOf(network: TestNetwork): Promise<readonly string[]> {
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-async function firstOf(network: TestNetwork, host: TestHost): Promise<string> {
+/** The member of the flow from FLOW_PORT. */
+async function memberOf(network: TestNetwork, host: TestHost): Promise<string> {
   let name = '';
   await host.until('the flow has an entry', async () => {
-    const { stdout } = await network.try('a', 'conntrack', '-L', '-p', 'udp', '--orig-dst', VIP);
+    const ofFlow = ['--orig-dst', VIP, '--orig-port-src', String(FLOW_PORT)];
+    const { stdout } = await network.try('a', 'conntrack', '-L', '-p', 'udp', ...ofFlow);
     const member = ['m1', 'm2', 'm3'].find((each) => stdout.includes(`src=${network.v4(each)} `));
     name = member ?? '';
     return member !== undefined;

@@ -110,7 +110,10 @@ test.serial('A Service of the API that a manifest shadows gets an Event, and no 
   const events = async (name: string): Promise<readonly string[]> => {
     const query = encodeURIComponent(`involvedObject.name=${name}`);
     const { items } = await kube.must('GET', `/api/v1/namespaces/default/events?fieldSelector=${query}`);
-    return items.map(({ type, reason }: { type: string; reason: string }) => `${type} ${reason}`);
+    const all = items as readonly Record<'type' | 'reason' | 'reportingComponent', string>[];
+    // The API server reports, too.
+    const own = all.filter(({ reportingComponent }) => reportingComponent === 'headgate.io/agent');
+    return own.map(({ type, reason }) => `${type} ${reason}`);
   };
   await kube.must('POST', servicePath('default'), service('early', host.address(1)));
   await kube.must('POST', servicePath('default'), service('taken', host.address(1)));

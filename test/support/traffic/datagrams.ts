@@ -26,6 +26,8 @@ export interface AskOptions {
   readonly count?: number;
   /** Each datagram from a new port, or all from one. */
   readonly isOneFlow?: boolean;
+  /** Of all datagrams of one flow; 0: any. */
+  readonly localPort?: number;
   readonly host?: string;
   readonly timeoutMs?: number;
 }
@@ -35,11 +37,11 @@ export async function askByDatagrams(
   network: TestNetwork,
   address: string,
   port: number,
-  { count = 1, isOneFlow = false, host = 'client', timeoutMs = 400 }: AskOptions = {},
+  { count = 1, isOneFlow = false, localPort = 0, host = 'client', timeoutMs = 400 }: AskOptions = {},
 ): Promise<Asked> {
   const type = address.includes(':') ? 'udp6' : 'udp4';
   const script = `
-    const open = () => new Promise((resolve) => { const s = require('dgram').createSocket('${type}'); s.on('error', () => 0); s.connect(${port}, '${address}', () => resolve(s)); });
+    const open = () => new Promise((resolve) => { const s = require('dgram').createSocket('${type}'); s.on('error', () => 0); s.bind(${localPort}, () => s.connect(${port}, '${address}', () => resolve(s))); });
     const ask = (s) => new Promise((resolve) => {
       const over = setTimeout(() => resolve(''), ${timeoutMs});
       const end = (text) => { clearTimeout(over); resolve(text); };
