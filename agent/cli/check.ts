@@ -225,8 +225,8 @@ async function network(settings: Settings): Promise<readonly Finding[]> {
 /** Only manifests can be checked for UDP and SCTP ports here. */
 async function kernelPath(settings: Settings): Promise<readonly Finding[]> {
   const { desired } = await readableState(settings);
-  const isNeeded = [...desired.loadBalancers.values()].some(({ listeners }) => listeners.some(isForKernel));
-  return kernelPreflight(settings, isNeeded);
+  const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners.filter(isForKernel));
+  return kernelPreflight(settings, new Set(listeners.map(({ family }) => family)));
 }
 
 /** Probes every address and port of the manifests' Services; `status` reports those of a running agent. */

@@ -52,7 +52,10 @@ export interface KernelPlan extends Plan {
 }
 
 const CHECK_INTERVAL_MS = 500;
+/** Of so many checks one looks whether the kernel forwards: each half minute, and each two seconds while it does not. */
 const FORWARDING_CHECKS = 60;
+const FAULT_CHECKS = 4;
+const NOT_SERVED = 'Ports of the kernel path are not served';
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
@@ -198,7 +201,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       rejected: 0,
       blocked: [],
       fault: '',
-      unserved: this.#why && `UDP and SCTP are not served: ${this.#why}`,
+      unserved: this.#why && `${NOT_SERVED}: ${this.#why}`,
       persistFault: this.#table.persistFault,
       maxConnections: 0,
     };
@@ -213,9 +216,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     const listeners: Listener[] = [];
     for (const key of this.#table.keys())
       listeners.push(...(this.#options.desired.get(key)?.listeners.filter(isForKernel) ?? []));
-    return listeners.length === 0
-      ? []
-      : kernelFamilies(listeners, await this.#table.counts().catch(() => new Map<string, number>()));
+    return kernelFamilies(listeners, await this.#table.counts(), this.#why === '');
   }
 
   /** The kernel counts new flows only. */
@@ -302,8 +303,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   #settled(why: string): void {
     const { desired, replan, log } = this.#options;
     const isNews = this.#fault.set(why);
-    if (isNews && why !== '') log.error('UDP and SCTP are not served', { error: why });
-    if (isNews && why === '') log.info('UDP and SCTP are served again');
+    if (isNews && why !== '') log.error(NOT_SERVED, { error: why });
+    if (isNews && why === '') log.info('The rules of nftables are loaded again');
     this.#hasWorked ||= this.#why === '';
     // Those that changed during the load, or whose problems did.
     const keys = new Set(this.#table.keys());
@@ -313,10 +314,14 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   async #check(): Promise<void> {
     if (!this.#table.isLoaded) return;
-    if (this.#checks++ % FORWARDING_CHECKS === 0) await this.#checkForwarding();
-    if (await this.#table.isIntact()) return;
+    const every = this.#forwarding.text === '' ? FORWARDING_CHECKS : FAULT_CHECKS;
+    if (this.#checks++ % every === 0) await this.#checkForwarding();
+    const why = await this.#table
+      .isIntact()
+      .then((isIntact) => (isIntact ? '' : 'Another process has removed them'), messageOf);
+    if (why === '') return;
     const { metrics, log } = this.#options;
-    log.warn('Another process has removed the rules of nftables: loading them again');
+    log.warn('Loads the rules of nftables again', { why });
     metrics.repaired('rules');
     await this.#reconciler.reconcile();
   }
@@ -327,7 +332,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     for (const key of this.#table.keys()) for (const { family } of this.#table.of(key)) families.add(family);
     const why = await whyNotForwarding(settings.netns, families);
     if (!this.#forwarding.set(why)) return;
-    if (why !== '') log.error('UDP and SCTP are not served', { error: why });
+    if (why !== '') log.error(NOT_SERVED, { error: why });
+    this.#hasWorked ||= this.#why === '';
     this.#options.replan([...this.#table.keys()].filter((key) => desired.has(key)));
   }
 }

@@ -10,10 +10,11 @@ interface Row {
   readonly members: number;
 }
 
-/** `flows`: new ones by listener, until now. */
+/** `flows`: new ones by listener, until now; `isUp`: the kernel forwards them. */
 export function kernelFamilies(
   listeners: readonly Listener[],
   flows: ReadonlyMap<string, number>,
+  isUp: boolean,
 ): readonly MetricFamily[] {
   if (listeners.length === 0) return [];
   const rows = listeners.map(
@@ -35,7 +36,7 @@ export function kernelFamilies(
     parts: [{ labels: '', rows, value: value as (row: unknown) => number }],
   });
   return [
-    family('headgate_listener_up', 'gauge', 'Whether the listener accepts connections', () => 1),
+    family('headgate_listener_up', 'gauge', 'Whether the listener accepts connections', () => Number(isUp)),
     family(
       'headgate_listener_connections_total',
       'counter',

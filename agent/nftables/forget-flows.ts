@@ -31,19 +31,9 @@ export class ForgetFlows {
     this.#options = options;
   }
 
-  /** '' if entries can be deleted. */
-  get fault(): string {
-    return this.#fault.text;
-  }
-
   /** These changes are in the kernel. */
   changed(changes: readonly ListenerChange[]): void {
     for (const change of changes) for (const words of deletions(change)) this.#later(words);
-  }
-
-  /** Resolves when nothing is under way. */
-  idle(): Promise<void> {
-    return this.#turns.idle();
   }
 
   close(): void {

@@ -98,10 +98,10 @@ export class KernelTable {
 
   /** Replaces everything. Established flows continue. Errors: NFT_MISSING, NFT_FAILED, FILE_WRITE, COMMAND_FAILED. */
   load(listeners: readonly KernelListener[]): Promise<void> {
-    const wasLoaded = this.isLoaded;
     this.#generation = '';
     return this.#turns.run(async () => {
-      if (wasLoaded) await this.#readCounts().catch(() => undefined);
+      // Also those of an agent before this one.
+      await this.#readCounts(listeners);
       await this.#load(listeners);
     });
   }
@@ -143,10 +143,10 @@ export class KernelTable {
     });
   }
 
-  /** New flows by listener, also from before the rules were loaded. Errors: as isIntact(). */
+  /** New flows by listener, also from before the rules were loaded; the last ones that could be read. Never rejects. */
   counts(): Promise<ReadonlyMap<string, number>> {
     return this.#turns.run(async () => {
-      if (this.isLoaded && this.#running.size > 0) await this.#readCounts();
+      if (this.isLoaded && this.#running.size > 0) await this.#readCounts([...this.#running.values()].flat());
       return this.#counts;
     });
   }
@@ -237,18 +237,18 @@ export class KernelTable {
     return { change: { removed, added, removedCounters: [], addedCounters: [] }, touched };
   }
 
-  async #readCounts(): Promise<void> {
-    const names = new Map<string, string>();
-    for (const { name } of [...this.#running.values()].flat()) names.set(counterName(name), name);
-    const counts = new Map<string, number>();
+  /** A count never goes back, also if another process has removed the counters. */
+  async #readCounts(listeners: readonly KernelListener[]): Promise<void> {
+    const names = new Map(listeners.map(({ name }) => [counterName(name), name]));
+    const counts = new Map(listeners.map(({ name }) => [name, this.#counts.get(name) ?? 0]));
+    this.#counts = counts;
     for (const family of ['ip', 'ip6']) {
-      const text = await this.#ask(`list table ${family} ${this.#options.table}_counts`);
+      const text = await this.#ask(`list table ${family} ${this.#options.table}_counts`).catch(() => '');
       for (const [, counter = '', packets] of text.matchAll(/counter (l_[0-9a-f]{16}) \{\s*packets (\d+)/g)) {
         const name = names.get(counter);
-        if (name !== undefined) counts.set(name, Number(packets));
+        if (name !== undefined) counts.set(name, Math.max(counts.get(name) ?? 0, Number(packets)));
       }
     }
-    this.#counts = counts;
   }
 
   #ask(line: string): Promise<string> {

@@ -2,6 +2,7 @@
 
 import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
+import type { Family } from '../model/load-balancer.ts';
 import { whyNotForwarding } from './forwarding.ts';
 
 export interface KernelFinding {
@@ -19,11 +20,12 @@ const FILTERS: readonly (readonly [RegExp, string])[] = [
   [/^table ip kube-proxy$/m, 'kube-proxy'],
 ];
 
-/** `isNeeded`: a Service needs it; otherwise what is missing is no fault. */
+/** `families`: of the ports that Services have for it; without any, what is missing is no fault. */
 export async function kernelPreflight(
   { nft, netns }: { readonly nft: string; readonly netns: string },
-  isNeeded: boolean,
+  families: ReadonlySet<Family>,
 ): Promise<readonly KernelFinding[]> {
+  const isNeeded = families.size > 0;
   const said = async (program: string, ...words: readonly string[]): Promise<string> => {
     const [outer, args] = inNamespace(netns, program, words);
     return runCommand(outer, args, { timeout: TIMEOUT_MS }).then(
@@ -33,11 +35,15 @@ export async function kernelPreflight(
   };
   const judged = (what: string, found: string, why: string): KernelFinding => {
     if (found !== '') return { what, ok: true, detail: found };
-    return { what, ok: !isNeeded, detail: `${why}${isNeeded ? '' : '; only UDP and SCTP need it'}` };
+    return {
+      what,
+      ok: !isNeeded,
+      detail: `${why}${isNeeded ? '' : '; only UDP, SCTP and the kernel path need it'}`,
+    };
   };
   const version = /v[\d.]+/.exec(await said(nft, '--version'))?.[0] ?? '';
   const conntrack = /v[\d.]+/.exec(await said('conntrack', '--version'))?.[0] ?? '';
-  const whyNot = await whyNotForwarding(netns, new Set(['v4']));
+  const whyNot = await whyNotForwarding(netns, isNeeded ? families : new Set(['v4']));
   const tables = await said(nft, 'list', 'tables');
   const filters = FILTERS.filter(([table]) => table.test(tables)).map(([, tool]) => tool);
   return [

@@ -47,13 +47,9 @@ export class NftSession {
     return this.#isOpen;
   }
 
-  get pid(): number {
-    return this.#child.pid ?? 0;
-  }
-
   /**
-   * What nft says about one line; '' if it carries out a transaction. Only one line at a time. Errors: NFT_MISSING; NFT_FAILED if the process
-   * ends or does not answer.
+   * What nft says about one line; '' if it carries out a transaction. Only one line at a time. Errors: NFT_MISSING;
+   * NFT_FAILED if the process ends or does not answer.
    */
   ask(line: string): Promise<string> {
     return new Promise((resolve, reject) => {
