@@ -76,9 +76,10 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   }
 
   async apply(plans: readonly JoinedPlan[]): Promise<Outcome> {
-    const outcomes = await Promise.all(
-      this.#all.map(({ dataplane }, at) => dataplane.apply(plans.flatMap(({ parts }) => parts[at] ?? []))),
-    );
+    const outcomes: Outcome[] = [];
+    // The main one last: a listener that leaves it for another engine is served there first.
+    for (const [at, { dataplane }] of [...this.#all.entries()].reverse())
+      outcomes.push(await dataplane.apply(plans.flatMap(({ parts }) => parts[at] ?? [])));
     const unplanned = plans.filter((plan) => this.#lacksPart(plan)).map(({ key }) => key);
     return {
       acknowledged: new Set(outcomes.flatMap(({ acknowledged }) => [...acknowledged])),
