@@ -71,7 +71,9 @@ export function deletions({ before, after }: ListenerChange): readonly (readonly
   const all: (readonly string[])[] = [];
   for (const vip of after?.addresses ?? []) {
     const hadMembers = before?.addresses.includes(vip) === true && before.slots.length > 0;
-    if (after !== undefined && after.slots.length > 0 && !hadMembers) all.push(ofPlace(after, vip));
+    // Only flows without a member: their answers would come from the VIP itself.
+    if (after !== undefined && after.slots.length > 0 && !hadMembers)
+      all.push([...ofPlace(after, vip), '--reply-src', vip]);
   }
   for (const vip of before?.addresses ?? []) {
     const hasPlace = after?.addresses.includes(vip) === true;
