@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-node install-test install-bench deb test-deb image test-image demo test-fast test test-matrix soak bench check format docs clean
+.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-matrix conformance conformance-kubernetes conformance-gateway soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,12 +12,16 @@ help:
 	@echo 'make test-fast   runs the tests that need only Node, in less than a minute'
 	@echo 'make test        runs the checks and all tests (ALLOW_SKIP=1 skips tests whose requirements are missing),'
 	@echo '                 or the files and folders in FILES (FILES="test/agent/base test/real/vrrp.test.ts")'
-	@echo 'make test-matrix runs the tests with a real HAProxy or keepalived on each Debian version (MATRIX="haproxy 3.2")'
+	@echo 'make test-matrix runs the tests with a real HAProxy, keepalived or nft on each Debian version (MATRIX="haproxy 3.2")'
+	@echo "make conformance runs Kubernetes' own tests of load balancers (WORDS='session affinity') and those of Gateway API"
+	@echo '                 (TEST=HTTPRouteWeight) in a cluster with Headgate (SUITE=kubernetes, SUITE=gateway; root)'
 	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair'
 	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1)'
-	@echo 'make test-deb    builds the Debian package, runs lintian, and renders with an unpacked copy'
+	@echo 'make release     makes a release in .cache/release: package, repository for apt, bill of materials (KEY=a key of gpg)'
+	@echo 'make test-deb    makes a release, runs lintian, renders with an unpacked copy, and lets apt read the repository'
 	@echo 'make image       builds the root filesystem of a host in .cache/image with debootstrap and boots it (root)'
 	@echo 'make test-image  tests the package on a real systemd, from installation to purge (root)'
+	@echo 'make container   builds the container image in .cache/container, with rights of an ordinary user; as root it runs it too'
 	@echo 'make bench       runs the benchmarks and writes bench/results.json (ROWS=PATTERN selects rows)'
 	@echo 'make check       runs the linter, the type checker and the checks of generated documents'
 	@echo 'make format      formats the files and fixes what the linter can fix'
@@ -48,12 +52,26 @@ test: install-test
 test-matrix: install-test
 	@$(NODE) scripts/test-matrix.ts $(MATRIX)
 
+conformance: $(addprefix conformance-,$(or $(SUITE),$(if $(WORDS),kubernetes),$(if $(TEST),gateway),kubernetes gateway))
+
+conformance-kubernetes: install
+	@sh scripts/install.sh conformance
+	@$(NODE) scripts/test-kubernetes.ts $(WORDS)
+
+conformance-gateway: install
+	@sh scripts/install.sh conformance
+	@$(NODE) scripts/test-gateway.ts $(if $(TEST),--test '$(TEST)')
+
 soak: install-test
 	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts test/real/pair-soak.test.ts
 
 deb: install
 	@sh scripts/install.sh deb
 	@$(NODE) scripts/build-deb.ts --revision '$(or $(REVISION),1)'
+
+release: install
+	@sh scripts/install.sh deb
+	@$(NODE) scripts/build-release.ts $(if $(KEY),--key '$(KEY)')
 
 test-deb: install
 	@sh scripts/install.sh deb
@@ -66,6 +84,10 @@ image: install
 test-image: install
 	@sh scripts/install.sh image
 	@$(NODE) scripts/test-image.ts
+
+container: install
+	@sh scripts/install.sh container
+	@$(NODE) scripts/build-container.ts
 
 bench: install-bench
 	@$(NODE) bench/main.ts $(if $(ROWS),--rows '$(ROWS)')

@@ -16,10 +16,12 @@ import { lowerWithoutPeer } from './wiring/vrrp-without-peer.ts';
 async function run(argv: readonly string[]): Promise<number> {
   const parts = await agentParts(argv);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
-  const { dataplane, announcer, pair, writers, observers, keptMembers, keptPorts, programming } = parts;
+  const { dataplane, announcer, pair, connectionSync, writers } = parts;
+  const { observers, keptMembers, keptPorts, programming } = parts;
 
   const servers = await startServers(parts);
-  log.info('Headgate runs', { version, listen: servers.address, stateDir: settings.now.stateDir });
+  const { address: listen } = servers;
+  log.info('Headgate runs', { version, listen, page: `http://${listen}/`, stateDir: settings.now.stateDir });
   const { promise: stopping, resolve: stopped } = Promise.withResolvers<void>();
   const stop = (signal: NodeJS.Signals): void => {
     log.info('Stopping', { signal });
@@ -33,7 +35,11 @@ async function run(argv: readonly string[]): Promise<number> {
 
   // Read and translate all objects: HAProxy must not start, or get a command, before the desired state is complete.
   dataplane.prepare();
-  const reading = sources.start({ addresses, onService: (key) => writers?.services.observed(key) });
+  const reading = sources.start({
+    addresses,
+    onService: (key) => writers?.services.observed(key),
+    onObject: (name) => writers?.objects.observed(name),
+  });
   writers?.start();
   const readBy = await reading;
   await addresses.start();
@@ -46,6 +52,7 @@ async function run(argv: readonly string[]): Promise<number> {
   }
 
   // Start the dataplane and the announcer with the desired state.
+  parts.certificates.start();
   await pair?.start();
   observers.began(desired.loadBalancers.keys());
   void (sources.api?.synced ?? Promise.resolve()).then(() => keptMembers.allKnown());
@@ -53,6 +60,7 @@ async function run(argv: readonly string[]): Promise<number> {
   compactHeap();
   announcer?.follow(desired.loadBalancers.keys(), desired.loadBalancers);
   void announcer?.start();
+  void connectionSync.start();
   const standing = announcer && pair === undefined ? lowerWithoutPeer(dataplane, announcer) : undefined;
 
   // Follow every change until the agent stops.
@@ -66,34 +74,43 @@ async function run(argv: readonly string[]): Promise<number> {
 
 /** SIGHUP: reads the settings again and gives the new ones to the parts. */
 function reread(parts: AgentParts): void {
-  const { settings, log, cluster, changes, dataplane, announcer, pair, addresses } = parts;
+  const { settings, log, cluster, changes, desired, dataplane, announcer, pair, addresses } = parts;
   if (!settings.reread(log)) return;
   const { now, translating } = settings;
   log.setLevel(now.logLevel);
   dataplane.configure(now);
   void configureVrrp(() => settings.now, announcer, pair);
   void pair?.renew();
+  parts.connectionSync.configure();
   cluster.reclassify();
   addresses.configure(now, translating);
-  changes.add(cluster.serviceKeys(), performance.now());
+  changes.add([...cluster.ownerKeys(), ...desired.loadBalancers.keys()], performance.now());
 }
 
 /** Closes the sources first and the dataplane last, so that each part still writes what the earlier ones changed. */
 async function end(parts: AgentParts, servers: Servers): Promise<void> {
-  const { settings, sources, addresses, writers, reporter, dataplane, announcer, pair } = parts;
+  const { settings, log, sources, addresses, writers, reporter, dataplane, announcer, pair, connectionSync } =
+    parts;
   await servers.stopping();
   await sources.close();
+  parts.certificates.close();
   await addresses.close();
   await parts.keptMembers.close();
   await parts.keptPorts.close();
   reporter?.close();
+  parts.objectReporter?.close();
   await writers?.close();
   await announcer?.close();
   pair?.close();
+  await connectionSync.close();
   await dataplane.close();
   if (settings.now.stopDataplaneOnExit) {
     await announcer?.stopKeepalived();
+    await connectionSync.stop();
     await dataplane.stop(STOP_GRACE_MS);
+  } else {
+    const pids = await dataplane.processes();
+    if (pids.length > 0) log.info('HAProxy continues to serve', { toEndIt: `kill ${pids.join(' ')}` });
   }
   servers.close();
 }
@@ -101,9 +118,6 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
 /** How long connections may continue after the end of an agent that stops HAProxy. */
 const STOP_GRACE_MS = 1_000;
 
-const [command = 'help', ...rest] = process.argv.slice(2);
-const isRun = command === 'run' && !rest.includes('--help');
-process.exitCode = await (isRun
-  ? cli.guarded(() => run(rest))
-  : cli.command(command === 'run' ? 'help' : command, rest));
-if (isRun) process.exit();
+const argv = process.argv.slice(2);
+process.exitCode = await cli(argv, run);
+if (argv[0] === 'run') process.exit();

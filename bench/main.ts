@@ -13,14 +13,19 @@ import { apiChanges } from './rows/api-changes.ts';
 import { apiColdStart } from './rows/api-cold-start.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
 import { coldStart } from './rows/cold-start.ts';
+import { connectionLog } from './rows/connection-log.ts';
 import { cpuPerChange } from './rows/cpu-per-change.ts';
 import { editToTraffic } from './rows/edit-to-traffic.ts';
 import { failover } from './rows/failover.ts';
 import { idle } from './rows/idle.ts';
+import { kernel } from './rows/kernel.ts';
+import { kernelApi } from './rows/kernel-api.ts';
 import { newService } from './rows/new-service.ts';
 import { pairFaults } from './rows/pair-faults.ts';
 import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
+import { routeChange } from './rows/route-change.ts';
+import { routeCost } from './rows/route-cost.ts';
 import { scrape } from './rows/scrape.ts';
 import { throughputHaproxy } from './rows/throughput-haproxy.ts';
 import { benchOf } from './support/bench.ts';
@@ -37,14 +42,19 @@ const benchmarks: readonly Benchmark[] = [
   cpuPerChange,
   editToTraffic,
   newService,
+  kernel,
   rolling,
   rollingAbrupt,
   burstReloads,
   throughputHaproxy,
+  routeCost,
+  routeChange,
+  connectionLog,
   scrape,
   idle,
   coldStart,
   apiChanges,
+  kernelApi,
   apiColdStart,
   allocate,
   failover,

@@ -20,9 +20,12 @@ export class DemoAgent {
   /** The address and port of /metrics. */
   address = '';
   readonly #stateDir: string;
+  readonly #flags: readonly string[];
   #process: ChildProcess | undefined;
 
-  constructor(directory: string) {
+  /** `flags`: more of `run`. */
+  constructor(directory: string, flags: readonly string[] = []) {
+    this.#flags = flags;
     const folder = (name: string): string => join(directory, name);
     [this.manifests, this.#stateDir, this.runtimeDir, this.log] = [
       folder('manifests'),
@@ -47,7 +50,7 @@ export class DemoAgent {
       '--runtime-dir',
       this.runtimeDir,
     ];
-    const args = ['run', ...flags, '--listen', '127.0.0.1:0', '--stop-dataplane-on-exit'];
+    const args = ['run', ...flags, '--listen', '127.0.0.1:0', '--stop-dataplane-on-exit', ...this.#flags];
     this.#process = start(program, args, { env: cleanEnvironment(), stdio: ['ignore', log, log] });
     closeSync(log);
     for (const until = performance.now() + 30_000; !(await this.#isReady()); await delay(20)) {
@@ -63,12 +66,12 @@ export class DemoAgent {
   /** Stops the agent, and HAProxy if the agent has left it running. */
   async stop(): Promise<void> {
     if (this.#process !== undefined) await end(this.#process, 15_000);
-    const pid = Number.parseInt(
-      await readFile(join(this.runtimeDir, 'haproxy/haproxy.pid'), 'utf8').catch(() => ''),
-      10,
-    );
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (pid > 1 && command.includes(this.#stateDir)) process.kill(pid, 'SIGTERM');
+    for (const folder of ['haproxy', 'haproxy-landing']) {
+      const file = join(this.runtimeDir, folder, 'haproxy.pid');
+      const pid = Number.parseInt(await readFile(file, 'utf8').catch(() => ''), 10);
+      const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+      if (pid > 1 && command.includes(this.#stateDir)) process.kill(pid, 'SIGTERM');
+    }
   }
 
   /** The number of successful and failed reloads of HAProxy so far. */

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { end, nextMessage, start } from './demo-processes.ts';
 
@@ -42,11 +42,23 @@ export async function killMember({ process }: Member): Promise<void> {
   await exited;
 }
 
+/** Below Linux's range for clients, so that none of the demonstration's own connections takes one of them meanwhile. */
+const [FIRST_PORT, LAST_PORT] = [10_000, 16_999];
+
 /** Returns different ports that were free on all addresses a moment ago. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '0.0.0.0'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
+  const ports = new Set<number>();
+  for (let left = 50 * count; ports.size < count; left--) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT + 1));
+    const server = createServer().listen(port, '0.0.0.0');
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      if (left <= 0) throw error;
+      continue;
+    }
+    await once(server.close(), 'close');
+    ports.add(port);
+  }
+  return [...ports];
 }

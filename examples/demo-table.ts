@@ -1,8 +1,10 @@
 // Prints the table of the demonstration, one row after each phase, with colours on a terminal.
 
 import { styleText } from 'node:util';
+import type { GatewayReport } from './demo-gateway.ts';
 import type { LoadReport } from './demo-load.ts';
 import type { Phase, PhaseResult } from './demo-phases.ts';
+import type { UdpReport } from './demo-udp.ts';
 
 export interface Row extends LoadReport, PhaseResult {
   readonly phase: Phase;
@@ -30,7 +32,7 @@ export function printRow(row: Row): void {
   ].map((cell, column) => aligned(cell, column));
   for (const [column, bad] of [
     [2, failed > 0],
-    [5, reloads > 0 && !phase.reloads],
+    [5, reloads > 0],
   ] as const) {
     cells[column] = styleText(bad ? ['red', 'bold'] : 'green', cells[column] ?? '');
   }
@@ -44,15 +46,13 @@ export function faultsOf(rows: readonly Row[]): readonly string[] {
     ...(failed > 0
       ? [`${phase.name}: ${counted(failed, 'request')} failed: ${[...new Set(errors)].join('; ')}`]
       : []),
-    ...(reloads > 0 && !phase.reloads
-      ? [`${phase.name}: ${counted(reloads, 'reload')}, but the phase needs none`]
-      : []),
+    ...(reloads > 0 ? [`${phase.name}: ${counted(reloads, 'reload')}, but the phase needs none`] : []),
   ]);
 }
 
 export function printSummary(rows: readonly Row[]): void {
   const sum = (of: (row: Row) => number): number => rows.reduce((total, row) => total + of(row), 0);
-  const edits = rows.filter(({ phase }) => !phase.reloads).flatMap(({ edits: some = [] }) => some);
+  const edits = rows.flatMap(({ edits: some = [] }) => some);
   const resent = sum((row) => row.resent);
   console.log(`
 ${sum((row) => row.requests).toLocaleString('en')} requests, ${sum((row) => row.failed)} failed, ${counted(
@@ -65,6 +65,42 @@ From the end of an edit to the first answer of the new member: ${editsInWords(ed
       `${counted(resent, 'request')} sent again on a new connection, as HTTP clients do, because a kept connection had ended.`,
     );
   }
+}
+
+/** `report`: the result, or what this machine lacks. */
+export function printGateway(report: GatewayReport | string): void {
+  if (typeof report === 'string') console.log(`A Gateway is not shown: ${report}.`);
+  else {
+    const { requests, failed, route, weight, certificate } = report;
+    const counts = `${requests.toLocaleString('en')} requests on new TLS connections, ${failed} failed`;
+    console.log(
+      `A Gateway: ${counts}; a new route after ${route.toFixed(1)} ms, a weight moved from 0 to 100 after ${weight.toFixed(1)} ms, a renewed certificate after ${certificate.toFixed(1)} ms.`,
+    );
+  }
+}
+
+export function faultsOfGateway(report: GatewayReport | string): readonly string[] {
+  if (typeof report === 'string') return [];
+  const { failed, errors, late, reloads } = report;
+  return [
+    ...(failed > 0 ? [`Gateway: ${counted(failed, 'request')} failed: ${errors.join('; ')}`] : []),
+    ...(late > 0 ? [`Gateway: ${counted(late, 'request')} followed the old weight`] : []),
+    ...(reloads > 0 ? [`Gateway: ${counted(reloads, 'reload')}, but routes and certificates need none`] : []),
+  ];
+}
+
+/** `report`: the result, or what this machine lacks. */
+export function printUdp(report: UdpReport | string): void {
+  if (typeof report === 'string') console.log(`UDP is not shown: ${report}.`);
+  else
+    console.log(
+      `UDP, by the kernel: ${report.queries.toLocaleString('en')} queries, ${report.lost} lost, while the members changed ${report.changes} times.`,
+    );
+}
+
+export function faultsOfUdp(report: UdpReport | string): readonly string[] {
+  if (typeof report === 'string' || (report.lost === 0 && report.members > 2)) return [];
+  return [`UDP: lost queries: ${report.lost}, members that answered: ${report.members}`];
 }
 
 function editsInWords(edits: readonly number[]): string {

@@ -1,6 +1,7 @@
 // `make demo`: scales a Service under load, drains, kills and replaces its members, and breaks its manifest; no request
-// fails. Runs on loopback in a temporary directory without root. Continues until Ctrl-C for experiments; with DEMO_ONCE=1
-// it ends after the table, with a status other than 0 if a request failed or HAProxy had a needless reload.
+// fails; then a Gateway whose routes and certificate change, and a UDP Service whose members change. Runs on loopback in a
+// temporary directory without root. Continues until Ctrl-C for experiments; with DEMO_ONCE=1 it ends after the table, with a
+// status other than 0 if a request failed or HAProxy had a needless reload.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,12 +9,24 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { DemoAgent } from './demo-agent.ts';
+import { type GatewayReport, showGateway } from './demo-gateway.ts';
 import { freePorts, startMembers } from './demo-members.ts';
 import { phases, type Stage } from './demo-phases.ts';
 import { DemoPool } from './demo-pool.ts';
 import { endAll } from './demo-processes.ts';
-import { faultsOf, printHeadings, printRow, printSummary, type Row } from './demo-table.ts';
+import {
+  faultsOf,
+  faultsOfGateway,
+  faultsOfUdp,
+  printGateway,
+  printHeadings,
+  printRow,
+  printSummary,
+  printUdp,
+  type Row,
+} from './demo-table.ts';
 import { DemoTraffic } from './demo-traffic.ts';
+import { showUdp } from './demo-udp.ts';
 
 const MEMBERS = 20;
 const isOnce = !['', '0', undefined].includes(process.env.DEMO_ONCE);
@@ -29,8 +42,14 @@ try {
   const rows: Row[] = [];
   const stage = await setTheStage();
   await show(stage, rows);
-  const faults = faultsOf(rows);
+  progress('a Gateway');
+  const gateway = await gatewayOf(stage);
+  progress('');
+  const udp = await showUdp(join(directory, 'udp'));
+  const faults = [...faultsOf(rows), ...faultsOfGateway(gateway), ...faultsOfUdp(udp)];
   printSummary(rows);
+  printGateway(gateway);
+  printUdp(udp);
   for (const fault of faults) console.log(styleText(['red', 'bold'], `FAILED: ${fault}`));
   exitStatus = faults.length === 0 ? 0 : 1;
   if (!isOnce) await stay(stage);
@@ -73,6 +92,11 @@ async function show(stage: Stage, rows: Row[]): Promise<void> {
   }
 }
 
+async function gatewayOf({ memberPort, web }: Stage): Promise<GatewayReport | string> {
+  const [port = 0] = await freePorts(1);
+  return showGateway(directory, agent, port, memberPort, web.members);
+}
+
 /** Continues the load until Ctrl-C. */
 async function stay({ traffic, web, memberPort }: Stage): Promise<never> {
   const [spare] = await startMembers(MEMBERS + 10, MEMBERS + 10, memberPort);
@@ -83,7 +107,9 @@ The load continues until Ctrl-C. Try:
   Edit the manifest:    ${web.path}
   Add an endpoint:      ${spare?.address} (${spare?.name} runs, but the manifest does not contain it)
   Agent's state:        ${command('why default/web')}
+                        ${command('list')}
                         ${command('status')}
+  Status page:          open http://${agent.address}/ in a browser
   Metrics:              curl http://${agent.address}/metrics
   Agent's log:          ${agent.log}
 `);

@@ -13,6 +13,8 @@ export interface LiveUpdatesOptions {
 }
 
 interface Browser {
+  /** The address of its host. */
+  readonly source: string;
   readonly query: URLSearchParams;
   readonly response: ServerResponse;
   /** The last text of each event, by the event's name. */
@@ -22,7 +24,7 @@ interface Browser {
 }
 
 const INTERVAL_MS = 1_000;
-/** Further browsers are asked to retry. */
+/** A further browser takes the place of one of the host that has the most, or is asked to retry. */
 const MAX_BROWSERS = 16;
 const MAX_QUERY_LENGTH = 2_000;
 /** A silent connection gets a comment this often, so that a broken one is noticed. */
@@ -58,7 +60,8 @@ export class LiveUpdates {
       response.writeHead(414, text).end(`The query is longer than ${MAX_QUERY_LENGTH} characters\n`);
       return;
     }
-    if (this.#browsers.size >= MAX_BROWSERS) {
+    const source = request.socket.remoteAddress ?? '';
+    if (this.#browsers.size >= MAX_BROWSERS && !this.#makesRoom(source)) {
       response.writeHead(503, { ...text, 'retry-after': '5' }).end('Too many pages are open\n');
       return;
     }
@@ -68,7 +71,7 @@ export class LiveUpdates {
       return;
     }
     response.write('retry: 2000\n\n');
-    const browser: Browser = { query, response, sent: new Map(), lastSentAt: performance.now() };
+    const browser: Browser = { source, query, response, sent: new Map(), lastSentAt: performance.now() };
     this.#browsers.add(browser);
     response.once('close', () => {
       this.#browsers.delete(browser);
@@ -76,6 +79,18 @@ export class LiveUpdates {
     });
     this.#rounds.start();
     void this.#rounds.now();
+  }
+
+  /** Closes the oldest page of the host that has the most, unless that is `source` itself; false if none is closed. */
+  #makesRoom(source: string): boolean {
+    const bySource = Map.groupBy(this.#browsers, (browser) => browser.source);
+    const most = [...bySource.values()].reduce((a, b) => (b.length > a.length ? b : a));
+    if (most.length <= (bySource.get(source)?.length ?? 0) + 1) return false;
+    const [oldest] = most;
+    if (oldest === undefined) return false;
+    this.#browsers.delete(oldest);
+    oldest.response.destroy();
+    return true;
   }
 
   close(): void {

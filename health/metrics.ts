@@ -4,6 +4,7 @@
 import type { MetricFamily } from '../agent/base/metric-family.ts';
 import { type AddressMetrics, type AddressState, addressMetrics } from './metrics/address-metrics.ts';
 import { type ApiMetrics, type ApiState, apiMetrics } from './metrics/api-metrics.ts';
+import { addConnectionSyncMetrics, type ConnectionSyncState } from './metrics/connection-sync-metrics.ts';
 import { type DataplaneMetrics, type DataplaneState, dataplaneMetrics } from './metrics/dataplane-metrics.ts';
 import { EventLoopMetrics } from './metrics/event-loop-metrics.ts';
 import { type LoopMetrics, type LoopState, loopMetrics } from './metrics/loop-metrics.ts';
@@ -19,6 +20,7 @@ export interface AgentState extends ObjectState, LoopState {
   readonly api: ApiState;
   readonly vrrp: VrrpState;
   readonly pair: PairState;
+  readonly connectionSync: ConnectionSyncState;
 }
 
 export class Metrics {
@@ -45,6 +47,7 @@ export class Metrics {
     this.dataplane = dataplaneMetrics(registry, () => this.#now.haproxy);
     addVrrpMetrics(registry, () => this.#now.vrrp);
     this.pair = pairMetrics(registry, () => this.#now.pair);
+    addConnectionSyncMetrics(registry, () => this.#now.connectionSync);
     this.#eventLoop = new EventLoopMetrics(registry);
   }
 

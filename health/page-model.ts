@@ -3,8 +3,15 @@
 
 import type { OperatingStatus } from '../agent/model/operating-status.ts';
 
-/** As in the output of `headgate why`. */
-export type Verdict = 'served' | 'served in part' | 'not served';
+/**
+ * How a load balancer is served, as in `headgate why` and `headgate list`:
+ * - `served`: every port accepts connections and passes them to a member.
+ * - `served in part`: some of its ports do.
+ * - `no ready member`: its ports are served, but no member takes new connections.
+ * - `members down`: its ports are served, but all ready members fail their health checks.
+ * - `not served`: no port is served.
+ */
+export type Verdict = 'served' | 'served in part' | 'no ready member' | 'members down' | 'not served';
 
 /** This host and its peer. */
 export interface PageSummary {
@@ -30,9 +37,35 @@ export interface PageSummary {
   readonly counts: Readonly<Record<Verdict, number>> & { readonly ignored: number };
   readonly members: { readonly ready: number; readonly down: number; readonly all: number };
   readonly vips: number;
-  readonly problems: readonly PageProblem[];
-  /** `problems` has only the first of them. */
+  /** undefined without a cluster. */
+  readonly cluster: PageCluster | undefined;
+  /** The first pools. */
+  readonly pools: readonly PagePool[];
+  readonly morePools: number;
+  /** The first reasons. */
+  readonly problems: readonly PageProblems[];
+  /** How many problems there are, shown or not. */
   readonly problemCount: number;
+}
+
+/** The API server, and which agent writes to it. */
+export interface PageCluster {
+  readonly isSynced: boolean;
+  /** Why the last request failed; '' if it did not. */
+  readonly fault: string;
+  /** ISO 8601; '' before the first answer. */
+  readonly lastAnswer: string;
+  readonly isWriter: boolean;
+  /** The agent that writes; '' if it is unknown. */
+  readonly writer: string;
+}
+
+/** One family of an address pool; the counts are decimal numbers of any size. */
+export interface PagePool {
+  readonly name: string;
+  readonly family: 'v4' | 'v6';
+  readonly free: string;
+  readonly used: string;
 }
 
 export interface PageInstance {
@@ -57,13 +90,22 @@ export interface PagePeer {
   readonly lowered: readonly string[];
 }
 
-export interface PageProblem {
-  readonly object: string;
+/** The problems of one reason. */
+export interface PageProblems {
   readonly reason: string;
+  readonly count: number;
+  /** The first ones. */
+  readonly shown: readonly PageProblem[];
+}
+
+export interface PageProblem {
+  /** The load balancer; '' if the problem is of none. */
+  readonly key: string;
+  readonly object: string;
   readonly message: string;
 }
 
-/** One page of the load balancers, first those with problems. */
+/** One page of the load balancers, the worst first. */
 export interface PageList {
   readonly rows: readonly PageRow[];
   /** Load balancers that match the search. */
@@ -77,6 +119,7 @@ export interface PageRow {
   /** `namespace/name`. */
   readonly key: string;
   readonly verdict: Verdict;
+  readonly status: OperatingStatus;
   /** The first VIPs. */
   readonly vips: readonly string[];
   readonly moreVips: number;

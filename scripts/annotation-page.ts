@@ -23,6 +23,7 @@ metadata:
 \`\`\`
 
 An invalid value never stops a Service: the default applies instead, and an Event with the reason \`InvalidAnnotation\` names the value and what is allowed.
+Only a port with an invalid value about its TLS is not served, because no default is as strict as what was meant.
 An unknown name under \`${PREFIX}\` also causes such an Event, which suggests the nearest name.
 Blanks around a value are ignored.
 A value has at most 512 characters.
@@ -33,9 +34,9 @@ A number without a unit is not allowed, because HAProxy and Octavia read it as m
 The setting \`defaults\` changes the defaults of all Services; see [settings](settings.md).
 An annotation always has precedence over it.
 
-Annotations of the OpenStack cloud provider with the same meaning are accepted as aliases, in that provider's notation and units; they are named below.
-If a Service has both, the annotation of Headgate applies.
-Annotations without an equivalent, such as flavors, floating networks or TLS containers, are ignored.
+Annotations of the OpenStack cloud provider, MetalLB, kube-vip and Cilium with the same meaning are accepted as aliases, in their notation and units; they are named below, and [coming from another load balancer](coming-from.md) has an overview.
+If a Service has both, the annotation of Headgate applies, then the alias that is named first.
+Annotations without an equivalent, such as flavors or floating networks, are ignored.
 `;
 
 export function annotationPage(): string {

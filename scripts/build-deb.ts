@@ -1,5 +1,5 @@
 // Builds the Debian package: the agent, its packages without those for development, its own Node, units, manual pages,
-// bash completion. build-deb.ts [--output DIR] [--revision N]: writes DIR/headgate_VERSION-N_ARCH.deb and names it.
+// completions of shells. build-deb.ts [--output DIR] [--revision N]: writes DIR/headgate_VERSION-N_ARCH.deb and names it.
 // The same sources give the same bytes: times come from SOURCE_DATE_EPOCH or the last commit.
 
 import { execFileSync } from 'node:child_process';
@@ -22,8 +22,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { version } from '../agent/base/version.ts';
-import { bashCompletion } from './bash-completion.ts';
+import { completionScripts } from '../agent/cli/completion/completion.ts';
 import { bundle } from './bundle.ts';
+import { copyrightFile, type PackagedLicence } from './deb-copyright.ts';
 import { commandPage, settingsPage } from './man-pages.ts';
 import { packagedDocuments } from './packaged-documents.ts';
 
@@ -122,16 +123,22 @@ function putUnits(): void {
     ['preset', 'usr/lib/systemd/system-preset/60-headgate.preset'],
   ] as const)
     put(to, readFileSync(join(root, `systemd/headgate.${from}`)));
+  put('usr/share/headgate/headgate.schema.json', readFileSync(join(root, 'deploy/headgate.schema.json')));
   put('etc/headgate/headgate.yaml', readFileSync(join(root, 'deploy/deb/headgate.yaml')));
 }
 
 function putDocuments(): void {
   const manual = { version, date: date.toISOString().slice(0, 10) };
+  const [vrrp, pools] = ['high-availability', 'addresses'].map((name) =>
+    readFileSync(join(root, `docs/${name}.md`), 'utf8'),
+  ) as [string, string];
   put('usr/share/man/man8/headgate.8.gz', zipped(commandPage(manual)));
-  put('usr/share/man/man5/headgate.yaml.5.gz', zipped(settingsPage(manual)));
-  put('usr/share/bash-completion/completions/headgate', bashCompletion());
+  put('usr/share/man/man5/headgate.yaml.5.gz', zipped(settingsPage(manual, { vrrp, pools })));
+  put('usr/share/bash-completion/completions/headgate', completionScripts.bash);
+  put('usr/share/zsh/vendor-completions/_headgate', completionScripts.zsh);
+  put('usr/share/fish/vendor_completions.d/headgate.fish', completionScripts.fish);
   const own = 'usr/share/doc/headgate';
-  put(`${own}/copyright`, copyright());
+  put(`${own}/copyright`, copyrightFile(licences()));
   put(`${own}/LICENSE.node.gz`, zipped(nodeLicence()));
   put(`${own}/changelog.gz`, zipped(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')));
   put(`${own}/changelog.Debian.gz`, zipped(debianChangelog()));
@@ -148,6 +155,7 @@ Maintainer: Headgate maintainers <headgate@example.org>
 Installed-Size: ${size}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), haproxy (>= 2.6), iproute2, procps, systemd (>= 252)
 Recommends: keepalived (>= 1:2.2.7), nftables (>= 1.0.6), conntrack
+Suggests: conntrackd (>= 1:1.4.7)
 Section: net
 Priority: optional
 Homepage: https://headgate.io
@@ -173,27 +181,13 @@ Description: load-balancer agent for Kubernetes Services
   put('DEBIAN/md5sums', sums.join(''));
 }
 
-/** The licences of the agent, of Node and of each package. */
-function copyright(): string {
-  const parts = [
-    'Headgate\nLicence: Apache-2.0, /usr/share/common-licenses/Apache-2.0\n',
-    section('Node and what is linked into it', 'The text is in LICENSE.node.gz'),
-  ];
-  for (const [path, { version: its = '', license = 'not said' }] of packages()) {
-    const name = path.replace(/^.*node_modules\//, '');
+function licences(): readonly PackagedLicence[] {
+  return packages().map(([path, { version: its = '', license = 'not said' }]) => {
     const files = existsSync(join(root, path)) ? readdirSync(join(root, path)) : [];
     const file = files.find((each) => LICENCE.test(each));
     const words = file === undefined ? '' : readFileSync(join(root, path, file), 'utf8');
-    // Debian has this text in common-licenses.
-    const isApache = /Apache License\s+Version 2\.0/.test(words);
-    parts.push(
-      section(
-        `${name} ${its} (${license})`,
-        isApache ? 'The text is in /usr/share/common-licenses/Apache-2.0' : words,
-      ),
-    );
-  }
-  return parts.join('\n');
+    return { name: path.replace(/^node_modules\//, ''), version: its, licence: license, text: words };
+  });
 }
 
 function nodeLicence(): string {
@@ -203,10 +197,6 @@ function nodeLicence(): string {
     : [];
   const file = join(folder, name, 'LICENSE');
   return existsSync(file) ? readFileSync(file, 'utf8') : 'https://github.com/nodejs/node/blob/main/LICENSE';
-}
-
-function section(name: string, words: string): string {
-  return `\n${'-'.repeat(72)}\n${name}\n\n${words.trim()}\n`;
 }
 
 function debianChangelog(): string {

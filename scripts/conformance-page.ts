@@ -10,6 +10,7 @@ const INTRO = `# Conformance
 The rules of Kubernetes for an external load balancer, each with the tests that show what Headgate does.
 The rules come from the API reference, the KEPs, the cloud provider library and kube-proxy; the traps are known faults of other load balancers.
 A rule without a test fails the build.
+[Kubernetes' own tests](conformance/kubernetes.md) and [the conformance suite of Gateway API](conformance/gateway.md) run as well.
 [services](services.md) and [status](status.md) describe the same for the owner of a Service.`;
 
 export function conformancePage(sections: readonly Section[], shown: readonly Shown[]): string {

@@ -17,57 +17,61 @@ const count: Mapping = {
   ),
 };
 
+const conditions: Mapping = {
+  type: 'array',
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['type'],
+  items: {
+    type: 'object',
+    required: ['type', 'status'],
+    properties: {
+      type: { type: 'string', maxLength: 316 },
+      status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+      reason: { type: 'string', maxLength: 1024 },
+      message: { type: 'string', maxLength: 32768 },
+      lastTransitionTime: { type: 'string', format: 'date-time' },
+      observedGeneration: { type: 'integer', format: 'int64' },
+    },
+  },
+};
+
 const poolStatus: Mapping = {
   type: 'object',
   properties: {
     state: { type: 'string', description: 'Active, Draining, Conflicting or Invalid.' },
     message: { type: 'string', description: 'The fault of the pool.' },
+    conditions: { ...conditions, description: 'Ready: the blocks are in force as the object asks.' },
     ipv4: count,
     ipv6: count,
   },
 };
 
-const claimStatus: Mapping = {
-  type: 'object',
-  properties: {
-    conditions: {
-      type: 'array',
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['type'],
-      items: {
-        type: 'object',
-        required: ['type', 'status'],
-        properties: {
-          type: { type: 'string', maxLength: 316 },
-          status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
-          reason: { type: 'string', maxLength: 1024 },
-          message: { type: 'string', maxLength: 32768 },
-          lastTransitionTime: { type: 'string', format: 'date-time' },
-          observedGeneration: { type: 'integer', format: 'int64' },
-        },
-      },
-    },
-  },
-};
+const claimStatus: Mapping = { type: 'object', properties: { conditions } };
+
+/** The type of a column: `wide` ones only with `kubectl get -o wide`. */
+type Column = readonly [name: string, type: string, jsonPath: string, place?: 'wide'];
+const AGE: Column = ['Age', 'date', '.metadata.creationTimestamp'];
 
 /** Path in the repository → content of the file. */
 export function crdFiles(): ReadonlyMap<string, string> {
   return new Map([
     [
-      'deploy/crds/addresspools.yaml',
+      'deploy/kubernetes/addresspools.yaml',
       crd('AddressPool', 'Addresses for Services of type LoadBalancer.', poolSpecSchema, poolStatus, [
         ['State', 'string', '.status.state'],
+        ['Blocks', 'string', '.spec.blocks'],
         ['Priority', 'integer', '.spec.priority'],
         ['Used-IPv4', 'string', '.status.ipv4.used'],
         ['Held-IPv4', 'string', '.status.ipv4.held'],
         ['Free-IPv4', 'string', '.status.ipv4.free'],
-        ['Used-IPv6', 'string', '.status.ipv6.used'],
-        ['Held-IPv6', 'string', '.status.ipv6.held'],
-        ['Free-IPv6', 'string', '.status.ipv6.free'],
+        ['Used-IPv6', 'string', '.status.ipv6.used', 'wide'],
+        ['Held-IPv6', 'string', '.status.ipv6.held', 'wide'],
+        ['Free-IPv6', 'string', '.status.ipv6.free', 'wide'],
+        AGE,
       ]),
     ],
     [
-      'deploy/crds/addressclaims.yaml',
+      'deploy/kubernetes/addressclaims.yaml',
       crd(
         'AddressClaim',
         'The owner of an address of a pool, or of some of its ports. A user can create one to reserve the address.',
@@ -79,6 +83,7 @@ export function crdFiles(): ReadonlyMap<string, string> {
           ['Service', 'string', '.spec.service'],
           ['Held-Until', 'string', '.spec.heldUntil'],
           ['Reserved', 'boolean', '.spec.reserved'],
+          AGE,
         ],
       ),
     ],
@@ -90,7 +95,7 @@ function crd(
   description: string,
   { openApi }: Rule<unknown>,
   status: Mapping,
-  columns: readonly (readonly [name: string, type: string, jsonPath: string])[],
+  columns: readonly Column[],
 ): string {
   const singular = kind.toLowerCase();
   const plural = `${singular}s`;
@@ -113,14 +118,28 @@ function crd(
     spec: {
       group: ADDRESS_GROUP,
       scope: 'Cluster',
-      names: { kind, listKind: `${kind}List`, plural, singular, categories: ['headgate'] },
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular,
+        // `ap`, `ac`.
+        shortNames: [kind.replaceAll(/[a-z]/g, '').toLowerCase()],
+        categories: ['headgate'],
+      },
       versions: [
         {
           name: 'v1alpha1',
           served: true,
           storage: true,
           subresources: { status: {} },
-          additionalPrinterColumns: columns.map(([name, type, jsonPath]) => ({ name, type, jsonPath })),
+          additionalPrinterColumns: columns.map(([name, type, jsonPath, place]) => ({
+            name,
+            type,
+            jsonPath,
+            // kubectl shows columns of another priority than 0 only with `-o wide`.
+            ...(place === 'wide' ? { priority: 1 } : {}),
+          })),
           schema: { openAPIV3Schema },
         },
       ],

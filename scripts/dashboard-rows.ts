@@ -2,7 +2,7 @@
 
 import type { DashboardPanel, DashboardRow } from './dashboard-panel.ts';
 
-const HOST = 'instance=~"$instance"';
+const HOST = 'cluster=~"$cluster",instance=~"$instance"';
 const OF = `${HOST},namespace=~"$namespace",service=~"$service"`;
 const RATE = '[$__rate_interval]';
 const BY = 'namespace, service';
@@ -62,7 +62,7 @@ export const rows: readonly DashboardRow[] = [
         'Alerts',
         'Firing alerts of Headgate.',
         'short',
-        'count(ALERTS{alertname=~"Headgate.*",alertstate="firing"}) or vector(0)',
+        'count(ALERTS{alertname=~"Headgate.*",alertstate="firing",cluster=~"$cluster"}) or vector(0)',
         zeroIsGood,
       ),
       stat(

@@ -47,7 +47,7 @@ function failovers(): object {
     enable: true,
     iconColor: 'orange',
     datasource: DATASOURCE,
-    expr: 'increase(headgate_vrrp_transitions_total{instance=~"$instance",state="master"}[3m]) > 0',
+    expr: 'increase(headgate_vrrp_transitions_total{cluster=~"$cluster",instance=~"$instance",state="master"}[3m]) > 0',
     titleFormat: 'Failover of {{vrrp_instance}}',
     textFormat: '{{instance}}',
     step: '1m',
@@ -81,12 +81,18 @@ function variables(): readonly object[] {
       options: [],
       hide: 0,
     },
-    query('instance', 'Host', 'label_values(headgate_build_info, instance)'),
-    query('namespace', 'Namespace', 'label_values(headgate_listener_up{instance=~"$instance"}, namespace)'),
+    // Targets of one cluster need no such label: All matches those without it.
+    query('cluster', 'Cluster', 'label_values(headgate_build_info, cluster)'),
+    query('instance', 'Host', 'label_values(headgate_build_info{cluster=~"$cluster"}, instance)'),
+    query(
+      'namespace',
+      'Namespace',
+      'label_values(headgate_listener_up{cluster=~"$cluster",instance=~"$instance"}, namespace)',
+    ),
     query(
       'service',
       'Service',
-      'label_values(headgate_listener_up{instance=~"$instance",namespace=~"$namespace"}, service)',
+      'label_values(headgate_listener_up{cluster=~"$cluster",instance=~"$instance",namespace=~"$namespace"}, service)',
     ),
   ];
 }

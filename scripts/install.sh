@@ -1,12 +1,12 @@
 #!/bin/sh
 # Installs the programs that the agent and its tests lack on this machine, and prints each with its purpose.
-# `install.sh bench`, `test`, `deb` and `image` install more; `install.sh node` installs only the packages of package.json.
+# `install.sh bench`, `test`, `conformance`, `deb`, `image` and `container` install more; `install.sh node` installs only the packages of package.json.
 # Uses apt-get as root or with a sudo without a password; Node stays inside this directory. With ALLOW_SKIP=1 a program of
 # the tests that cannot be installed is no error.
 
 set -eu
 cd "$(dirname "$0")/.."
-# Debian installs haproxy and ip in sbin, which an ordinary user's PATH lacks. Only tests set the two variables.
+# Debian installs haproxy and ip in sbin, which an ordinary user's PATH lacks. Only tests set these variables, and PATIENCE, in seconds.
 PATH=$PATH:${SBIN:-/usr/local/sbin:/usr/sbin:/sbin}
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 kind=${1:-}
@@ -20,11 +20,14 @@ nft nftables is the dataplane of UDP and SCTP
 conntrack conntrack ends flows to UDP members that are gone
 ip iproute2 manages addresses and network namespaces
 make make runs the targets of the Makefile
+openssl openssl makes certificates
 END
   if [ "${1:-}" = deb ]; then
     echo 'dpkg-deb dpkg builds the package'
     echo 'strip binutils removes debug symbols from Node'
     echo 'lintian lintian checks the package'
+    echo 'dpkg-scanpackages dpkg-dev lists the packages of the repository for apt'
+    echo 'gpg gpg signs a release'
     return
   fi
   if [ "${1:-}" = image ]; then
@@ -38,20 +41,44 @@ sysctl procps sets kernel parameters of network namespaces
 END
     return
   fi
+  if [ "${1:-}" = container ]; then
+    cat <<'END'
+mmdebstrap mmdebstrap makes the root filesystem of the image
+buildah buildah builds the image
+strip binutils removes debug symbols from Node
+curl curl asks the container
+END
+    return
+  fi
   if [ -n "${1:-}" ]; then
     cat <<'END'
 keepalived keepalived moves VIPs between the hosts of a pair
+conntrackd conntrackd copies connections to the other host of a pair
 sysctl procps sets kernel parameters of network namespaces
+END
+  fi
+  if [ "${1:-}" = conformance ]; then
+    cat <<'END'
+unshare util-linux runs the cluster in namespaces
+nc netcat-openbsd is what the tests run in pods
+curl curl is what the tests run in pods
+wget wget is what the tests run in pods
+nslookup bind9-dnsutils is what the tests run in pods
 END
   fi
   if [ "${1:-}" = test ]; then
     cat <<'END'
 mount mount mounts full disks
-openssl openssl creates the credentials of a pair
+unshare util-linux runs a cluster in namespaces
 systemd-analyze systemd verifies the units
 chromium chromium opens the status page
 prometheus prometheus scrapes the agents, and its promtool checks metrics and rules
+dnsmasq dnsmasq-base answers queries as a member of the kernel path
+curl curl asks Services as the documents do
 python3 python3 receives the agent's notifications instead of systemd
+zsh zsh completes commands
+fish fish completes commands
+script bsdutils runs commands on a terminal
 END
   fi
   # Tests and benchmarks build a Kubernetes API server. Without a recent Go, pip installs one into the cache.
@@ -105,7 +132,7 @@ install_packages() {
   for package in "$@"; do
     command -v systemctl >/dev/null || continue
     case $package in
-      haproxy | keepalived | prometheus)
+      haproxy | keepalived | conntrackd | prometheus)
         systemctl disable --quiet "$package.service" 2>/dev/null || say "Cannot disable $package.service of the distribution" ;;
     esac
   done
@@ -146,7 +173,13 @@ install_node_modules() {
   fi
   say 'Running npm ci: the packages of package.json are missing or older than package-lock.json'
   # Some packages require a newer Node than the one that runs npm. They run with the Node that npm installs here.
-  npm ci --no-audit --no-fund --no-update-notifier --loglevel=error >&2 || fail 'Cannot install the packages of package.json: npm ci failed'
+  # npm prints nothing for as long as that takes, which may be minutes.
+  (while sleep "${PATIENCE:-15}" >/dev/null 2>&1; do say 'npm ci is still at work'; done) &
+  waiting=$!
+  done=0
+  npm ci --no-audit --no-fund --no-update-notifier --loglevel=error >&2 || done=$?
+  kill "$waiting" 2>/dev/null || :
+  [ "$done" = 0 ] || fail 'Cannot install the packages of package.json: npm ci failed'
   if [ ! -x node_modules/node/bin/node ]; then
     say 'Running the installer of the package "node", because npm has not run it'
     (cd node_modules/node && node installArchSpecificPackage.js) >&2 || :

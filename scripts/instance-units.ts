@@ -7,7 +7,8 @@ const CHANGES: readonly [from: RegExp, to: string][] = [
   [/^(Description=.*)$/m, '$1, instance %i\nRequires=headgate-prepare@%i.service'],
   [/^After=/m, 'After=headgate-prepare@%i.service '],
   [/^\[Service\]$/m, '[Service]\nNetworkNamespacePath=/run/netns/%i'],
-  [/headgate-haproxy\.service/g, 'headgate-haproxy@%i.service'],
+  [/headgate-haproxy(-landing)?\.service/g, 'headgate-haproxy$1@%i.service'],
+  [/headgate-rules\.service/g, 'headgate-rules@%i.service'],
   [/^Before=headgate\.service$/m, 'Before=headgate@%i.service'],
   [/\/etc\/headgate\/headgate\.yaml/g, '/etc/headgate/%i.yaml'],
   [/(\/var\/lib|\/run)\/headgate\b/g, '$1/headgate@%i'],
@@ -15,7 +16,34 @@ const CHANGES: readonly [from: RegExp, to: string][] = [
 ];
 
 /** The units with a template unit. */
-export const instantiated = ['headgate', 'headgate-haproxy', 'headgate-keepalived', 'headgate-rules'];
+export const instantiated = [
+  'headgate',
+  'headgate-haproxy',
+  'headgate-haproxy-landing',
+  'headgate-keepalived',
+  'headgate-rules',
+  'headgate-conntrackd',
+];
+
+/**
+ * The unit of the landing, from that of the main HAProxy. It is active before HAProxy runs, so that keepalived can start after
+ * it, and stop before it, also if the agent never writes the landing's file.
+ */
+export function landingUnit(text: string): string {
+  const wait = /^# At the first start.*\nExecStartPre=\/bin\/sh -c '(until .*; do) sleep 0\.1; (done)'\n/m;
+  const [, begin = '', end = ''] = wait.exec(text) ?? [];
+  return text
+    .replace(/^# HAProxy with .*$/m, '# The landing: a second, small HAProxy that serves new Services first.')
+    .replace(/^(Description=.*)$/m, '$1, the landing')
+    .replace(/^Wants=.*$/m, 'PartOf=headgate-haproxy.service')
+    .replace(wait, '')
+    .replace('Type=notify', 'Type=exec')
+    .replace(
+      "ExecStart=/bin/bash -c '",
+      `# With "landing: false" the agent never writes the file.\nExecStart=/bin/bash -c '${begin} sleep 1; ${end}; `,
+    )
+    .replaceAll(/(\/var\/lib|\/run)\/headgate\/haproxy\b(?!\.)/g, '$1/headgate/haproxy-landing');
+}
 
 /** `text` is the unit without an instance. */
 export function instanceUnit(text: string): string {

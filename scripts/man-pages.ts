@@ -1,6 +1,9 @@
-// The manual pages headgate(8) and headgate.yaml(5), built from the usage texts and the table of settings. Pure.
+// The manual pages headgate(8) and headgate.yaml(5), built from the commands, the table of settings, and the tables of keys
+// in the documents. Pure.
 
-import { commands, exitStatus } from '../agent/cli/cli.ts';
+import { type Command, usageOf } from '../agent/cli/command.ts';
+import { commands } from '../agent/cli/commands.ts';
+import { EXIT_STATUS } from '../agent/cli/help.ts';
 import { defaultInWords, flagExample, plain } from '../agent/settings/help.ts';
 import { allSettings, groups, type Setting, variableOf } from '../agent/settings/table.ts';
 import { changeInWords } from './settings-page.ts';
@@ -16,12 +19,7 @@ export function commandPage({ version, date }: ManualDate): string {
   return page(
     title('HEADGATE', 8, version, date),
     section('NAME', text('headgate - load-balancer agent for Kubernetes Services')),
-    section(
-      'SYNOPSIS',
-      ...commands.flatMap(({ usage }) => [`.B headgate`, text(usage), '.br']),
-      '.B headgate',
-      text('help | version'),
-    ),
+    section('SYNOPSIS', ...commands.flatMap((command) => ['.B headgate', text(usageOf(command)), '.br'])),
     section(
       'DESCRIPTION',
       text(
@@ -32,13 +30,14 @@ export function commandPage({ version, date }: ManualDate): string {
         'HAProxy and keepalived run in their own units, so stopping, killing or upgrading the agent does not affect traffic.',
       ),
     ),
-    section('COMMANDS', ...commands.flatMap(({ usage, purpose }) => entry(usage, [purpose]))),
+    section('COMMANDS', ...commands.flatMap(commandEntry)),
     section(
       'OPTIONS',
       text('The flags are described in'),
       '.BR headgate.yaml (5).',
       ...allSettings().map(
-        ([name, setting]) => `.TP\n.B ${escaped(`--${flag(name, setting)}`)}\n${text(summary(setting.doc))}`,
+        ([name, setting]) =>
+          `.TP\n.B ${escaped(`--${flag(name, setting)}`)}\n${text(`${summary(setting.doc)} Default: ${plain(defaultInWords(setting))}.`)}`,
       ),
       ...entry('--config FILE', ['The settings file.']),
     ),
@@ -51,7 +50,11 @@ export function commandPage({ version, date }: ManualDate): string {
     ),
     section(
       'EXIT STATUS',
-      ...Object.entries(exitStatus).flatMap(([status, means]) => entry(status, [means])),
+      ...Object.entries(EXIT_STATUS).flatMap(([status, means]) => entry(status, [means])),
+    ),
+    section(
+      'EXAMPLES',
+      ...commands.flatMap(({ examples }) => examples.flatMap(({ line, doc }) => entry(line, [doc]))),
     ),
     section(
       'SIGNALS',
@@ -70,7 +73,9 @@ export function commandPage({ version, date }: ManualDate): string {
       'UNITS',
       ...entry('headgate.service', ['The agent.']),
       ...entry('headgate-haproxy.service', ['HAProxy.']),
+      ...entry('headgate-haproxy-landing.service', ['The small HAProxy that serves new Services first.']),
       ...entry('headgate-keepalived.service', ['keepalived, on hosts that hold VIPs by VRRP.']),
+      ...entry('headgate-conntrackd.service', ['conntrackd, on hosts that synchronise connections.']),
       ...entry('headgate-rules.service', ['the rules of nftables, on hosts that forward UDP or SCTP.']),
       ...entry('headgate@NAME.service, headgate-haproxy@NAME.service, headgate-keepalived@NAME.service', [
         'The same units for a load balancer in the network namespace NAME with the settings /etc/headgate/NAME.yaml.',
@@ -80,8 +85,22 @@ export function commandPage({ version, date }: ManualDate): string {
   );
 }
 
+function commandEntry(command: Command): readonly string[] {
+  const { purpose, details = [], flags } = command;
+  const ofFlags = Object.entries(flags).map(([name, { doc }]) => `--${name}: ${doc}.`);
+  return entry(usageOf(command), [purpose, ...details, ...ofFlags]);
+}
+
+/** The documents that have the keys of settings whose value is a mapping: the name of the setting → Markdown. */
+export interface KeyDocuments {
+  /** docs/high-availability.md */
+  readonly vrrp: string;
+  /** docs/addresses.md */
+  readonly pools: string;
+}
+
 /** headgate.yaml(5) in roff. */
-export function settingsPage({ version, date }: ManualDate): string {
+export function settingsPage({ version, date }: ManualDate, documents: KeyDocuments): string {
   return page(
     title('HEADGATE.YAML', 5, version, date),
     section('NAME', text('headgate.yaml - settings of the load-balancer agent headgate')),
@@ -103,15 +122,56 @@ export function settingsPage({ version, date }: ManualDate): string {
           .flatMap(([name, setting]) => entry(name, paragraphs(name, setting))),
       ),
     ),
+    section('KEYS OF VRRP', ...keyEntries(documents.vrrp, 'interface')),
+    section(
+      'KEYS OF POOLS',
+      ...entry('name', ['The name of the pool.']),
+      ...keyEntries(documents.pools, 'blocks'),
+    ),
+    section(
+      'EXAMPLES',
+      ...[
+        'manifests: [/etc/headgate/manifests]',
+        'listen: 127.0.0.1:9180',
+        'pools:',
+        '  - name: public',
+        '    blocks: [192.0.2.0/26]',
+      ].flatMap((line) => [text(line), '.br']),
+    ),
     section('SEE ALSO', '.BR headgate (8)'),
   );
 }
 
 function paragraphs(name: string, setting: Setting<unknown>): readonly string[] {
   return [
-    plain(setting.doc),
+    inManual(setting.doc),
     `Allowed: ${plain(setting.kind.allowed)}. Default: ${plain(defaultInWords(setting))}. Flag --${flag(name, setting)}, variable ${variableOf(name)}. ${changeInWords(setting)}.`,
   ];
+}
+
+function keyEntries(markdown: string, firstKey: string): readonly string[] {
+  return rowsOf(markdown, firstKey).flatMap(([key = '', ...cells]) => entry(key, [meaningOf(cells)]));
+}
+
+/** The cells of the rows of a table in Markdown, from the row with this key on. */
+function rowsOf(markdown: string, firstKey: string): readonly (readonly string[])[] {
+  const lines = markdown.split('\n');
+  const from = lines.findIndex((line) => line.startsWith(`| \`${firstKey}\` |`));
+  if (from < 0) throw new Error(`No table of the documents begins with the key "${firstKey}"`);
+  const end = lines.findIndex((line, at) => at > from && !line.startsWith('|'));
+  return lines.slice(from, end).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => plain(cell.trim())),
+  );
+}
+
+/** The last cell, after the default if there is one. */
+function meaningOf(cells: readonly string[]): string {
+  const meaning = cells.at(-1) ?? '';
+  const byDefault = cells.length > 1 ? cells[0] : '';
+  return `${meaning.replace(/\.$/, '')}.${byDefault === '' ? '' : ` Default: ${byDefault}.`}`;
 }
 
 function flag(name: string, setting: Setting<unknown>): string {
@@ -120,6 +180,13 @@ function flag(name: string, setting: Setting<unknown>): string {
 
 function summary(doc: string): string {
   return plain(doc.split(/(?<=\.) /)[0] ?? '');
+}
+
+/** Links name the document of the package. */
+function inManual(doc: string): string {
+  return plain(
+    doc.replaceAll(/\[([^\]]+)\]\(([a-z-]+\.md)(#[a-z-]+)?\)/g, '$1 (/usr/share/doc/headgate/docs/$2)'),
+  );
 }
 
 function page(...parts: readonly string[]): string {

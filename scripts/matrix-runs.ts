@@ -1,5 +1,5 @@
-// Chooses the pairs of HAProxy and keepalived versions to test: first the installed pair, then each other HAProxy of Debian
-// with the newest keepalived, then each keepalived that has had no run. Pure.
+// Chooses the combinations of HAProxy, keepalived and nft versions to test: first the installed ones, then each other HAProxy of
+// Debian with the newest keepalived, then each keepalived and nft that has had no run. Pure.
 
 import type { Daemon } from '../test/support/repository/tests-of.ts';
 
@@ -19,7 +19,7 @@ export interface MatrixRun {
   readonly daemons: readonly Daemon[];
 }
 
-const DAEMONS: readonly Daemon[] = ['haproxy', 'keepalived'];
+const DAEMONS: readonly Daemon[] = ['haproxy', 'keepalived', 'nft'];
 
 /** `others` has the oldest version first. `daemon` and `version` select runs: '3.2' includes '3.2.26'. */
 export function matrixRuns(
@@ -31,14 +31,15 @@ export function matrixRuns(
   const keepalived = others.keepalived.findLast(({ path }) => path !== undefined) ?? installed.keepalived;
   const hosts: readonly Host[] = [
     installed,
-    ...others.haproxy.map((haproxy) => ({ haproxy, keepalived })),
+    ...others.haproxy.map((haproxy) => ({ ...installed, haproxy, keepalived })),
     ...others.keepalived.map((each) => ({ ...installed, keepalived: each })),
+    ...others.nft.map((each) => ({ ...installed, nft: each })),
   ];
   const tested = new Set<string>();
   const isDue = (of: Daemon, host: Host): boolean => {
     const name = `${of} ${host[of].version}`;
-    // A keepalived needs an available HAProxy.
-    if (tested.has(name) || (of === 'keepalived' && host.haproxy.path === undefined)) return false;
+    // The others need an available HAProxy.
+    if (tested.has(name) || (of !== 'haproxy' && host.haproxy.path === undefined)) return false;
     tested.add(name);
     return (
       (daemon === undefined || of === daemon) &&

@@ -14,13 +14,19 @@ export interface PackagedFile {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PACKAGED = [
   'docs',
-  'deploy/namespace.yaml',
-  'deploy/rbac.yaml',
-  'deploy/crds',
+  'deploy/kubernetes',
+  'deploy/kubeconfig.sh',
+  'deploy/helm',
+  'deploy/tls',
   'deploy/prometheus',
   'deploy/grafana',
   'examples/manifests',
+  'examples/options.yaml',
   'examples/control-plane',
+  'deploy/ansible',
+  'examples/tls',
+  'examples/cloud-init',
+  'examples/provisioner',
 ];
 
 export function packagedDocuments(): readonly PackagedFile[] {

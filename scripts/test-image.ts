@@ -19,7 +19,14 @@ try {
   execFileSync('sh', [join(repository, 'scripts/image/debian-root.sh')], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  const words = ['node_modules/.bin/ava', '--fail-fast', 'test/image/life.test.ts', ...process.argv.slice(2)];
+  const words = [
+    'node_modules/.bin/ava',
+    '--fail-fast',
+    'test/image/life.test.ts',
+    'test/image/first-boot.test.ts',
+    'test/image/ansible.test.ts',
+    ...process.argv.slice(2),
+  ];
   const { status } = spawnSync(process.execPath, words, {
     cwd: repository,
     stdio: 'inherit',

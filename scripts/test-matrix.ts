@@ -1,6 +1,6 @@
-// Runs the tests with a real HAProxy or keepalived on the installed versions and on each other version of Debian:
-// test-matrix.ts [haproxy|keepalived [VERSION]]. Ends with a line for each pair of versions: `haproxy 3.2.26, keepalived
-// 2.3.3: N passed, N failed, N skipped in 9 min`. An unavailable version makes the run fail, unless ALLOW_SKIP=1.
+// Runs the tests with a real HAProxy, keepalived or nft on the installed versions and on each other version of Debian:
+// test-matrix.ts [haproxy|keepalived|nft [VERSION]]. Ends with a line for each run: `haproxy 3.2.26, keepalived 2.3.3, nft
+// 1.0.6: N passed, N failed, N skipped in 9 min`. An unavailable version makes the run fail, unless ALLOW_SKIP=1.
 
 import { spawnSync } from 'node:child_process';
 import { type Daemon, testsOf } from '../test/support/repository/tests-of.ts';
@@ -9,7 +9,11 @@ import { type Host, matrixRuns, type Program } from './matrix-runs.ts';
 import { runAva } from './run-ava.ts';
 import { tallyTap, verdictOf } from './tap-tally.ts';
 
-const VARIABLES: Readonly<Record<Daemon, string>> = { haproxy: 'HAPROXY', keepalived: 'KEEPALIVED' };
+const VARIABLES: Readonly<Record<Daemon, string>> = {
+  haproxy: 'HAPROXY',
+  keepalived: 'KEEPALIVED',
+  nft: 'NFT',
+};
 const allowSkip = process.env.ALLOW_SKIP === '1';
 const [only, version] = process.argv.slice(2);
 if (only !== undefined && !Object.hasOwn(VARIABLES, only)) {
@@ -17,24 +21,32 @@ if (only !== undefined && !Object.hasOwn(VARIABLES, only)) {
   process.exit(2);
 }
 
-const here: Host = { haproxy: installed('haproxy'), keepalived: installed('keepalived') };
-const others = { haproxy: debians('haproxy'), keepalived: debians('keepalived') };
+const here: Host = {
+  haproxy: installed('haproxy'),
+  keepalived: installed('keepalived'),
+  nft: installed('nft'),
+};
+const others = { haproxy: debians('haproxy'), keepalived: debians('keepalived'), nft: debians('nft') };
 const runs = matrixRuns(here, others, only, version);
 const lines: string[] = [];
 let isGood = runs.length > 0;
 if (!isGood) lines.push(`${only} ${version}: not run, because this version does not exist`);
 for (const [at, { host, daemons }] of runs.entries()) {
-  const { haproxy, keepalived } = host;
-  const what = `haproxy ${haproxy.version}, keepalived ${keepalived.version}`;
-  if (haproxy.path === undefined || keepalived.path === undefined) {
-    lines.push(`${what}: not run, because one of the two is not available`);
+  const { haproxy, keepalived, nft } = host;
+  const what = `haproxy ${haproxy.version}, keepalived ${keepalived.version}, nft ${nft.version}`;
+  if (haproxy.path === undefined || keepalived.path === undefined || nft.path === undefined) {
+    lines.push(`${what}: not run, because one of them is not available`);
     isGood &&= allowSkip;
     continue;
   }
   const files = [...new Set(daemons.flatMap((daemon) => testsOf(daemon, root)))].sort();
   console.log(`${at + 1} of ${runs.length}: ${what}: ${files.length} test files of ${daemons.join(' and ')}`);
   const begin = performance.now();
-  const env = { [VARIABLES.haproxy]: haproxy.path, [VARIABLES.keepalived]: keepalived.path };
+  const env = {
+    [VARIABLES.haproxy]: haproxy.path,
+    [VARIABLES.keepalived]: keepalived.path,
+    [VARIABLES.nft]: nft.path,
+  };
   const { output, exitCode } = await runAva(root, files, { env: { ...process.env, ...env } });
   const tally = tallyTap(output, exitCode);
   const { line, good } = verdictOf(tally, allowSkip);
@@ -73,5 +85,8 @@ function matrix(daemon: Daemon, word: string): readonly string[] {
 
 function versionOf(program: string): string | undefined {
   const { stdout, stderr } = spawnSync(program, ['-v'], { encoding: 'utf8' });
-  return /version (\d+\.\d+[\d.]*)|Keepalived v([\d.]+)/.exec(`${stdout}${stderr}`)?.slice(1).find(Boolean);
+  return /version (\d+\.\d+[\d.]*)|(?:Keepalived|nftables) v([\d.]+)/
+    .exec(`${stdout}${stderr}`)
+    ?.slice(1)
+    .find(Boolean);
 }

@@ -6,6 +6,7 @@
 import { availableParallelism } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { PROGRAMS } from '../test/conformance/gateway-tests.ts';
 import { fastTests, testFiles } from '../test/support/repository/tests-of.ts';
 import { allChecks, root, runChecks } from './check.ts';
 import { onlyNode } from './only-node.ts';
@@ -14,7 +15,7 @@ import { runProgram } from './run-program.ts';
 import { tallyTap, verdictOf } from './tap-tally.ts';
 
 /** Built before the tests start, because a test would time out while it waits for a build. */
-const KUBE_PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager'];
+const KUBE_PROGRAMS = [...PROGRAMS, 'kubectl', 'helm'];
 
 /** One more than processors, because a few of the fast tests wait for timers. */
 const FAST_CONCURRENCY = availableParallelism() + 1;
@@ -69,7 +70,7 @@ function chosen(files: readonly string[]): readonly string[] {
   return [...new Set(found)];
 }
 
-/** Takes about ten minutes on a new machine. Returns false if a build fails; the build has printed the reason. */
+/** Takes some ten minutes on a new machine. Returns false if a build fails; the build has printed the reason. */
 async function buildKube(): Promise<boolean> {
   const started = performance.now();
   const minutes = setInterval(() => {

@@ -1,10 +1,16 @@
-// Writes the template units systemd/*@.service from the units without "@", or checks them with --check.
+// Writes the landing's unit from that of HAProxy, and the template units systemd/*@.service from the units without "@", or
+// checks them with --check.
 
 import { readFileSync } from 'node:fs';
-import { instanceUnit, instantiated } from './instance-units.ts';
+import { instanceUnit, instantiated, landingUnit } from './instance-units.ts';
 import { writeDocument } from './write-document.ts';
 
+writeDocument('systemd/headgate-haproxy-landing.service', landingUnit(unit('headgate-haproxy')));
 for (const name of instantiated) {
-  const text = readFileSync(new URL(`../systemd/${name}.service`, import.meta.url), 'utf8');
+  const text = unit(name);
   writeDocument(`systemd/${name}@.service`, instanceUnit(text));
+}
+
+function unit(name: string): string {
+  return readFileSync(new URL(`../systemd/${name}.service`, import.meta.url), 'utf8');
 }

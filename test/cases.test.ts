@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
+import { logWords } from '../agent/haproxy/config/connection-log.ts';
 import type { RenderContext } from '../agent/haproxy/config/render-context.ts';
 import { sharedTables } from '../agent/haproxy/config/shared-tables.ts';
 import { runCommand } from '../agent/host/run-command.ts';
@@ -26,6 +27,7 @@ const withOpenssl = requires(ava, { haproxy: true, programs: ['openssl'] });
 const CONTEXT: RenderContext = {
   adminSocket: '/run/headgate/haproxy/admin.sock',
   peersSocket: '/run/headgate/haproxy/peers.sock',
+  mirrorSocket: '/run/headgate/haproxy/mirrors.sock',
   serverState: '/run/headgate/haproxy/servers.state',
   socketMode: '600',
   namespaceConnections: 1_800,
@@ -37,6 +39,12 @@ const CONTEXT: RenderContext = {
   localPeer: 'headgate',
   user: '',
   group: '',
+  certificates: '/run/headgate/haproxy/certificates',
+  routes: '/var/lib/headgate/haproxy/routes',
+  hasRoutes: false,
+  boot: '',
+  log: logWords({ kind: 'journald' }, ''),
+  logFormat: 'json',
   aclId: new AclIds().idOf,
 };
 

@@ -53,9 +53,9 @@ test('Every relative link in a packaged document leads to a packaged file', (t) 
 });
 
 test('withoutLinksOutside() keeps links to packaged files, headings and the web, and the text of all others', (t) => {
-  const packaged = new Set(['docs/a.md', 'docs/design/b.md', 'deploy/rbac.yaml']);
+  const packaged = new Set(['docs/a.md', 'docs/design/b.md', 'deploy/kubernetes/rbac.yaml']);
   const kept =
-    '[b](design/b.md#x), [rights](../deploy/rbac.yaml), [here](#here), [the web](https://example.org/)';
+    '[b](design/b.md#x), [rights](../deploy/kubernetes/rbac.yaml), [here](#here), [the web](https://example.org/)';
   t.is(withoutLinksOutside('docs/a.md', `${kept}, [a test](../test/a.test.ts)`, packaged), `${kept}, a test`);
 });
 

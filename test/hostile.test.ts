@@ -8,14 +8,16 @@ import { join } from 'node:path';
 import ava from 'ava';
 import fc from 'fast-check';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
+import { CertificateFiles } from '../agent/haproxy/config/certificate-files.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
-import { hasFallback, isForHaproxy } from '../agent/haproxy/config/listener-config.ts';
+import { hasFallback, isForHaproxy, isOnlyChecked } from '../agent/haproxy/config/listener-config.ts';
 import { renderGlobal } from '../agent/haproxy/config/render.ts';
-import { renderContext } from '../agent/haproxy/config/render-context.ts';
+import { type RenderContext, renderContext } from '../agent/haproxy/config/render-context.ts';
 import { planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { Running } from '../agent/haproxy/running.ts';
 import { commandText } from '../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts';
+import { bootId } from '../agent/host/boot-id.ts';
 import { runCommand } from '../agent/host/run-command.ts';
 import { parseObject } from '../agent/kubernetes/parse-object.ts';
 import type { DesiredState } from '../agent/model/desired-state.ts';
@@ -23,6 +25,7 @@ import type { Listener, LoadBalancer, Problem } from '../agent/model/load-balanc
 import { requires } from './support/basics/requirements.ts';
 import { haproxyExecutable } from './support/haproxy/haproxy.ts';
 import { clusterOf } from './support/values/build.ts';
+import { AUTHORITY, CRL, configMap, secret, WEB } from './support/values/certificates.ts';
 import { hostileObjects } from './support/values/hostile.ts';
 import { translateCluster } from './support/values/translated.ts';
 
@@ -36,14 +39,21 @@ const CONTEXT = renderContext(
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    connectionLogTarget: { kind: 'journald' } as const,
+    connectionLogFormat: 'json' as const,
   },
   {
     fileMode: 0o600,
     socketMode: '600',
     config: '',
+    certificates: '/run/headgate/haproxy/certificates',
+    certificatesMode: 0o700,
+    routes: '/var/lib/headgate/haproxy/routes',
     adminSocket: '/run/headgate/admin.sock',
     masterSocket: '',
+    logSocket: '/log.sock',
     peersSocket: '/run/headgate/peers.sock',
+    mirrorSocket: '/run/headgate/mirrors.sock',
     counters: '/var/lib/headgate/haproxy/counters',
     serverState: '/run/headgate/servers.state',
     pidFile: '',
@@ -58,17 +68,28 @@ const SETTINGS = [
   { members: 'nodes', handleUnclassed: true },
 ] as const;
 
-const NAME = String.raw`[a-z0-9-]{1,63}:[a-z0-9-]{1,63}:tcp:\d{1,5}:v[46]`;
+const NAME = String.raw`[a-z0-9-]{1,63}:[a-z0-9-]{1,63}:(?:tcp|udp|sctp):\d{1,5}:v[46]`;
 const V4 = String.raw`\d{1,3}(?:\.\d{1,3}){3}`;
 const V6 = '[0-9a-f:]{2,39}';
 const NUMBER = String.raw`\d{1,10}`;
 const HOST = '[A-Za-z0-9.-]{1,253}';
-const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl verify none(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
+const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl(?: verify none)?(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
+
+const TLS =
+  ' ssl crt-list [A-Za-z0-9/_-]{1,250}\\.list ssl-min-ver TLSv1\\.[23](?: ciphers [A-Z0-9:-]+)?(?: ciphersuites [A-Z0-9_:]+)?(?: ca-file [A-Za-z0-9/_-]{1,250}\\.crt(?: crl-file [A-Za-z0-9/_-]{1,250}\\.crl)? verify (?:optional|required))?(?: alpn [a-z0-9/.,]+)?';
+
+const MEMBER_TLS = ` ssl verify (?:none|required ca-file [A-Za-z0-9/_-]{1,250}\\.crt verifyhost ${HOST})(?: sni str\\(${HOST}\\))?`;
+
+const NAMESPACES = ['default', 'kube-system', 'n'.repeat(63)];
+
+/** Of a line of the connection log: a name of the object, a number, or an expression of the agent. */
+const FIELD = String.raw`"[a-zA-Z]+":(?:"[a-z0-9-]{1,63}"|\d{1,5}|"?%(?:[a-zA-Z]{1,2}|\[[a-z0-9_.,()?:%A-Z@/-]+\])"?)`;
 
 /** Every line that the sections of a load balancer can have. */
 const LINES = [
   '',
-  String.raw`\.if version_before\(2\.8\)`,
+  '# The kernel forwards to these members; HAProxy only checks them\\.',
+  String.raw`\.if version_before\((?:2\.8|3\.0)\)`,
   String.raw`\.else`,
   String.raw`\.endif`,
   `(?:listen|frontend) ${NAME}`,
@@ -79,7 +100,14 @@ const LINES = [
   `    timeout (?:client|connect|server|queue|tunnel|check) ${NUMBER}ms`,
   '    timeout http-(?:request|keep-alive) 10s',
   `    maxconn ${NUMBER}`,
-  `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?`,
+  '# After a reboot the certificates are there again when the agent has written them.',
+  String.raw`\.if !defined\(HEADGATE_BOOT\) \|\| streq\("\$HEADGATE_BOOT",[0-9a-f]{32}\)`,
+  '    http-request set-header X-Forwarded-Proto https',
+  '    http-request del-header X-SSL-Client -m beg',
+  String.raw`    http-request set-header X-SSL-Client-(?:Verify|DN|CN|SHA1) %(?:\{\+Q\})?\[ssl_c_[a-z0-9_]+(?:\(CN\))?(?:,hex)?\] if \{ ssl_c_used \}`,
+  '    # So that it is loaded for servers that are added at runtime.',
+  '    default-server ca-file [A-Za-z0-9/_-]{1,250}\\.crt',
+  `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?(?:${TLS})?`,
   `    acl allowed src -u ${NUMBER}(?: ${V4}/${NUMBER}){1,40}`,
   `    acl allowed src -u ${NUMBER}(?: ${V6}/${NUMBER}){1,40}`,
   String.raw`    tcp-request connection track-sc1 str\([a-z0-9-]{1,63}\) table headgate:namespaces`,
@@ -88,6 +116,11 @@ const LINES = [
   `    tcp-request (?:connection|session) track-sc0 src table ${NAME}:rate`,
   `    tcp-request (?:connection|session) reject if { src_conn_rate\\(${NAME}:rate\\) ge ${NUMBER} }`,
   '    option (?:forwardfor|httpchk|tcp-check)',
+  '    log /run/systemd/journal/dev-log len 12288 format local local0',
+  '    log-tag headgate-connections',
+  '    option dontlog(?:-normal|null)',
+  `    (?:error-)?log-format '\\{${FIELD}(?:,${FIELD})*\\}'`,
+  String.raw`    http-request set-var\(txn\.host\) req\.hdr\(host\)`,
   String.raw`    balance (?:roundrobin|leastconn|source|random\(2\))`,
   '    hash-type consistent',
   '    load-server-state-from-file global',
@@ -98,46 +131,74 @@ const LINES = [
   '    tcp-check connect default linger',
   '    tcp-check (?:send-binary|expect binary) [0-9a-f]+',
   '    http-check expect status [0-9,-]+',
-  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
-  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${CHECK})?`,
+  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
+  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
 ].map((line) => new RegExp(`^${line}$`));
 
 test('Hostile objects give only lines of the model, in a file that HAProxy accepts', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-hostile-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const path = join(folder, 'haproxy.cfg');
+  const context = { ...CONTEXT, certificates: folder, boot: bootId() };
+  const secrets = NAMESPACES.flatMap((namespace) =>
+    ['shop-tls', 'internal-ca'].map((name) => secret(name, WEB, namespace)),
+  );
+  const configMaps = NAMESPACES.map((namespace) => configMap('clients', namespace));
+  const pems = new Map(
+    secrets.map(({ pair: { content } }) => [content?.fingerprint, content?.pem.reveal()] as const),
+  );
+  const files = new CertificateFiles({
+    folder,
+    fileMode: 0o600,
+    folderMode: 0o700,
+    pems: {
+      certificate: (_, fingerprint) => pems.get(fingerprint),
+      authority: () => AUTHORITY,
+      crl: () => CRL,
+    },
+  });
   let listeners = 0;
+  let checked = 0;
+  let withTls = 0;
+  let withClients = 0;
   const batches = fc.tuple(
     fc.array(hostileObjects, { minLength: 50, maxLength: 60 }),
     fc.constantFrom(...SETTINGS),
   );
   const property = fc.asyncProperty(batches, async ([batch, settings]) => {
     const parsed = batch.map((json) => parseObject(json, ''));
-    const model = translateCluster(clusterOf(parsed.flatMap(({ objects }) => objects)), settings);
+    const objects = [...parsed.flatMap((each) => each.objects), ...secrets, ...configMaps];
+    const model = translateCluster(clusterOf(objects), settings);
     for (const { problems } of parsed) problems.forEach(isPlain);
     for (const { problems } of model.loadBalancers.values()) problems.forEach(isPlain);
-    const text = await rendered(model);
+    const text = await rendered(model, context);
+    await files.write(model.loadBalancers.values());
     await writeFile(path, text);
     const { exitCode, stderr } = await runCommand(haproxyExecutable, ['-c', '-f', path], { timeout: 30_000 });
     strictEqual(exitCode, 0, stderr);
     for (const loadBalancer of model.loadBalancers.values()) commandsArePlain(loadBalancer);
-    listeners += servedOf(model).length;
+    listeners += listenersOf(model, isForHaproxy).length;
+    checked += listenersOf(model, isOnlyChecked).length;
+    withClients += listenersOf(model, ({ tls }) => tls?.clients !== undefined).length;
+    withTls += listenersOf(model, ({ tls }) => tls !== undefined).length;
   });
   // Without shrinking and printing, because fast-check's report fails for objects with a "constructor" and hides the
   // first error.
   const { failed, seed, counterexamplePath, errorInstance } = await fc.check(property, {
-    numRuns: 40,
+    numRuns: 80,
     endOnFailure: true,
   });
   t.false(failed, `Seed ${seed}, path ${counterexamplePath}: ${errorInstance}`);
-  t.true(listeners > 200, 'Enough of them come through to be worth looking at');
+  t.true(listeners > 100 && checked > 10, `Too few come through: ${listeners} and ${checked}`);
+  t.true(withTls > 20);
+  t.true(withClients > 2);
 });
 
 /** The configuration of a model, after a check of each line. */
-async function rendered(model: DesiredState): Promise<string> {
-  const { chunks, structure } = await configText(inFileOrder(model.loadBalancers), CONTEXT);
+async function rendered(model: DesiredState, context: RenderContext): Promise<string> {
+  const { chunks, structure } = await configText(inFileOrder(model.loadBalancers), context);
   const text = chunks.join('');
-  const global = renderGlobal(CONTEXT, structure);
+  const global = renderGlobal(context, structure);
   ok(text.startsWith(global));
   const lines = text.slice(global.length).split('\n');
   strictEqual(lines.pop(), '', 'The last line has its end');
@@ -149,21 +210,33 @@ async function rendered(model: DesiredState): Promise<string> {
     ok(Buffer.byteLength(line) < 2_048, 'HAProxy takes 2,048 characters in a line');
     ok(line.trim().replaceAll(/'.*'/g, 'quoted').split(' ').length <= 64, 'HAProxy takes 64 words in a line');
   }
-  strictEqual(lines.length, sum(servedOf(model).map(linesOf)), 'There are as many lines as the model has');
+  const [served, checked] = [listenersOf(model, isForHaproxy), listenersOf(model, isOnlyChecked)];
+  strictEqual(
+    lines.length,
+    sum([...served, ...checked].map(linesOf)),
+    'There are as many lines as the model has',
+  );
   const count = (word: string) => lines.filter((line) => line.trimStart().startsWith(`${word} `)).length;
-  strictEqual(count('listen'), servedOf(model).length);
-  strictEqual(count('bind'), sum(servedOf(model).map(({ addresses }) => addresses.length)));
-  const serversOf = ({ pool }: Listener) => pool.members.length * (hasFallback(pool) ? 2 : 1);
-  strictEqual(count('server'), sum(servedOf(model).map(serversOf)));
+  strictEqual(count('listen'), served.length);
+  strictEqual(count('bind'), sum(served.map(({ addresses }) => addresses.length)));
+  const serversOf = (each: Listener) => each.pool.members.length * (hasFallback(each) ? 2 : 1);
+  const membersOf = ({ pool }: Listener) => pool.members.length;
+  strictEqual(count('server'), sum([...served.map(serversOf), ...checked.map(membersOf)]));
   return text;
 }
 
-function servedOf({ loadBalancers }: DesiredState): readonly Listener[] {
-  return [...loadBalancers.values()].flatMap(({ listeners }) => listeners.filter(isForHaproxy));
+function listenersOf(
+  { loadBalancers }: DesiredState,
+  isIncluded: (listener: Listener) => boolean,
+): readonly Listener[] {
+  return [...loadBalancers.values()].flatMap(({ listeners }) => listeners.filter(isIncluded));
 }
 
-function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, pool }: Listener): number {
-  const { algorithm, persistence, monitor, timeouts, members } = pool;
+function linesOf(listener: Listener): number {
+  const { addresses, allowedCidrs, mode, tls, connectionLimit, rateLimit, pool } = listener;
+  // Empty, comment, backend, mode, connect.
+  if (isOnlyChecked(listener)) return 5 + pool.members.length + checkLinesOf(pool);
+  const { algorithm, persistence, timeouts, members } = pool;
   const isHashed = algorithm === 'source-hash' || persistence > 0;
   return sum([
     // Empty, listen, mode, client, track and reject for the namespace, reject, balance, connect, server, queue; the other form of the section, and what
@@ -172,21 +245,39 @@ function linesOf({ addresses, allowedCidrs, mode, connectionLimit, rateLimit, po
     addresses.length + members.length,
     Math.max(1, Math.ceil(allowedCidrs.length / 40)),
     mode === 'http' ? 3 : 0,
+    tls === undefined ? 0 : 3,
+    tls !== undefined && mode === 'http' ? 1 : 0,
+    tls?.clients !== undefined && mode === 'http' ? 5 : 0,
+    pool.tls?.authority === undefined ? 0 : 2,
+    pool.tls?.authority !== undefined && hasFallback(listener) ? 1 : 0,
     connectionLimit > 0 ? 1 : 0,
     rateLimit > 0 ? 5 : 0,
     isHashed ? 1 : 0,
     persistence > 0 ? 2 : 0,
+    logLinesOf(listener),
+    checkLinesOf(pool),
+    timeouts.tunnel > 0 ? 1 : 0,
+    // Its use, and then empty, backend, mode, balance, connect, server, queue.
+    hasFallback(listener) ? 8 + members.length : 0,
+    hasFallback(listener) && isHashed ? 1 : 0,
+    hasFallback(listener) && timeouts.tunnel > 0 ? 1 : 0,
+    hasFallback(listener) && persistence > 0 ? 1 : 0,
+  ]);
+}
+
+/** The target, the tag, two formats in two forms for versions; options of errors; the host. */
+function logLinesOf({ log, mode }: Listener): number {
+  if (log === 'none') return 0;
+  return 8 + (log === 'errors' ? (mode === 'http' ? 2 : 1) : 0) + (mode === 'http' ? 1 : 0);
+}
+
+function checkLinesOf({ monitor }: Listener['pool']): number {
+  return sum([
     monitor === undefined ? 0 : 2,
     monitor?.type === 'http' || monitor?.type === 'https' ? 3 : 0,
     monitor?.expectedBody ? 1 : 0,
     monitor?.expectedBodyPattern ? 1 : 0,
     monitor?.type === 'grpc' || monitor?.type === 'grpcs' ? 4 : 0,
-    timeouts.tunnel > 0 ? 1 : 0,
-    // Its use, and then empty, backend, mode, balance, connect, server, queue.
-    hasFallback(pool) ? 8 + members.length : 0,
-    hasFallback(pool) && isHashed ? 1 : 0,
-    hasFallback(pool) && timeouts.tunnel > 0 ? 1 : 0,
-    hasFallback(pool) && persistence > 0 ? 1 : 0,
   ]);
 }
 

@@ -6,7 +6,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../agent/haproxy/apply.ts';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { inFileOrder } from '../agent/haproxy/config/config-text.ts';
-import { backendsOf, isForHaproxy } from '../agent/haproxy/config/listener-config.ts';
+import { backendsOf, hasSection } from '../agent/haproxy/config/listener-config.ts';
 import { type HaproxyPlan, planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { readRunning } from '../agent/haproxy/readback.ts';
 import { Running } from '../agent/haproxy/running.ts';
@@ -61,7 +61,7 @@ function planText(plans: readonly HaproxyPlan[]): string {
 function namesOf(loadBalancers: ReadonlyMap<string, LoadBalancer>): string[] {
   return [...loadBalancers.values()].flatMap(({ listeners }) =>
     listeners
-      .filter(isForHaproxy)
+      .filter(hasSection)
       .flatMap(backendsOf)
       .map(({ name }) => name),
   );

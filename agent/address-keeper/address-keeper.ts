@@ -1,4 +1,4 @@
-// Keeps the addresses of the pools: collects changes of pools, claims, Services and the leader for the next decision
+// Keeps the addresses of the pools: collects changes of pools, claims, Services, Gateways and the leader for the next decision
 // (decision-loop.ts), and stores the claims (kept-claims.ts) before an address is published. Owns all of these parts.
 
 import { join } from 'node:path';
@@ -10,12 +10,16 @@ import {
   type AddressRequest,
   type Holder,
 } from '../addresses/addresses.ts';
+import { requesterOf, requestingOwners } from '../addresses/requesters.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
+import type { Ingress } from '../kubernetes/ingress/ingress-objects.ts';
 import type { ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
-import type { Problem } from '../model/load-balancer.ts';
+import type { EventRecorder } from '../kubernetes/writers/events.ts';
+import type { OwnerKey, Problem } from '../model/load-balancer.ts';
+import { ownerOf } from '../model/names.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PoolAddresses } from '../translate/service/service-vips.ts';
 import type { TranslateSettings } from '../translate/translate-settings.ts';
@@ -51,6 +55,7 @@ export interface AddressWriters {
   /** The API server does not permit this agent to take the Lease. */
   readonly isBarred: boolean;
   onLeader(callback: () => void): void;
+  readonly events: Pick<EventRecorder, 'record'>;
   readonly services: {
     /** Resolves with true when the Service has the finalizer, so that it may get an address. */
     requestFinalizer(service: string, uid: string): Promise<boolean>;
@@ -72,8 +77,8 @@ export class AddressKeeper {
   #translating: TranslateSettings;
   readonly #provisioning: Provisioning;
   readonly #loop: DecisionLoop;
-  /** The last version of each Service that was decided on. */
-  readonly #seen = new Map<string, object | undefined>();
+  /** The objects of each owner at its last decision. */
+  readonly #seen = new Map<OwnerKey, readonly unknown[]>();
   /** By address; undefined until one decision needs them. */
   #holders: ReadonlyMap<string, Holder> | undefined;
   #problems: readonly Problem[] = [];
@@ -100,7 +105,7 @@ export class AddressKeeper {
     this.#kept = new KeptClaims({
       ...options,
       isLeader,
-      requestFinalizer: async (service, uid) => writers?.services.requestFinalizer(service, uid) ?? false,
+      requestFinalizer: async (owner, uid) => this.#mayBeWritten(owner, uid),
       addresses: this.#addresses,
       path: join(options.settings.stateDir, ...CLAIM_FILE),
       onOverruled: (claim) => {
@@ -109,7 +114,12 @@ export class AddressKeeper {
       },
       onKept: (name, claim) => this.#onKept(name, claim),
     });
-    this.#reports = new PoolReports({ ...options, isLeader, addresses: this.#addresses });
+    this.#reports = new PoolReports({
+      ...options,
+      isLeader,
+      addresses: this.#addresses,
+      events: writers?.events,
+    });
     this.#provisioning = new Provisioning({
       log,
       metrics,
@@ -155,8 +165,7 @@ export class AddressKeeper {
   /** Decides on these Services and gives those whose addresses have changed; during a large decision `onChanged` does later. */
   assign(services: Iterable<string>): ReadonlySet<string> {
     for (const key of services) {
-      const service = this.#options.cluster.service(key);
-      if (this.#seen.get(key) !== service) this.#loop.changes.services.add(key);
+      if (!isSame(this.#seen.get(key), this.#objectsOf(key))) this.#loop.changes.services.add(key);
     }
     return this.#loop.changes.services.size === 0 ? new Set() : this.#loop.runNow();
   }
@@ -167,7 +176,7 @@ export class AddressKeeper {
     if (assignment === undefined) return undefined;
     const { addresses } = assignment;
     // A published address is served until the leader has decided.
-    const published = this.#options.cluster.service(key)?.statusIPs ?? [];
+    const published = this.#publishedBy(key);
     if (!this.#leads && addresses.length === 0 && published.length > 0)
       return { addresses: published.map((address) => ({ address, ports: [] })), problems: [] };
     const failed = this.#provisioning.problemsOf(key);
@@ -176,6 +185,10 @@ export class AddressKeeper {
       problems: failed.length === 0 ? assignment.problems : [...assignment.problems, ...failed],
     };
   };
+
+  /** The Service requests an address of the pools, and the decision on that is under way. */
+  readonly isUndecided = (key: string): boolean =>
+    this.#addresses.assignment(key) === undefined && this.#request(key) !== undefined;
 
   /** All claims of the Service are stored: its addresses may be published. */
   isKept(key: string): boolean {
@@ -224,7 +237,7 @@ export class AddressKeeper {
   #reviewAll(): void {
     const { changes } = this.#loop;
     changes.havePoolsChanged = true;
-    for (const { key } of this.#options.cluster.services()) changes.services.add(key);
+    for (const key of requestingOwners(this.#options.cluster)) changes.services.add(key);
   }
 
   /** undefined if there is nothing to decide. */
@@ -275,11 +288,32 @@ export class AddressKeeper {
 
   *#requests(services: Iterable<string>): Generator<readonly [string, AddressRequest | undefined]> {
     for (const key of services) {
-      const service = this.#options.cluster.service(key);
-      if (service === undefined) this.#seen.delete(key);
-      else this.#seen.set(key, service);
+      const objects = this.#objectsOf(key);
+      if (objects === undefined) this.#seen.delete(key);
+      else this.#seen.set(key, objects);
       yield [key, this.#request(key)];
     }
+  }
+
+  /** What its request is made from; undefined if there is none. Unchanged objects are the same values. */
+  #objectsOf(key: OwnerKey): readonly unknown[] | undefined {
+    const { cluster } = this.#options;
+    const object = requesterOf(cluster, key);
+    if (object?.kind !== 'IngressClass') return object && [object];
+    return [object, cluster.ingressesOf(object.name)];
+  }
+
+  /** The addresses that statuses show. */
+  #publishedBy(key: OwnerKey): readonly string[] {
+    const object = requesterOf(this.#options.cluster, key);
+    if (object?.kind !== 'IngressClass') return object?.statusIPs ?? [];
+    return this.#options.cluster.ingressesOf(object.name).find(hasAddress)?.statusIPs ?? [];
+  }
+
+  /** Only Services have a finalizer: the address of another owner is held as soon as the agent sees that it is gone. */
+  async #mayBeWritten(owner: OwnerKey, uid: string): Promise<boolean> {
+    if (ownerOf(owner).kind !== 'Service') return this.#options.writers?.isLeader ?? false;
+    return this.#options.writers?.services.requestFinalizer(owner, uid) ?? false;
   }
 
   #holderOf(address: string): Holder | undefined {
@@ -292,13 +326,14 @@ export class AddressKeeper {
     const view: PoolsView = {
       isAny: this.#hasPools,
       isOfCluster: this.#kept.home === 'cluster',
-      isOfFolder: (service) => cluster.isOfFolder(service),
+      isOfFolder: (object) => cluster.isOfManifest(object),
+      ingressesOf: (className) => cluster.ingressesOf(className),
       owns: (address) => this.#addresses.poolOf(address) !== undefined,
       hasAddress: (service) => this.#addresses.claimsOf(service).some(({ heldUntil }) => heldUntil === 0),
       hasClaimOn: (service, address) =>
         this.#addresses.claimsOf(service).some((claim) => claim.address === address),
     };
-    return askedAddress(cluster.service(key), this.#translating, view);
+    return askedAddress(requesterOf(cluster, key), this.#translating, view);
   }
 
   #apply({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): ReadonlySet<string> {
@@ -337,14 +372,22 @@ export class AddressKeeper {
 
   #reportProblems(): void {
     const { cluster, onProblems } = this.#options;
-    // A load balancer has the problems of its Service.
+    // A load balancer has the problems of its owner.
     const ofGone = [...this.#provisioning.problems()].flatMap(([service, problems]) =>
-      cluster.service(service) === undefined ? problems : [],
+      requesterOf(cluster, service) === undefined ? problems : [],
     );
     this.#poolProblems = this.#addresses.poolProblems();
     this.#problems = [...this.#poolProblems, ...this.#fileProblems, ...ofGone];
     onProblems(this.#problems);
   }
+}
+
+function isSame(before: readonly unknown[] | undefined, now: readonly unknown[] | undefined): boolean {
+  return before?.length === now?.length && (now?.every((each, at) => each === before?.[at]) ?? true);
+}
+
+function hasAddress({ statusIPs }: Ingress): boolean {
+  return statusIPs.length > 0;
 }
 
 /** Nodes are of the whole cluster; the author of a namespace can write an endpoint with any address. */

@@ -1,8 +1,17 @@
-// Decides whether a Service requests an address of the pools, and which one. Pure.
+// Decides whether a Service, Gateway or IngressClass requests an address of the pools, and which one. Pure.
 
-import { type AddressRequest, addressRequest } from '../addresses/request.ts';
-import type { Service } from '../kubernetes/objects.ts';
-import { readAnnotations } from '../translate/annotations/annotations.ts';
+import { type AddressNeeds, type AddressRequest, addressRequest } from '../addresses/request.ts';
+import {
+  gatewayNeeds,
+  ingressClassNeeds,
+  ownerOfRequester,
+  type Requester,
+  serviceNeeds,
+} from '../addresses/requesters.ts';
+import type { Ingress } from '../kubernetes/ingress/ingress-objects.ts';
+import type { OwnerKey } from '../model/load-balancer.ts';
+import { objectOf } from '../model/names.ts';
+import { type AnnotationValues, readAnnotations } from '../translate/annotations/annotations.ts';
 import { getsAddresses } from '../translate/service/service-vips.ts';
 import type { TranslateSettings } from '../translate/translate-settings.ts';
 
@@ -10,40 +19,46 @@ import type { TranslateSettings } from '../translate/translate-settings.ts';
 export interface PoolsView {
   /** There is at least one pool. */
   readonly isAny: boolean;
-  /** The claims of Services of the API are in the cluster. */
+  /** The claims of objects of the API are in the cluster. */
   readonly isOfCluster: boolean;
-  /** The Service comes from a manifest; it may have a UID all the same, copied from a cluster. */
-  readonly isOfFolder: (key: string) => boolean;
+  /** The object comes from a manifest; it may have a UID all the same, copied from a cluster. */
+  readonly isOfFolder: (object: Requester) => boolean;
+  readonly ingressesOf: (className: string) => readonly Ingress[];
   /** A pool has the address. */
   readonly owns: (address: string) => boolean;
-  /** The Service has an address of a present or former pool. */
-  readonly hasAddress: (key: string) => boolean;
-  /** The Service has a claim on this address, in use or held. */
-  readonly hasClaimOn: (key: string, address: string) => boolean;
+  /** The owner has an address of a present or former pool. */
+  readonly hasAddress: (key: OwnerKey) => boolean;
+  /** The owner has a claim on this address, in use or held. */
+  readonly hasClaimOn: (key: OwnerKey, address: string) => boolean;
 }
 
 /**
- * undefined if the agent does not serve the Service, or if the Service has all its addresses without the pools. Each
- * address is judged for itself: an address outside the pools that a Service has stays, whatever pools there are.
+ * undefined if the agent does not serve the object, or if the object has all its addresses without the pools. Each address
+ * is judged for itself: an address outside the pools that the object has stays, whatever pools there are.
  */
 export function askedAddress(
-  service: Service | undefined,
+  object: Requester | undefined,
   settings: TranslateSettings,
   pools: PoolsView,
 ): AddressRequest | undefined {
-  if (service === undefined || !getsAddresses(service, settings)) return undefined;
-  if (!pools.isAny && !pools.hasAddress(service.key)) return undefined;
-  const { values } = readAnnotations(
-    service.annotations,
-    `Service ${service.key}`,
-    settings.annotationDefaults,
-  );
-  const isLocal = pools.isOfFolder(service.key);
+  if (object === undefined || (object.kind === 'Service' && !getsAddresses(object, settings)))
+    return undefined;
+  const key = ownerOfRequester(object);
+  if (!pools.isAny && !pools.hasAddress(key)) return undefined;
+  const { values } = readAnnotations(object.annotations, objectOf(key), settings.annotationDefaults);
+  const needs = needsOf(object, values, pools);
+  const isLocal = pools.isOfFolder(object);
   const isOwn = (address: string): boolean => {
     if (pools.owns(address)) return false;
     // The author of a manifest is the operator of the host: an address outside the pools is intended.
-    return isLocal || (service.statusIPs.includes(address) && !pools.hasClaimOn(service.key, address));
+    return isLocal || (needs.statusIPs.includes(address) && !pools.hasClaimOn(key, address));
   };
-  const request = addressRequest(service, values, isLocal, isOwn);
-  return isLocal && pools.isOfCluster && !pools.hasAddress(service.key) ? undefined : request;
+  const request = addressRequest(needs, values, isLocal, isOwn);
+  return isLocal && pools.isOfCluster && !pools.hasAddress(key) ? undefined : request;
+}
+
+function needsOf(object: Requester, { loadBalancerIps }: AnnotationValues, pools: PoolsView): AddressNeeds {
+  if (object.kind === 'Service') return serviceNeeds(object, loadBalancerIps);
+  if (object.kind === 'Gateway') return gatewayNeeds(object);
+  return ingressClassNeeds(object, loadBalancerIps, pools.ingressesOf(object.name));
 }

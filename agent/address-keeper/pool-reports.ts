@@ -1,11 +1,21 @@
-// Keeps the status of each pool of the cluster up to date: how many of its addresses are free, used, held and conflicting.
-// Selects the pools whose counts have changed; PoolStatusWriter writes them.
+// Keeps the status of each pool of the cluster up to date: whether it is ready, and how many of its addresses are free, used,
+// held and conflicting. Selects the pools whose counts have changed; PoolStatusWriter writes them. An Event reports a pool
+// that becomes ready, or is no longer.
 
 import type { Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../host/log.ts';
-import { type PoolFault, poolStatusManifest, unreadPoolManifest } from '../kubernetes/address-pool.ts';
+import {
+  type AddressPool,
+  type PoolCondition,
+  type PoolFault,
+  poolCondition,
+  poolStatusManifest,
+  unreadPoolManifest,
+} from '../kubernetes/address-pool.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
+import { ADDRESS_API_VERSION } from '../kubernetes/object-names.ts';
+import type { EventRecorder } from '../kubernetes/writers/events.ts';
 import { PoolStatusWriter } from '../kubernetes/writers/pool-status-writer.ts';
 import type { Problem } from '../model/load-balancer.ts';
 
@@ -14,6 +24,8 @@ export interface PoolReportsOptions {
   /** undefined without a cluster. */
   readonly api: KubernetesApi | undefined;
   readonly isLeader: () => boolean;
+  /** undefined without a cluster. */
+  readonly events: Pick<EventRecorder, 'record'> | undefined;
   readonly log: Log;
 }
 
@@ -27,9 +39,13 @@ export class PoolReports {
   readonly #touched = new Set<string>();
   /** Name of a pool of the cluster that cannot be read → why. */
   #unreadable: ReadonlyMap<string, string> = new Map();
+  /** Name → the last condition, and when it got its status. */
+  readonly #conditions = new Map<string, PoolCondition & { readonly uid: string; readonly since: string }>();
+  readonly #events: PoolReportsOptions['events'];
 
-  constructor({ addresses, api, isLeader, log }: PoolReportsOptions) {
+  constructor({ addresses, api, isLeader, events, log }: PoolReportsOptions) {
     this.#addresses = addresses;
+    this.#events = events;
     this.#writer =
       api &&
       new PoolStatusWriter({
@@ -82,8 +98,40 @@ export class PoolReports {
     const count = this.#addresses.countOf(name);
     const fault = this.#faultOf(name);
     // Pools of the settings and of manifests have no status.
-    if (count !== undefined && count.pool.uid !== '') return poolStatusManifest(count.pool, count, fault);
-    return fault?.state === 'Invalid' ? unreadPoolManifest(name, fault) : undefined;
+    if (count !== undefined && count.pool.uid !== '')
+      return poolStatusManifest(
+        count.pool,
+        count,
+        fault,
+        this.#since(name, poolCondition(count.pool, fault), count.pool),
+      );
+    if (fault?.state === 'Invalid')
+      return unreadPoolManifest(name, fault, this.#since(name, poolCondition({ draining: false }, fault)));
+    this.#conditions.delete(name);
+    return undefined;
+  }
+
+  /** When the pool's condition got its status: as this agent has seen, or as an agent before it has written. */
+  #since(name: string, condition: PoolCondition, pool?: AddressPool): string {
+    const uid = pool?.uid ?? '';
+    const last = this.#conditions.get(name);
+    const own = last?.uid === uid ? last : undefined;
+    const { status, reason, since } = own ?? { ...pool?.ready, since: pool?.ready?.lastTransitionTime };
+    const kept = status === condition.status && since ? since : new Date(systemClock.wall()).toISOString();
+    if (own?.message !== condition.message || own.reason !== condition.reason)
+      this.#conditions.set(name, { ...condition, uid, since: kept });
+    // The API server needs the UID of an Event's object, so a pool that was never readable has none.
+    if (reason !== condition.reason && uid !== '')
+      this.#events?.record(
+        { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', namespace: '', name, uid },
+        {
+          type: condition.status === 'True' ? 'Normal' : 'Warning',
+          reason: condition.reason,
+          action: 'Allocate',
+          note: condition.message,
+        },
+      );
+    return kept;
   }
 
   #faultOf(name: string): PoolFault | undefined {

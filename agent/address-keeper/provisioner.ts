@@ -6,14 +6,15 @@ import { backoffMs } from '../base/backoff.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { quote } from '../base/quote.ts';
 import type { Log } from '../host/log.ts';
-import type { Problem, Protocol } from '../model/load-balancer.ts';
+import type { OwnerKey, Problem, Protocol } from '../model/load-balancer.ts';
+import { objectOf } from '../model/names.ts';
 
 export interface ProvisionRequest {
   readonly action: 'assign' | 'release';
   readonly address: string;
   readonly pool: string;
-  /** `namespace/name`. */
-  readonly service: string;
+  /** `namespace/name` of a Service; the key of another owner. */
+  readonly service: OwnerKey;
   /** Empty: the whole address. */
   readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
 }
@@ -160,7 +161,7 @@ export class Provisioner {
     } else {
       lane.failures++;
       const message = `Cannot ${action} ${address}: program ${quote(this.#options.program)} ${failure}`;
-      this.#setProblem(request, { object: `Service ${service}`, reason: 'ProvisionerFailed', message });
+      this.#setProblem(request, { object: objectOf(service), reason: 'ProvisionerFailed', message });
       // The other Services of the address come first now: a Service that always fails must not block them.
       if (isLast) {
         lane.failed.add(request);

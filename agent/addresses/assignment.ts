@@ -1,14 +1,14 @@
 // What a Service has and lacks of the pools, with problems for its status, its Events and `why`. Pure.
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
-import type { Family, Problem } from '../model/load-balancer.ts';
+import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
+import { objectOf } from '../model/names.ts';
 import { blockerWords, type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
 import { whyNotAllowed } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
 
 export interface Assignment {
-  /** `namespace/name` of the Service. */
-  readonly key: string;
+  readonly key: OwnerKey;
   /** Those of claims, the primary family first; then those that the Service has without a claim. */
   readonly addresses: readonly AssignedAddress[];
   /** It has what it requests, or at least one address with ipFamilyPolicy PreferDualStack. */
@@ -113,7 +113,7 @@ function problemsOf(lacks: readonly Found[]): readonly Problem[] {
 function undecided(key: string, lacks: readonly Found[]): readonly Problem[] {
   if (!lacks.some(({ kind }) => kind === 'found')) return [];
   const message = 'It has no address yet: the host that gives addresses has not given it one';
-  return [{ object: `Service ${key}`, reason: 'AddressPending', message }];
+  return [{ object: objectOf(key), reason: 'AddressPending', message }];
 }
 
 /** Ports and a sharing key that the Service requests on a shared address, and that others have. */
@@ -123,7 +123,7 @@ function sharingProblems(
   book: PoolsAndClaims,
 ): readonly Problem[] {
   if (claim.ports.length === 0) return [];
-  const object = `Service ${request.key}`;
+  const object = objectOf(request.key);
   const { address, sharingKey } = claim;
   const problems: Problem[] = [];
   const wish = wishOf(request, book.pools.ownerOf(address));
@@ -151,7 +151,7 @@ function holderOf(port: ClaimedPort, { address, service }: AddressClaim, book: P
 }
 
 function outOfPoolProblems(key: string, addresses: readonly AssignedAddress[]): readonly Problem[] {
-  const object = `Service ${key}`;
+  const object = objectOf(key);
   return addresses
     .filter(({ outOfPool }) => outOfPool !== '')
     .map(({ address, outOfPool }) => ({

@@ -1,11 +1,13 @@
 // The desired claims, and how they differ from the store: writes, holds and erases claims, and records what may be free
 // because of that. Decides only what follows from the claims themselves.
 
+import { hash } from 'node:crypto';
 import { expandV6 } from '../base/ip-range.ts';
 import { sameValue } from '../base/same-value.ts';
 import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
-import type { Family } from '../model/load-balancer.ts';
+import type { Family, OwnerKey } from '../model/load-balancer.ts';
+import { NO_NAMESPACE, ownerOf } from '../model/names.ts';
 import { ClaimIndex } from './claim-index.ts';
 
 import { PoolIndex } from './pool-index.ts';
@@ -26,6 +28,9 @@ export interface Holder {
 }
 
 const RELEASE_AFTER_MS = 600_000;
+/** Characters of a name in that of a claim, which has at most 253; a longer one is replaced by its hash. */
+const MAX_NAME = 128;
+const HASH_DIGITS = 32;
 /** Addresses that are held for Services of one namespace that are gone: beyond them the first one is released. */
 const MAX_HELD = 100;
 
@@ -243,8 +248,14 @@ export function wholeClaimName(address: string, family: Family): string {
   return family === 'v4' ? address.replaceAll('.', '-') : expandV6(address).join('-');
 }
 
-/** `192-0-2-10.web.default`, for one of several claims on an address: an unambiguous DNS name of at most 167 characters. */
-export function sharedClaimName(address: string, family: Family, service: string): string {
-  const [namespace = '', name = ''] = service.split('/');
-  return `${wholeClaimName(address, family)}.${name}.${namespace}`;
+/**
+ * `192-0-2-10.web.default`, for one of several claims on an address, `192-0-2-10.edge.default.gateway` for that of a Gateway:
+ * an unambiguous DNS name, because names of Services and namespaces have no dots.
+ */
+export function sharedClaimName(address: string, family: Family, key: OwnerKey): string {
+  const { kind, namespace, name } = ownerOf(key);
+  const space = namespace === NO_NAMESPACE ? 'class' : namespace;
+  const end = kind === 'Service' ? space : `${space}.${kind.toLowerCase()}`;
+  const short = name.length <= MAX_NAME ? name : hash('sha256', name).slice(0, HASH_DIGITS);
+  return `${wholeClaimName(address, family)}.${short}.${end}`;
 }

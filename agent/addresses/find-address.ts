@@ -7,6 +7,7 @@ import { quote } from '../base/quote.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem, ProblemReason } from '../model/load-balancer.ts';
+import { kindInWords, objectInWords, objectOf } from '../model/names.ts';
 import type { ClaimBook } from './claim-book.ts';
 import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
 import { type AddressRequest, namespaceOf, type Wish, wishOf } from './request.ts';
@@ -54,7 +55,7 @@ function findGiven(request: AddressRequest, address: string, book: PoolsAndClaim
     rivals: readonly AddressClaim[] = [],
   ): Found => {
     const message = `Cannot give ${address}: ${why}`;
-    const problem: Problem = { object: `Service ${request.key}`, reason, message };
+    const problem: Problem = { object: objectOf(request.key), reason, message };
     return { kind: 'none', problem, waitFor, rivals, isHopeless: false };
   };
   if (pool === undefined) return none('AddressNotInPool', 'it belongs to no address pool');
@@ -76,7 +77,15 @@ function findGiven(request: AddressRequest, address: string, book: PoolsAndClaim
   const mayLeave = (claim: AddressClaim) =>
     (!claim.reserved && claim.heldUntil === 0) || givesWay(claim, request);
   const rivals = blockers.every(mayLeave) ? blockers : [];
-  return none('AddressInUse', blockerWords(blocker, wish), [`address ${address}`], rivals);
+  const why = `${blockerWords(blocker, wish)}${sharingHint(blocker, wish)}`;
+  return none('AddressInUse', why, [`address ${address}`], rivals);
+}
+
+/** The way out if another Service has the whole address, and the two may share it. */
+function sharingHint({ reserved, heldUntil, service, ports }: AddressClaim, wish: Wish): string {
+  const mayShare = wish.acrossNamespaces || namespaceOf(service) === wish.namespace;
+  if (reserved || heldUntil !== 0 || ports.length > 0 || !mayShare) return '';
+  return '; to share it, give both the same annotation "headgate.io/address-sharing-key"';
 }
 
 /** It is kept for a Service that is gone, and the request comes from the same namespace. */
@@ -87,8 +96,8 @@ function givesWay(claim: AddressClaim, request: AddressRequest): boolean {
 /** Why the claim keeps other Services from the address. */
 export function holderWords({ reserved, name, heldUntil, service }: AddressClaim): string {
   if (reserved) return `it is reserved (AddressClaim ${name})`;
-  if (heldUntil === 0) return `Service "${service}" has it`;
-  return `it is kept for Service "${service}", which had it, until ${timeText(heldUntil)}`;
+  if (heldUntil === 0) return `${objectInWords(service)} has it`;
+  return `it is kept for ${objectInWords(service)}, which had it, until ${timeText(heldUntil)}`;
 }
 
 function timeText(time: number): string {
@@ -98,12 +107,12 @@ function timeText(time: number): string {
 /** As holderWords(), on an address that may be shared. */
 export function blockerWords(claim: AddressClaim, wish: Wish): string {
   if (claim.reserved || claim.heldUntil !== 0 || claim.ports.length === 0) return holderWords(claim);
-  if (claim.sharingKey === '') return `Service "${claim.service}" has ports of it`;
+  if (claim.sharingKey === '') return `${objectInWords(claim.service)} has ports of it`;
   if (claim.sharingKey !== wish.sharingKey)
-    return `Service "${claim.service}" has it with the sharing key "${claim.sharingKey}"`;
+    return `${objectInWords(claim.service)} has it with the sharing key "${claim.sharingKey}"`;
   if (!wish.acrossNamespaces && namespaceOf(claim.service) !== wish.namespace)
-    return `Service "${claim.service}" of another namespace has it with the sharing key "${claim.sharingKey}"`;
-  return `Service "${claim.service}" has one of the ports`;
+    return `${objectInWords(claim.service)} of another namespace has it with the sharing key "${claim.sharingKey}"`;
+  return `${objectInWords(claim.service)} has one of the ports`;
 }
 
 /** A reservation that names the Service overrules the rules of the pools, but not the pool that the Service names. */
@@ -222,7 +231,7 @@ function pendingProblem(
       ? pendingWords(request, family, allowed, book)
       : `pool ${quote(pool?.name ?? '')} ${refusal}`;
   const reason = refusal === undefined ? 'AddressPending' : 'AddressNotAllowed';
-  return { object: `Service ${key}`, reason, message: `It has no IP${family} address yet: ${why}` };
+  return { object: objectOf(key), reason, message: `It has no IP${family} address yet: ${why}` };
 }
 
 /** Without counts, so that the message does not change with every claim. */
@@ -247,7 +256,7 @@ function pendingWords(
   }
   const [pool] = book.pools.all.filter((one) => book.pools.size(one, family) > 0n);
   if (pool === undefined) return `there is no pool with IP${family} addresses`;
-  return `no pool is for this Service: pool ${quote(pool.name)} ${whyNothingNew(pool, request) ?? 'has none'}`;
+  return `no pool is for this ${kindInWords(request.key)}: pool ${quote(pool.name)} ${whyNothingNew(pool, request) ?? 'has none'}`;
 }
 
 function isEmpty(iterable: Iterable<unknown>): boolean {

@@ -42,7 +42,7 @@ function readPool(item: unknown): { name: string; faults: readonly string[]; poo
   const checked = poolSpecSchema.judge(spec);
   if (!checked.success) faults.push(faultsOf(checked.faults, spec));
   if (!checked.success || faults.length > 0) return { name, faults };
-  return { name, faults, pool: poolOf(name, 'settings', '', checked.data) };
+  return { name, faults, pool: poolOf(name, 'settings', checked.data) };
 }
 
 function unknownKeys(

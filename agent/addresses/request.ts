@@ -1,15 +1,15 @@
-// The request of a Service to the pools, from its object and its annotations. Pure.
+// The request of an owner to the pools: of a Service from its object and its annotations. Pure.
 
 import { parseAddress } from '../base/ip.ts';
-import { quote } from '../base/quote.ts';
 import { type ClaimedPort, sortedPorts } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Service } from '../kubernetes/objects.ts';
-import type { Family, Problem } from '../model/load-balancer.ts';
+import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
+import { ownerOf } from '../model/names.ts';
 
 export interface AddressRequest {
-  /** `namespace/name`. */
-  readonly key: string;
+  readonly key: OwnerKey;
+  /** `-` of an IngressClass. */
   readonly namespace: string;
   readonly uid: string;
   /**
@@ -38,6 +38,21 @@ export interface AddressRequest {
   readonly isLocal: boolean;
 }
 
+/** What an object says about the addresses that it needs. */
+export interface AddressNeeds
+  extends Pick<
+    Service,
+    'namespace' | 'uid' | 'created' | 'labels' | 'ipFamilies' | 'ipFamilyPolicy' | 'statusIPs'
+  > {
+  readonly key: OwnerKey;
+  /** The addresses that the object names, valid and of its families. */
+  readonly named: readonly FamilyAddress[];
+  readonly ports: readonly ClaimedPort[];
+  /** It may have what it has, but nothing new. */
+  readonly isRefused: boolean;
+  readonly problems: readonly Problem[];
+}
+
 export interface FamilyAddress {
   readonly address: string;
   readonly family: Family;
@@ -49,7 +64,6 @@ export interface OwnAddress extends FamilyAddress {
 }
 
 export interface AddressAnnotations {
-  readonly loadBalancerIps: readonly string[];
   readonly addressPool: string | undefined;
   readonly addressSharingKey: string | undefined;
 }
@@ -66,34 +80,32 @@ export interface Wish {
 }
 
 /**
- * Of a Service of type LoadBalancer that this agent serves; undefined if it needs nothing of the pools.
- * `isOwn`: the Service has this address, which it names or its status shows, without the pools.
+ * Of an owner that this agent serves; undefined if it needs nothing of the pools.
+ * `isOwn`: the owner has this address, which it names or its status shows, without the pools.
  */
 export function addressRequest(
-  service: Service,
+  needs: AddressNeeds,
   annotations: AddressAnnotations,
   isLocal = false,
   isOwn: (address: string) => boolean = () => false,
 ): AddressRequest | undefined {
-  const { key, namespace, uid, labels } = service;
-  const { named, problems } = namedAddresses(service, annotations.loadBalancerIps);
-  const statusIPs = service.statusIPs.flatMap((address) => parseAddress(address) ?? []);
+  const { key, namespace, uid, labels, named, isRefused, problems } = needs;
+  const statusIPs = needs.statusIPs.flatMap((address) => parseAddress(address) ?? []);
   const given = firstOfFamilies(named.filter(({ address }) => !isOwn(address)));
-  const ownStatus = statusIPs.filter((each) => isOwn(each.address) && isOfFamilies(each, service));
+  const ownStatus = statusIPs.filter((each) => isOwn(each.address) && isOfFamilies(each, needs));
   const own = ownAddresses(named, ownStatus, isOwn);
-  const isRefused = problems.length > 0;
   if (named.length > 0 && given.length === 0 && !isRefused) return undefined;
-  const { families, need } = familiesOf(service, given, isRefused);
+  const { families, need } = familiesOf(needs, given, isRefused);
   const ofPools = named.length > 0 ? given : statusIPs.filter(({ address }) => !isOwn(address));
   const lacking =
     own.length === 0 ? families : families.filter((family) => isLacking(family, need, own, ofPools));
   if (lacking.length === 0 && !isRefused) return undefined;
-  const ports = sortedPorts(service.ports.map(({ protocol, port }) => ({ protocol, port })));
+  const ports = sortedPorts(needs.ports);
   return {
     key,
     namespace,
     uid,
-    created: isLocal ? Number.POSITIVE_INFINITY : service.created,
+    created: isLocal ? Number.POSITIVE_INFINITY : needs.created,
     labels,
     families: lacking,
     need,
@@ -119,9 +131,9 @@ export function wishOf(request: AddressRequest, pool: AddressPool | undefined): 
   };
 }
 
-/** Of a Service's key. */
-export function namespaceOf(service: string): string {
-  return service.slice(0, Math.max(0, service.indexOf('/')));
+/** Of the owner in a claim; '' for none. */
+export function namespaceOf(owner: OwnerKey): string {
+  return owner === '' ? '' : ownerOf(owner).namespace;
 }
 
 /** Those that the Service names; if it names none, those that its status shows. */
@@ -158,35 +170,8 @@ function firstOfFamilies(addresses: readonly FamilyAddress[]): readonly FamilyAd
   return addresses.filter(({ family }, at) => addresses.findIndex((each) => each.family === family) === at);
 }
 
-function isOfFamilies({ family }: FamilyAddress, { ipFamilies }: Service): boolean {
+function isOfFamilies({ family }: FamilyAddress, { ipFamilies }: AddressNeeds): boolean {
   return ipFamilies.length === 0 || ipFamilies.includes(family);
-}
-
-/** From the annotation, otherwise from spec.loadBalancerIP. */
-function namedAddresses(
-  service: Service,
-  fromAnnotation: readonly string[],
-): { named: readonly FamilyAddress[]; problems: readonly Problem[] } {
-  const fromSpec = service.loadBalancerIP === undefined ? [] : [service.loadBalancerIP];
-  const [texts, field] =
-    fromAnnotation.length > 0
-      ? [fromAnnotation, 'annotation "headgate.io/load-balancer-ips"']
-      : [fromSpec, 'spec.loadBalancerIP'];
-  const named: FamilyAddress[] = [];
-  const problems: Problem[] = [];
-  const refuse = (text: string, why: string) => {
-    const message = `Cannot use ${field}: ${quote(text)} ${why}`;
-    problems.push({ object: `Service ${service.key}`, reason: 'InvalidAddress', message });
-  };
-  for (const text of texts) {
-    const parsed = parseAddress(text.trim());
-    if (parsed === undefined) refuse(text, 'is not an IPv4 or IPv6 address');
-    else if (!isOfFamilies(parsed, service)) {
-      const families = service.ipFamilies.map((family) => `IP${family}`).join(', ');
-      refuse(text, `is not of the Service's spec.ipFamilies (${families})`);
-    } else named.push(parsed);
-  }
-  return { named, problems };
 }
 
 /**
@@ -194,11 +179,11 @@ function namedAddresses(
  * A Service that names only invalid addresses gets no other one; it keeps what it has.
  */
 function familiesOf(
-  service: Service,
+  needs: AddressNeeds,
   given: AddressRequest['given'],
   isRefused: boolean,
 ): Pick<AddressRequest, 'families' | 'need'> {
-  const { ipFamilies, ipFamilyPolicy: policy } = service;
+  const { ipFamilies, ipFamilyPolicy: policy } = needs;
   const isDual = policy === 'PreferDualStack' || policy === 'RequireDualStack';
   const need = policy === 'PreferDualStack' ? 'some' : 'all';
   if (isRefused && given.length === 0) return { families: ['v4', 'v6'], need: 'nothing' };

@@ -93,7 +93,7 @@ export async function serveAgentSocket(
 
 const QUESTION_TIMEOUT_MS = 15_000;
 
-/** Errors: AGENT_UNREACHABLE; QUESTION_FAILED with the agent's message if it cannot answer. */
+/** Errors: AGENT_UNREACHABLE; AGENT_DENIED; QUESTION_FAILED with the agent's message if it cannot answer. */
 export function askAgent(
   path: string,
   question: string,
@@ -102,7 +102,7 @@ export function askAgent(
   return send('GET', path, question, query, QUESTION_TIMEOUT_MS);
 }
 
-/** Resolves when the order is carried out. Errors: AGENT_UNREACHABLE; ORDER_FAILED with the agent's message. */
+/** Resolves when the order is carried out. Errors: AGENT_UNREACHABLE; AGENT_DENIED; ORDER_FAILED with the agent's message. */
 export function orderAgent(
   path: string,
   order: string,
@@ -121,7 +121,7 @@ function send(
 ): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const unreachable = (cause: unknown): void =>
-    reject(new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${socketPath}"`, { cause }));
+    reject(isDenied(cause) ? denied(socketPath) : silent(socketPath, cause));
   const path = `/${name}?${new URLSearchParams(query)}`;
   const request = http.request({ method, socketPath, path, timeout }, (response) => {
     const chunks: Buffer[] = [];
@@ -142,6 +142,20 @@ function send(
   request.on('error', unreachable);
   request.end();
   return promise;
+}
+
+function isDenied(cause: unknown): boolean {
+  const { code } = cause as NodeJS.ErrnoException;
+  return code === 'EACCES' || code === 'EPERM';
+}
+
+function denied(path: string): HeadgateError {
+  const message = `Permission denied at "${path}": only the user of the agent may ask it: run this command as that user or as root (sudo)`;
+  return new HeadgateError('AGENT_DENIED', message, { retry: 'never' });
+}
+
+function silent(path: string, cause: unknown): HeadgateError {
+  return new HeadgateError('AGENT_UNREACHABLE', `No agent answers at "${path}"`, { cause });
 }
 
 export function isAnswered(path: string): Promise<boolean> {

@@ -10,6 +10,10 @@ import { OwnFiles } from '../host/own-files.ts';
 import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
 import { explainService } from '../report/explain.ts';
+import { explainObject } from '../report/explain-object.ts';
+import { explainRequest } from '../report/explain-request.ts';
+import { listLoadBalancers, namesOf, namespacesOf } from '../report/list.ts';
+import type { LoadBalancerRows } from '../report/load-balancer-rows.ts';
 import { operatingFamilies } from '../report/operating-metrics.ts';
 import type { Overview } from '../report/overview.ts';
 import { agentStatus, type StatusSources } from '../report/status.ts';
@@ -23,6 +27,7 @@ export interface ServersOptions {
   readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
   readonly overview: Overview;
+  readonly rows: LoadBalancerRows;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -44,6 +49,7 @@ export async function startServers({
   statusSources,
   sources,
   overview,
+  rows,
   metrics,
   log,
 }: ServersOptions): Promise<Servers> {
@@ -52,11 +58,19 @@ export async function startServers({
   const answers = {
     status: () => agentStatus(statusSources),
     why: (query: URLSearchParams) => explainService(query.get('service') ?? '', statusSources),
+    'why-object': (query: URLSearchParams) => explainObject(query.get('object') ?? '', statusSources),
+    'why-request': (query: URLSearchParams) => explainRequest(query.get('url') ?? '', statusSources),
+    list: (query: URLSearchParams) =>
+      listLoadBalancers(rows, statusSources, query.get('namespace') ?? undefined),
+    names: (query: URLSearchParams) => namesOf(statusSources, query.get('beginning') ?? ''),
+    namespaces: (query: URLSearchParams) => namespacesOf(statusSources, query.get('beginning') ?? ''),
   };
   const path = agentSocketPath(runtimeDir);
   await useStateDir(stateDir, path);
   const agentSocket = new AgentSocketFile(path, answers, ordersOf(pair));
   await agentSocket.restore();
+  // Also if a later step of the start fails: commands then see that no agent runs.
+  process.once('exit', () => agentSocket.close());
   const ownFiles = new OwnFiles({
     files: [agentSocket, ...(announcer?.ownFiles ?? [])],
     onRestored: (kind) => metrics.dataplane.repaired(kind),

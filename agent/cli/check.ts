@@ -5,59 +5,106 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { agentSocketPath, isAnswered } from '../answer/agent-socket.ts';
 import { HeadgateError, messageOf } from '../base/errors.ts';
+import { formatLogTarget, socketOf } from '../base/log-target.ts';
 import { probeBind } from '../haproxy/config/bind-probe.ts';
-import { maxConnections } from '../haproxy/config/limits.ts';
+import { maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { isForHaproxy } from '../haproxy/config/listener-config.ts';
 import { capabilitiesOf, haproxyVersion, type Version } from '../haproxy/socket/version.ts';
 import { fileLimit } from '../host/file-limit.ts';
+import type { Finding } from '../host/finding.ts';
+import { readSysctl } from '../host/sysctl.ts';
 import { refusalText } from '../kubernetes/api/api-answer.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
-import { KINDS, resourcesOf } from '../kubernetes/api/reflected-kinds.ts';
+import {
+  classKindOf,
+  isOwnClass,
+  kindsOf,
+  pluralOf,
+  type ReflectedKind,
+  readAfter,
+  resourcesOf,
+} from '../kubernetes/api/reflected-kinds.ts';
 import { cannot, resourceRequest } from '../kubernetes/api/resource-client.ts';
-import { isAllowed, neededRights, rightRequest, rightWords } from '../kubernetes/api/rights.ts';
+import {
+  certificateRights,
+  isAllowed,
+  neededRights,
+  type Right,
+  rightRequest,
+  rightWords,
+} from '../kubernetes/api/rights.ts';
+import { placeFault } from '../kubernetes/manifests/file-system.ts';
+import { parseObject } from '../kubernetes/parse-object.ts';
 import { LEASE } from '../kubernetes/writers/lease.ts';
-import { isForKernel } from '../nftables/kernel-listener.ts';
+import { conntrackdPreflight } from '../nftables/conntrackd/preflight.ts';
+import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { kernelPreflight } from '../nftables/preflight.ts';
+import { kernelListeners } from '../nftables/rules/kernel-listener.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
+import { logTargetFault } from '../settings/connection-log.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
 import { translateSettings } from '../translate/translate-settings.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
-import { type Finding, networkFinding, preflight } from '../vips/keepalived/preflight.ts';
-import { print, readArguments } from './command-line.ts';
+import { networkFinding, preflight } from '../vips/keepalived/preflight.ts';
+import { anchorGroups } from '../vips/vrrp.ts';
+import { type Command, JSON_FLAG } from './command.ts';
+import { print } from './command-line.ts';
 import { desiredState } from './desired.ts';
+import { bad as badPart, good as goodPart } from './text.ts';
 
 /** For each request to the API server. */
 const API_TIMEOUT_MS = 5_000;
 
-export async function check(argv: readonly string[]): Promise<number> {
-  const given = readArguments(argv);
-  const { settings } = given;
+export const check: Command = {
+  name: 'check',
+  purpose: 'check settings, versions, rights, limits, ports and the API server',
+  details: ['Changes nothing. Each finding that is BAD says what to do.'],
+  flags: JSON_FLAG,
+  settings: 'all',
+  exits: { 0: 'this host can run the agent', 1: 'it cannot' },
+  examples: [
+    { line: 'headgate check --config /etc/headgate/headgate.yaml', doc: 'before the first start' },
+    {
+      line: 'headgate check --manifests examples/manifests',
+      doc: 'also whether the ports of the Services are free',
+    },
+  ],
+  run: async (given) => {
+    const findings = await findingsOf(given.settings);
+    const ok = findings.every((finding) => finding.ok);
+    const lines = findings.map((finding) => [
+      finding.ok ? goodPart('ok  ') : badPart('BAD '),
+      ` ${finding.what}: ${finding.detail}`,
+    ]);
+    print(given, { ok, findings }, lines);
+    return ok ? 0 : 1;
+  },
+};
+
+async function findingsOf(settings: Settings): Promise<readonly Finding[]> {
   const agentRuns = await isAnswered(agentSocketPath(settings.runtimeDir));
-  const findings = [
+  return [
     good('settings', 'all settings are valid'),
     nodeVersion(),
     ...(await haproxy(settings)),
     ...[settings.stateDir, settings.runtimeDir].map(writableFolder),
     ...noSource(settings),
-    ...settings.manifests.map(manifestFolder),
+    ...settings.manifests.map(manifestPlace),
     ...(await apiServer(settings)),
     lowPorts(),
-    limits(settings),
+    await limits(settings),
     ...(await pair(settings)),
     await listenPort(settings, agentRuns),
     ...(await network(settings)),
     ...(await kernelPath(settings)),
+    ...(await connectionSync(settings)),
+    ...(await landing(settings)),
+    ...(await connectionLog(settings)),
     ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings)),
     good('agent', agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir'),
   ];
-  const ok = findings.every((finding) => finding.ok);
-  const lines = findings.map(
-    (finding) => `${finding.ok ? 'ok  ' : 'BAD '} ${finding.what}: ${finding.detail}`,
-  );
-  print(given, { ok, findings }, lines);
-  return ok ? 0 : 1;
 }
 
 function good(what: string, detail: string): Finding {
@@ -118,9 +165,10 @@ function noSource(settings: Settings): readonly Finding[] {
   return fault === '' ? [] : [bad('sources', fault)];
 }
 
-function manifestFolder(path: string): Finding {
-  if (isAccessible(path, constants.R_OK | constants.X_OK)) return good(path, 'readable');
-  return bad(path, 'this folder does not exist or cannot be read: create it, or correct "manifests"');
+function manifestPlace(path: string): Finding {
+  const fault = placeFault(path);
+  if (fault === undefined) return good(path, 'readable');
+  return bad(path, `${messageOf(fault.cause)}: create it, or correct "manifests"`);
 }
 
 function isAccessible(path: string, mode: number): boolean {
@@ -136,49 +184,96 @@ function isAccessible(path: string, mode: number): boolean {
 async function apiServer(settings: Settings): Promise<readonly Finding[]> {
   const client = apiClient(settings);
   if (client === undefined) return [];
-  const { namespaces, serviceSelector } = settings;
-  const resources = KINDS.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
-  const [listed, lacking] = [new Set<string>(), new Set<string>()];
-  const faults: string[] = [];
   try {
-    for (const resource of resources) {
-      const response = await client.request(resourceRequest(resource, { limit: '1' }, API_TIMEOUT_MS));
-      if (response.status === 200) listed.add(resource.plural);
-      else if (response.status === 404 && resource.isOptional) lacking.add(resource.plural);
-      else faults.push(`${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status)}`);
-      if (response.status === 401) break;
-    }
-    if (faults.length === 0) faults.push(...(await missingRights(client, settings, lacking)));
+    const { listed, lacking, classes, faults } = await listKinds(client, settings);
+    if (faults.length === 0) faults.push(...(await missingRights(client, settings, listed, classes)));
+    if (faults.length > 0) return faults.map((fault) => bad('API server', fault));
+    const without = lacking.length === 0 ? '' : `; it does not have ${lacking.join(', ')}`;
+    const plurals = [...listed].map((kind) => pluralOf(kind)).join(', ');
+    return [
+      good('API server', `${plurals} can be listed${without}`),
+      await certificates(client, settings.secretNamespaces),
+    ];
   } catch (error) {
     if (!(error instanceof HeadgateError)) throw error;
-    faults.push(messageOf(error));
+    return [bad('API server', messageOf(error))];
   } finally {
     client.close();
   }
-  if (faults.length > 0) return faults.map((fault) => bad('API server', fault));
-  const without = lacking.size === 0 ? '' : `; it does not have ${[...lacking].join(', ')} (deploy/crds)`;
-  return [good('API server', `${[...listed].join(', ')} can be listed${without}`)];
 }
+
+interface ListedKinds {
+  readonly listed: ReadonlySet<ReflectedKind>;
+  /** Plurals of optional kinds that the API server does not have. */
+  readonly lacking: readonly string[];
+  /** Those of which an object names this agent as its controller. */
+  readonly classes: ReadonlySet<string>;
+  readonly faults: string[];
+}
+
+/** As the agent will: those of the Gateway API and of Ingress only after their classes. */
+async function listKinds(client: ApiClient, settings: Settings): Promise<ListedKinds> {
+  const { namespaces, serviceSelector } = settings;
+  const [listed, lacking, classes] = [new Set<ReflectedKind>(), new Set<string>(), new Set<string>()];
+  const faults: string[] = [];
+  for (const kind of kindsOf(settings)) {
+    const after = readAfter(kind);
+    if (after !== undefined && !classes.has(after)) continue;
+    for (const resource of resourcesOf(kind, namespaces, serviceSelector)) {
+      const limit = after === undefined && classKindOf(kind) !== undefined ? MAX_CLASSES : '1';
+      const response = await client.request(resourceRequest(resource, { limit }, API_TIMEOUT_MS));
+      const isUnknown = response.status === 404 && resource.isOptional;
+      if (response.status === 200) listed.add(kind);
+      else if (isUnknown && resource.orVersion === undefined) lacking.add(resource.plural);
+      else if (!isUnknown)
+        faults.push(`${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status)}`);
+      if (response.status === 401) return { listed, lacking: [...lacking], classes, faults };
+      if (parseObject(response.body, '').objects.some(isOwnClass)) classes.add(kind);
+    }
+  }
+  return { listed, lacking: [...lacking], classes, faults };
+}
+
+const MAX_CLASSES = '500';
 
 /** None if the API server does not answer reviews of access. */
 async function missingRights(
   client: ApiClient,
   { namespaces, leaseNamespace }: Settings,
-  lacking: ReadonlySet<string>,
+  kinds: ReadonlySet<ReflectedKind>,
+  classes: ReadonlySet<string>,
 ): Promise<readonly string[]> {
   const lease = { namespace: leaseNamespace, name: LEASE };
-  const needed = neededRights({ namespaces, lease, hasPools: lacking.size === 0 });
-  const answers = await Promise.all(
-    needed.map((right) => client.request(rightRequest(right, API_TIMEOUT_MS))),
-  );
-  const missing = needed.filter((_, index) => isAllowed(answers[index]?.body) === false);
+  const missing = await notAllowed(client, neededRights({ namespaces, lease, kinds, classes }));
   if (missing.length === 0) return [];
   return [`Its account may not ${missing.map(rightWords).join(', ')}${adviceFor(403)}`];
 }
 
+/** Without `secretNamespaces` only the objects decide which namespaces are needed. */
+async function certificates(client: ApiClient, namespaces: readonly string[]): Promise<Finding> {
+  const what = 'certificates';
+  const places = namespaces.length === 0 ? [''] : namespaces;
+  const missing = await notAllowed(client, places.flatMap(certificateRights));
+  const where = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`;
+  if (missing.length === 0) return good(what, `its account may read Secrets of ${where}`);
+  if (namespaces.length > 0)
+    return bad(what, `its account may not ${missing.map(rightWords).join(', ')}: apply deploy/tls/`);
+  return good(
+    what,
+    'its account may not read Secrets of all namespaces: those with TLS need deploy/tls/namespace.yaml',
+  );
+}
+
+async function notAllowed(client: ApiClient, needed: readonly Right[]): Promise<readonly Right[]> {
+  const answers = await Promise.all(
+    needed.map((right) => client.request(rightRequest(right, API_TIMEOUT_MS))),
+  );
+  return needed.filter((_, index) => isAllowed(answers[index]?.body) === false);
+}
+
 function adviceFor(status: number): string {
   if (status === 401) return ': correct the credentials';
-  return status === 403 ? ': apply deploy/rbac.yaml' : '';
+  return status === 403 ? ': apply deploy/kubernetes/rbac.yaml' : '';
 }
 
 function lowPorts(): Finding {
@@ -189,9 +284,15 @@ function lowPorts(): Finding {
   );
 }
 
-function limits({ maxConnections: desired }: Settings): Finding {
+/** Only the sockets and checks of manifests can be counted here. */
+async function limits(settings: Settings): Promise<Finding> {
   const files = fileLimit();
-  const { value, problem } = maxConnections(desired, files, { listeners: 0, checks: 0 });
+  const { desired } = await readableState(settings);
+  const { value, problem } = maxConnections(
+    settings.maxConnections,
+    files,
+    needsOf(desired.loadBalancers.values()),
+  );
   if (problem !== undefined) return bad('limits', problem);
   return good('limits', `${files} open files allow ${value} connections`);
 }
@@ -225,8 +326,43 @@ async function network(settings: Settings): Promise<readonly Finding[]> {
 /** Only manifests can be checked for UDP and SCTP ports here. */
 async function kernelPath(settings: Settings): Promise<readonly Finding[]> {
   const { desired } = await readableState(settings);
-  const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners.filter(isForKernel));
-  return kernelPreflight(settings, new Set(listeners.map(({ family }) => family)));
+  const listeners = [...desired.loadBalancers.values()].flatMap(kernelListeners);
+  return kernelPreflight(settings, listeners, anchorGroups(settings.vrrp));
+}
+
+async function connectionSync(settings: Settings): Promise<readonly Finding[]> {
+  try {
+    const link = syncLink(settings);
+    return link === undefined ? [] : await conntrackdPreflight(settings, link);
+  } catch (error) {
+    return [bad('connectionSync', messageOf(error))];
+  }
+}
+
+/** A move loses no connection without this parameter either, but for one in some hundred thousand on a busy listener. */
+async function landing({ landing, netns }: Settings): Promise<readonly Finding[]> {
+  if (!landing) return [];
+  const what = 'net.ipv4.tcp_migrate_req';
+  const value = await readSysctl(netns, what.split('.')).catch(() => '');
+  if (value === '1') return [good(what, 'is 1')];
+  const advice = value === '' ? 'this kernel has none' : `is ${value}: set it to 1 (sysctl -w ${what}=1)`;
+  return [good(what, `${advice}; a connection may be reset when Services leave the landing`)];
+}
+
+/** None if no Service of the manifests, and none by default, has a connection log. */
+async function connectionLog(settings: Settings): Promise<readonly Finding[]> {
+  const { desired } = await readableState(settings);
+  const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
+  if (settings.connectionLog === 'none' && listeners.every(({ log }) => log === 'none')) return [];
+  const what = 'connection log';
+  const { connectionLogTarget: target } = settings;
+  const fault = logTargetFault(settings);
+  if (fault !== '') return [bad(what, fault)];
+  if (target.kind === 'file') return [{ ...writableFolder(dirname(target.path)), what }];
+  const socket = socketOf(target);
+  if (socket !== '' && !existsSync(socket))
+    return [bad(what, `there is no socket ${socket}, so that lines are lost: set "connectionLogTarget"`)];
+  return [good(what, `HAProxy sends it to ${formatLogTarget(target)}`)];
 }
 
 /** Probes every address and port of the manifests' Services; `status` reports those of a running agent. */
@@ -245,10 +381,10 @@ async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
   return [...findings, good('ports of Services', `HAProxy can listen on ${free}`)];
 }
 
-/** The desired state of the manifest folders that can be read; the others have a finding of their own. */
+/** The desired state of the manifests that can be read; the others have a finding of their own. */
 function readableState(settings: Settings): ReturnType<typeof desiredState> {
   return desiredState({
     ...settings,
-    manifests: settings.manifests.filter((path) => manifestFolder(path).ok),
+    manifests: settings.manifests.filter((path) => placeFault(path) === undefined),
   });
 }

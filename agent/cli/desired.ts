@@ -5,15 +5,22 @@ import { join } from 'node:path';
 import { CLAIM_FILE } from '../address-keeper/address-keeper.ts';
 import { askedAddress, type PoolsView } from '../address-keeper/asked-address.ts';
 import { Addresses } from '../addresses/addresses.ts';
+import { requesterOf, requestingOwners } from '../addresses/requesters.ts';
 import type { HeadgateError } from '../base/errors.ts';
+import { Certificates } from '../certificates/certificates.ts';
 import { createLog, formatOf } from '../host/log.ts';
+import type { Secret } from '../kubernetes/certificate-objects.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import { readClaimFile } from '../kubernetes/writers/claim-file.ts';
 import { type DesiredState, emptyDesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { Settings } from '../settings/settings.ts';
+import { PemFiles } from '../sources/pem-files.ts';
 import { KeptPorts } from '../state/kept-ports.ts';
+import { GatewayTranslator } from '../translate/gateway/gateway-translator.ts';
+import { IngressTranslator } from '../translate/ingress/ingress-translator.ts';
+import { PoolTranslator } from '../translate/pool/pool-translator.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { translateChanged } from '../translate/translate.ts';
 import { type TranslateSettings, translateSettings } from '../translate/translate-settings.ts';
@@ -28,27 +35,45 @@ export async function desiredState(
   let problems: readonly Problem[] = [];
   const failures: HeadgateError[] = [];
   const manifests = new ManifestSource({
-    directories: settings.manifests,
+    places: settings.manifests,
     snapshotDirectory: undefined,
     onChange: (change) => {
       problems = change.problems;
-      for (const key of cluster.apply(change, 'manifests').services) keys.add(key);
+      for (const key of cluster.apply(change, 'manifests').owners) keys.add(key);
     },
     onFailure: (error) => failures.push(error),
   });
   await manifests.start();
   await manifests.close();
+  const onChange = (secrets: readonly Secret[]): void =>
+    void cluster.apply({ upserted: secrets, removed: [] }, 'files');
+  new PemFiles({ places: settings.certificates, onChange }).look();
   const translating = translateSettings(settings);
   const { addresses, problems: ofAddresses } = await allocated(cluster, settings, translating);
-  const translator = new ServiceTranslator({
+  const certificates = new Certificates({
+    secret: (key) => cluster.secret(key),
+    configMap: (key) => cluster.configMap(key),
+    accessToPair: () => ({ kind: 'read' }),
+    accessToAuthority: () => ({ kind: 'read' }),
+    isRead: () => true,
+    onChanged: () => undefined,
+  });
+  const options = {
     cluster,
     settings: () => translating,
-    ofPools: (key) => addresses.assignment(key),
+    ofPools: (key: string) => addresses.assignment(key),
+    certificates,
     desired,
-  });
+  };
+  const translators = {
+    Service: new ServiceTranslator(options),
+    Gateway: new GatewayTranslator(options),
+    Ingress: new IngressTranslator(options),
+    Pool: new PoolTranslator(options),
+  };
   const log = createLog({ level: 'error', destination: process.stderr, format: formatOf(2) });
   new KeptPorts({ stateDir: settings.stateDir, desired, log }).read();
-  translateChanged(desired, { Service: translator }, keys);
+  translateChanged(desired, translators, keys);
   const unread = failures.map(
     ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),
   );
@@ -70,13 +95,14 @@ async function allocated(
   const view: PoolsView = {
     isAny: pools.length > 0,
     isOfCluster: false,
-    isOfFolder: (key) => cluster.isOfFolder(key),
+    isOfFolder: (object) => cluster.isOfManifest(object),
+    ingressesOf: (className) => cluster.ingressesOf(className),
     owns: (address) => addresses.poolOf(address) !== undefined,
     hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
     hasClaimOn: (key, address) => addresses.claimsOf(key).some((claim) => claim.address === address),
   };
-  const requests = [...cluster.services()].map(
-    (service) => [service.key, askedAddress(service, translating, view)] as const,
+  const requests = [...requestingOwners(cluster)].map(
+    (key) => [key, askedAddress(requesterOf(cluster, key), translating, view)] as const,
   );
   const { releaseAfter } = settings;
   addresses.update({ requests, releaseAfter, leading: true }, Date.now());

@@ -1,38 +1,82 @@
-// `headgate render --manifests DIR --output DIR`: writes the files that `run` would write. Needs no agent.
+// `headgate render --manifests PATH --output DIR`: writes the files that `run` would write, and with
+// --strict checks manifests. Needs no agent.
 
 import { dirname, join } from 'node:path';
+import { counted } from '../base/counted.ts';
 import { printable } from '../base/quote.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { maxConnections, needsOf } from '../haproxy/config/limits.ts';
+import { logWriterText } from '../haproxy/config/log-writer-text.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
 import { haproxyPaths } from '../haproxy/paths.ts';
+import { routeTexts } from '../haproxy/routes/route-files.ts';
+import { tablesOf as rowsOf } from '../haproxy/routes/tables.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
 import { fileLimit } from '../host/file-limit.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
-import { isForKernel, kernelListener } from '../nftables/kernel-listener.ts';
+import { conntrackdPaths } from '../nftables/conntrackd/paths.ts';
+import { conntrackdText, syncRulesText } from '../nftables/conntrackd/render.ts';
+import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { tableOf } from '../nftables/paths.ts';
-import { rulesText } from '../nftables/rules-file.ts';
+import { isForKernel, kernelListener } from '../nftables/rules/kernel-listener.ts';
+import { rulesText } from '../nftables/rules/rules-file.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import type { Settings } from '../settings/settings.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
 import { renderKeepalived } from '../vips/keepalived/render.ts';
 import { usableVips } from '../vips/usable.ts';
-import { anchorOf } from '../vips/vrrp.ts';
-import { print, problemLine, readArguments, usageError } from './command-line.ts';
+import { anchorGroups } from '../vips/vrrp.ts';
+import { type Command, JSON_FLAG } from './command.ts';
+import { print, problemLine, usageError } from './command-line.ts';
 import { desiredState } from './desired.ts';
 
-/** Names each refused object in a line on stderr; refused objects do not change the exit status. */
-export async function render(argv: readonly string[]): Promise<number> {
-  const given = readArguments(argv, { output: 'value' });
-  const { settings } = given;
-  const { output } = given.own;
-  if (typeof output !== 'string') throw usageError('The flag --output DIR is missing');
-  const { desired, problems } = await desiredState(settings);
-  const loadBalancers = inFileOrder(desired.loadBalancers);
+export const render: Command = {
+  name: 'render',
+  purpose: 'write the files that run would write, or check manifests',
+  details: [
+    'Needs no agent. Each refused object or value is a line on stderr; with --strict it is also a failure, so that the command is a linter of manifests for CI.',
+  ],
+  flags: {
+    output: { placeholder: 'DIR', doc: 'the folder that gets the files; with --strict it may be left out' },
+    strict: { placeholder: '', doc: 'end with 1 if an object or a value of the manifests is refused' },
+    ...JSON_FLAG,
+  },
+  settings: 'all',
+  exits: { 0: 'written, or nothing is refused', 1: 'cannot write; with --strict, something is refused' },
+  examples: [
+    { line: 'headgate render --strict --manifests manifests/', doc: 'checks manifests and writes nothing' },
+    {
+      line: 'headgate render --manifests manifests/ --output out',
+      doc: 'writes out/haproxy/haproxy.cfg and the other files',
+    },
+  ],
+  run: async (given) => {
+    const { settings } = given;
+    const { output, strict } = given.own;
+    if (typeof output !== 'string' && strict !== true)
+      throw usageError('The flag --output DIR is missing: name a folder, or check only with --strict');
+    const { desired, problems } = await desiredState(settings);
+    const loadBalancers = inFileOrder(desired.loadBalancers);
+    const files = typeof output === 'string' ? await writeAll(output, loadBalancers, settings) : [];
+    for (const problem of problems) console.error(printable(problemLine(problem)));
+    const written = files.length === 0 ? '' : `Wrote ${files.join(', ')}: `;
+    const refused = strict === true ? `, ${counted(problems.length, 'problem')}` : '';
+    const summary = { files, loadBalancers: loadBalancers.length, problems };
+    print(given, summary, [`${written}${counted(loadBalancers.length, 'load balancer')}${refused}`]);
+    return strict === true && problems.length > 0 ? 1 : 0;
+  },
+};
+
+/** Returns the paths of the files. Errors: FILE_WRITE. */
+async function writeAll(
+  output: string,
+  loadBalancers: readonly LoadBalancer[],
+  settings: Settings,
+): Promise<readonly string[]> {
   const needs = needsOf(loadBalancers);
   const limit = maxConnections(settings.maxConnections, fileLimit(), needs);
   const paths = haproxyPaths(settings.stateDir, settings.runtimeDir, settings.haproxyAccess);
@@ -41,12 +85,18 @@ export async function render(argv: readonly string[]): Promise<number> {
     renderContext(settings, paths, limit.value, new AclIds().idOf, {
       sharedTables: await tablesOf(settings, paths.config),
       hasHttp: needs.hasHttp,
+      hasTls: needs.hasTls,
+      hasRoutes: needs.hasRoutes,
     }),
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');
   await writeFolder(path, chunks);
 
   const files = [path];
+  const routes = await routeTexts(loadBalancers, rowsOf);
+  const folder = join(output, 'haproxy', 'routes');
+  if (routes.size > 0) files.push(folder);
+  for (const [name, text] of routes) await writeFolder(join(folder, name), [text]);
   if (settings.vrrp !== undefined) {
     const own = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const { usable } = usableVips(vipsOf(loadBalancers), settings.vrrp, [], new Set());
@@ -59,21 +109,35 @@ export async function render(argv: readonly string[]): Promise<number> {
   if (kernel.length > 0) {
     const rules = join(output, 'nftables', 'headgate.nft');
     files.push(rules);
-    const sourceOf = (vip: string): string => anchorOf(vip, settings.vrrp);
-    const anchors = settings.vrrp?.instances.flatMap((each) => each.anchors) ?? [];
+    const table = tableOf(settings.stateDir);
+    const sources = anchorGroups(settings.vrrp);
     const fixed = {
-      table: tableOf(settings.stateDir),
+      table,
       generation: '0'.repeat(16),
-      anchors,
+      sources,
       counts: new Map(),
+      countsTraffic: settings.kernelTraffic,
     };
-    await writeFolder(rules, rulesText({ ...fixed, listeners: kernel, sourceOf }));
+    await writeFolder(rules, rulesText({ ...fixed, listeners: kernel }));
   }
 
-  for (const problem of problems) console.error(printable(problemLine(problem)));
-  const summary = { files, loadBalancers: loadBalancers.length, problems };
-  print(given, summary, [`Wrote ${files.join(', ')}: ${loadBalancers.length} load balancers`]);
-  return 0;
+  if (settings.connectionLogTarget.kind === 'file') {
+    const config = join(output, 'connection-log', 'log-writer.cfg');
+    files.push(config);
+    await writeFolder(config, [logWriterText(paths, settings.haproxyUser, settings.haproxyGroup)]);
+  }
+
+  const link = syncLink(settings);
+  if (link !== undefined) {
+    const own = conntrackdPaths(settings.stateDir, settings.runtimeDir);
+    const config = join(output, 'conntrackd', 'conntrackd.conf');
+    const rules = join(output, 'conntrackd', 'rules.nft');
+    files.push(config, rules);
+    await writeFolder(config, [conntrackdText(link, own)]);
+    await writeFolder(rules, [syncRulesText(link, own)]);
+  }
+
+  return files;
 }
 
 async function writeFolder(path: string, chunks: Parameters<typeof writeAtomically>[1]): Promise<void> {

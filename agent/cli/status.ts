@@ -2,11 +2,16 @@
 
 import type { AddressStatus } from '../address-keeper/address-keeper.ts';
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
+import { counted } from '../base/counted.ts';
+import { objectOf } from '../model/names.ts';
+import type { OperatingStatus } from '../model/operating-status.ts';
 import type { PairStatus } from '../pair/pair.ts';
 import { listenersInWords } from '../report/operating-status.ts';
 import type { AgentStatus } from '../report/status.ts';
 import type { VrrpStatus } from '../vips/vrrp.ts';
-import { print, problemLine, readArguments } from './command-line.ts';
+import { type Command, JSON_FLAG, NO_AGENT } from './command.ts';
+import { print, problemLine } from './command-line.ts';
+import { bad, type Line, type Part, statusPart, title } from './text.ts';
 
 /** Rows of one kind that are shown; --json shows all. */
 const MAX_ROWS = 20;
@@ -14,51 +19,71 @@ const MAX_REFUSED_VIPS = 5;
 /** The width of the column of titles. */
 const TITLE_COLUMNS = 17;
 
-export async function status(argv: readonly string[]): Promise<number> {
-  const given = readArguments(argv);
-  const path = agentSocketPath(given.settings.runtimeDir);
-  const agent = (await askAgent(path, 'status')) as AgentStatus;
-  print(given, agent, statusLines(agent));
-  return agent.fault === '' ? 0 : 1;
-}
+export const status: Command = {
+  name: 'status',
+  purpose: 'show the state of the running agent',
+  details: [
+    'Problems and load balancers that are not well are named, the worst first; "headgate list" has all.',
+  ],
+  flags: JSON_FLAG,
+  settings: 'place',
+  exits: { 0: 'healthy', 1: 'a fault of the dataplane, of VRRP or of the pair', 3: NO_AGENT },
+  examples: [
+    { line: 'headgate status', doc: 'objects, HAProxy, addresses, health, VRRP, peer and problems' },
+    { line: 'headgate status --json | jq -r .fault', doc: 'the fault for a script, empty if there is none' },
+  ],
+  run: async (given) => {
+    const path = agentSocketPath(given.settings.runtimeDir);
+    const agent = (await askAgent(path, 'status')) as AgentStatus;
+    print(given, agent, statusLines(agent));
+    return agent.fault === '' ? 0 : 1;
+  },
+};
 
 /** The text of the command. */
-export function statusLines(agent: AgentStatus): readonly string[] {
+export function statusLines(agent: AgentStatus): readonly Line[] {
   const { objects, loadBalancers, listeners, members, ignoredServices, problems } = agent;
-  const counts = Object.entries(objects).map(([kind, count]) => `${count} ${kind}`);
-  const served = `${loadBalancers} (${listeners} listeners, ${members} members)`;
+  const counts = Object.entries(objects).flatMap(([kind, count]) =>
+    count === 0 ? [] : counted(count, kind),
+  );
+  const served = `${loadBalancers} (${counted(listeners, 'listener')}, ${counted(members, 'member')})`;
   return [
     `Headgate ${agent.version}, since ${agent.startedAt}`,
     ...apiLines(agent.api),
     ...writingLines(agent.writing),
-    row('Objects', counts.join(', ')),
-    row('Load balancers', `${served}; ${ignoredServices} Services ignored`),
+    row('Objects', counts.join(', ') || 'none'),
+    row('Load balancers', `${served}; ${counted(ignoredServices, 'Service')} ignored`),
     ...haproxyLines(agent.haproxy),
     ...addressLines(agent.addresses),
     ...healthLines(agent.operating),
-    ...vrrpLines(agent.vrrp),
+    ...vrrpLines(agent.vrrp, agent.pair !== undefined),
     ...pairLines(agent.pair),
+    ...connectionSyncLines(agent.connectionSync),
     row('Problems', `${problems.length || 'none'}`),
-    ...firstOf(problems.map(problemLine)),
+    ...firstOf(problems.map((problem) => [problemLine(problem)])),
   ];
 }
 
-function row(title: string, text: string): string {
-  return `${`${title}:`.padEnd(TITLE_COLUMNS - 1)} ${text}`;
+function row(name: string, ...parts: readonly Part[]): Line {
+  return [title(`${name}:`), ' '.repeat(Math.max(1, TITLE_COLUMNS - name.length - 1)), ...parts];
 }
 
 /** A row for a text that is '' if there is nothing to report. */
-function rowIfAny(title: string, text: string): readonly string[] {
-  return text === '' ? [] : [row(title, text)];
+function rowIfAny(name: string, text: string): readonly Line[] {
+  return text === '' ? [] : [row(name, text)];
 }
 
-function firstOf(lines: readonly string[]): readonly string[] {
-  const shown = lines.slice(0, MAX_ROWS);
-  if (lines.length > MAX_ROWS) shown.push(`... and ${lines.length - MAX_ROWS} more (--json shows all)`);
-  return shown.map((line) => `  ${line}`);
+function faultRow(text: string): readonly Line[] {
+  return text === '' ? [] : [row('Fault', bad(text))];
 }
 
-function apiLines(api: AgentStatus['api']): readonly string[] {
+function firstOf(rows: readonly (readonly Part[])[]): readonly Line[] {
+  const shown = rows.slice(0, MAX_ROWS).map((parts): Line => ['  ', ...parts]);
+  if (rows.length > MAX_ROWS) shown.push(`  ... and ${rows.length - MAX_ROWS} more (--json shows all)`);
+  return shown;
+}
+
+function apiLines(api: AgentStatus['api']): readonly Line[] {
   if (api === undefined) return [];
   const { synced, fault, lastAnswer } = api;
   const last = lastAnswer === '' ? 'no answer yet' : `last answer ${lastAnswer}`;
@@ -67,26 +92,27 @@ function apiLines(api: AgentStatus['api']): readonly string[] {
   return [row('API server', `${source}, ${last}: ${fault}`)];
 }
 
-function writingLines(writing: AgentStatus['writing']): readonly string[] {
+function writingLines(writing: AgentStatus['writing']): readonly Line[] {
   if (writing === undefined) return [];
   const { leading, leader, faults } = writing;
   const writer = leading ? 'this agent' : leader || 'none';
   return [row('Writer', writer), ...faults.map((fault) => `  ${fault}`)];
 }
 
-function haproxyLines(haproxy: AgentStatus['haproxy']): readonly string[] {
-  const { serving, version, workerPid, maxConnections, reloadPending, serversToDelete } = haproxy;
+function haproxyLines(haproxy: AgentStatus['haproxy']): readonly Line[] {
+  const { serving, version, workerPid, maxConnections, reloadPending, serversToDelete, landed } = haproxy;
   const worker = `${version}, worker ${workerPid}, at most ${maxConnections} connections`;
   return [
     row('HAProxy', serving ? worker : 'not serving'),
+    ...rowIfAny('Landing', landed > 0 ? counted(landed, 'load balancer') : ''),
     ...rowIfAny('Reload due', reloadPending.join(', ')),
-    ...rowIfAny('Draining', serversToDelete > 0 ? `${serversToDelete} servers` : ''),
-    ...rowIfAny('Fault', haproxy.fault),
+    ...rowIfAny('Draining', serversToDelete > 0 ? counted(serversToDelete, 'server') : ''),
+    ...faultRow(haproxy.fault),
     ...rowIfAny('State on disk', haproxy.persistFault),
   ];
 }
 
-function addressLines(addresses: AddressStatus): readonly string[] {
+function addressLines(addresses: AddressStatus): readonly Line[] {
   const { home, leading, pools, unkept, provisioning, fault } = addresses;
   if (pools.length === 0 && unkept === 0) return [];
   const claims = {
@@ -101,63 +127,90 @@ function addressLines(addresses: AddressStatus): readonly string[] {
       return `  pool ${name}, IP${family}: ${free} free, ${used} used, ${held} held${others}`;
     }),
   ];
-  if (unkept > 0) lines.push(`  ${unkept} claims not saved yet`);
-  if (provisioning > 0) lines.push(`  ${provisioning} addresses not sent to the provisioner yet`);
+  if (unkept > 0) lines.push(`  ${counted(unkept, 'claim')} not saved yet`);
+  if (provisioning > 0)
+    lines.push(
+      `  ${provisioning} ${provisioning === 1 ? 'address' : 'addresses'} not sent to the provisioner yet`,
+    );
   return fault === '' ? lines : [...lines, `  ${fault}`];
 }
 
-function healthLines({ counts, unwell }: AgentStatus['operating']): readonly string[] {
-  const words = (kind: keyof typeof counts): string =>
-    Object.entries(counts[kind])
-      .filter(([, count]) => count > 0)
-      .map(([status, count]) => `${count} ${status}`)
-      .join(', ') || 'none';
+function healthLines({ counts, unwell }: AgentStatus['operating']): readonly Line[] {
+  const worstFirst = SEVERITY.flatMap((status) => unwell.filter((each) => each.status === status));
   return [
-    row('Health', `${words('load_balancer')}; members: ${words('member')}`),
-    ...firstOf(unwell.map((each) => `${each.key}: ${each.status}, ${listenersInWords(each.listeners)}`)),
+    row('Health', ...countsOf(counts.load_balancer), '; members: ', ...countsOf(counts.member)),
+    ...firstOf(
+      worstFirst.map(({ key, status, listeners }) => [
+        `${objectOf(key)}: `,
+        statusPart(status),
+        listeners.length === 0 ? ', no address' : `, ${listenersInWords(listeners)}`,
+      ]),
+    ),
   ];
 }
 
-function vrrpLines(vrrp: VrrpStatus | undefined): readonly string[] {
+/** Of the load balancers that are named, the worst first. */
+const SEVERITY: readonly OperatingStatus[] = ['ERROR', 'OFFLINE', 'DEGRADED'];
+
+function countsOf(counts: Readonly<Record<OperatingStatus, number>>): readonly Part[] {
+  const found = (Object.entries(counts) as [OperatingStatus, number][]).filter(([, count]) => count > 0);
+  if (found.length === 0) return ['none'];
+  return found.flatMap(([status, count], at) => [`${at > 0 ? ', ' : ''}${count} `, statusPart(status)]);
+}
+
+/** With a pair its rows say what lowers the host. */
+function vrrpLines(vrrp: VrrpStatus | undefined, isPair: boolean): readonly Line[] {
   if (vrrp === undefined) return [];
   const { version, pid, instances, lowered, refused, unready, fault } = vrrp;
   return [
     ...instances.map(({ name, state, since, priority, vips }) => {
-      const role = `${name} ${state}${since === '' ? '' : ` since ${since}`}`;
-      return row('VRRP', `${role}, priority ${priority}, ${vips} VIPs`);
+      const role = state === 'fault' ? bad(`${name} is in fault`) : `${name} ${state}`;
+      return row(
+        'VRRP',
+        role,
+        `${since === '' ? '' : ` since ${since}`}, priority ${priority}, ${counted(vips, 'VIP')}`,
+      );
     }),
     row('keepalived', pid === 0 ? 'not running' : `${version}, process ${pid}`),
-    ...rowIfAny('Lowered for', lowered.join(', ')),
+    ...rowIfAny('Lowered for', isPair ? '' : lowered.join(', ')),
     ...refused
       .slice(0, MAX_REFUSED_VIPS)
       .map(({ address, reason }) => row('Refused VIPs', `${address}: ${reason}`)),
     ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
-    ...rowIfAny('Fault', fault),
+    ...faultRow(fault),
   ];
 }
 
-function pairLines(pair: PairStatus | undefined): readonly string[] {
+function pairLines(pair: PairStatus | undefined): readonly Line[] {
   if (pair === undefined) return [];
-  const { lowered, maintenance, peer, peerAddress, peerNotReady, parity, handover, fault } = pair;
+  const { lowered, peer, peerAddress, peerNotReady, parity, handover, fault } = pair;
   const roles = Object.entries(peer?.roles ?? {}).map(([name, role]) => `${name} ${role}`);
   const connected =
     peer &&
     `${roles.join(', ') || 'without VRRP'}, Headgate ${peer.version}; desired state ${parity.model}, HAProxy ${parity.running}`;
   return [
-    ...rowIfAny('Maintenance', maintenance ? 'this host is locked' : ''),
     ...lowered.map(({ reason, message }) => row('Lowered', `${reason}: ${message}`)),
     row('Peer', `${peerAddress}, ${connected ?? 'not connected'}`),
     row('Peer may take over', peerNotReady === '' ? 'yes' : `no: ${peerNotReady}`),
     ...(handover === undefined ? [] : handoverLines(handover)),
-    ...rowIfAny('Fault', fault),
+    ...faultRow(fault),
   ];
 }
 
-function handoverLines({ left, until, whyNot }: NonNullable<PairStatus['handover']>): readonly string[] {
+function connectionSyncLines(sync: AgentStatus['connectionSync']): readonly Line[] {
+  if (sync === undefined) return [];
+  const { version, pid, peer, isPeerHeard, fault } = sync;
+  const heard = `peer ${peer} ${isPeerHeard ? 'sends its flows' : 'sends nothing'}`;
+  return [
+    row('conntrackd', pid === 0 ? 'not running' : `${version}, process ${pid}, ${heard}`),
+    ...faultRow(fault),
+  ];
+}
+
+function handoverLines({ left, until, whyNot }: NonNullable<PairStatus['handover']>): readonly Line[] {
   const lines = rowIfAny('Failover', whyNot && `would close connections: ${whyNot}`);
   if (left === 0 || until === '') return lines;
-  const connections =
-    left === undefined ? 'connections' : left === 1 ? '1 connection' : `${left} connections`;
+  const connections = left === undefined ? 'connections' : counted(left, 'connection');
   const count = left === undefined ? ', not counted yet' : '';
   return [...lines, row('Draining after failover', `${connections} on this host until ${until}${count}`)];
 }

@@ -81,6 +81,8 @@ export interface Dataplane<P extends Plan = Plan, S = never> extends DataplaneFa
   configure(settings: S): void;
   /** Disconnects from the engine, which continues, and writes what is not on disk yet. */
   close(): Promise<void>;
+  /** The processes of its engine that an agent has started, and that continue after close(). */
+  processes(): Promise<readonly number[]>;
   /** After close(): stops an engine that was started here. Connections have `graceMs` to end. */
   stop(graceMs: number): Promise<void>;
   /** Plans the way of these load balancers to desired; no plan for a key that cannot be planned now. Changes nothing. */

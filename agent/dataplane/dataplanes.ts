@@ -12,6 +12,7 @@ import type {
   Plan,
   RoundPace,
 } from './dataplane.ts';
+import { type JoinedPlan, joinedLiveness, joinedPlans } from './joined.ts';
 import type { DataplaneStatus, ListenerStats, Load } from './status.ts';
 
 /** A dataplane and the engine whose listeners it serves. */
@@ -20,12 +21,7 @@ export interface DataplaneOf<S> {
   readonly dataplane: Dataplane<Plan, S>;
 }
 
-/** The plans for one load balancer, in the order of the dataplanes; undefined if a dataplane has none now. */
-interface JoinedPlan extends Plan {
-  readonly parts: readonly (Plan | undefined)[];
-}
-
-const EFFORTS = ['none', 'runtime', 'reload'] as const;
+const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
 export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
@@ -60,27 +56,38 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
     await Promise.all(this.#all.map(({ dataplane }) => dataplane.close()));
   }
 
+  async processes(): Promise<readonly number[]> {
+    return (await Promise.all(this.#all.map(({ dataplane }) => dataplane.processes()))).flat();
+  }
+
   async stop(graceMs: number): Promise<void> {
     await Promise.all(this.#all.map(({ dataplane }) => dataplane.stop(graceMs)));
   }
 
   plan(keys: Iterable<string>): readonly JoinedPlan[] {
-    const planned = [...new Set(keys)];
-    const plans = this.#all.map(({ dataplane }) => byKey(dataplane.plan(planned)));
-    return planned.flatMap((key) => {
-      const parts = plans.map((each) => each.get(key));
-      const efforts = parts.flatMap((part) => (part === undefined ? [] : EFFORTS.indexOf(part.effort)));
-      if (efforts.length === 0) return [];
-      return [{ key, effort: EFFORTS[Math.max(...efforts)] ?? 'none', parts }];
-    });
+    return joinedPlans(
+      this.#all.map(({ dataplane }) => dataplane),
+      keys,
+    );
   }
 
   async apply(plans: readonly JoinedPlan[]): Promise<Outcome> {
     const outcomes: Outcome[] = [];
+    const partsOf = (some: readonly JoinedPlan[], at: number): readonly Plan[] =>
+      some.flatMap(({ parts }) => parts[at] ?? []);
     // The main one last: a listener that leaves it for another engine is served there first.
-    for (const [at, { dataplane }] of [...this.#all.entries()].reverse())
-      outcomes.push(await dataplane.apply(plans.flatMap(({ parts }) => parts[at] ?? [])));
-    const unplanned = plans.filter((plan) => this.#lacksPart(plan)).map(({ key }) => key);
+    for (let at = this.#all.length - 1; at > 0; at--)
+      outcomes.push((await this.#all[at]?.dataplane.apply(partsOf(plans, at))) ?? NOTHING);
+    const held = plans.filter(({ key }) => this.#isLeaving(key));
+    outcomes.push(
+      await this.#main.apply(
+        partsOf(
+          plans.filter((plan) => !held.includes(plan)),
+          0,
+        ),
+      ),
+    );
+    const unplanned = [...held, ...plans.filter((plan) => this.#lacksPart(plan))].map(({ key }) => key);
     return {
       acknowledged: new Set(outcomes.flatMap(({ acknowledged }) => [...acknowledged])),
       pending: new Set([...unplanned, ...outcomes.flatMap(({ pending }) => [...pending])]),
@@ -138,10 +145,11 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
     };
   }
 
-  async liveness(options: LivenessOptions): Promise<Liveness> {
-    const all = await Promise.all(this.#all.map(({ dataplane }) => dataplane.liveness(options)));
-    const first = (key: keyof Liveness): string => all.map((each) => each[key]).find(Boolean) ?? '';
-    return { control: first('control'), listeners: first('listeners') };
+  liveness(options: LivenessOptions): Promise<Liveness> {
+    return joinedLiveness(
+      this.#all.map(({ dataplane }) => dataplane),
+      options,
+    );
   }
 
   async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
@@ -159,6 +167,14 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   async runningListeners(): Promise<readonly string[] | undefined> {
     const all = await Promise.all(this.#all.map(({ dataplane }) => dataplane.runningListeners()));
     return all.includes(undefined) ? undefined : all.flatMap((listeners) => listeners ?? []);
+  }
+
+  /** A listener of the main dataplane belongs to another engine by now, whose dataplane does not serve it yet. */
+  #isLeaving(key: string): boolean {
+    return (this.#desired.get(key)?.listeners ?? []).some(({ name, engine }) => {
+      const of = this.#all.find((each) => each.engine === engine)?.dataplane;
+      return of !== this.#main && of?.serves(name) === false && this.#main.serves(name);
+    });
   }
 
   /** A dataplane that has listeners to serve of this load balancer can plan nothing now. */
@@ -185,10 +201,6 @@ function joined(families: readonly MetricFamily[]): readonly MetricFamily[] {
     );
   }
   return [...byName.values()];
-}
-
-function byKey(plans: readonly Plan[]): ReadonlyMap<string, Plan> {
-  return new Map(plans.map((plan) => [plan.key, plan]));
 }
 
 function sum(numbers: readonly number[]): number {

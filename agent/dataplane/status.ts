@@ -25,6 +25,8 @@ export interface DataplaneStatus {
   /** Why the state on disk is not the desired state, '' if it is. */
   readonly persistFault: string;
   readonly maxConnections: number;
+  /** The number of load balancers in the landing. */
+  readonly landed: number;
 }
 
 /** The load of a dataplane at one moment. */
@@ -49,4 +51,17 @@ export interface ListenerStats {
 export interface ServerStats {
   readonly sessions: number;
   readonly sessionRate: number;
+}
+
+/** Of the flows that the kernel's dataplane copies to the peer. */
+export interface ConnectionSyncStatus {
+  /** '' until the program is found. */
+  readonly version: string;
+  /** 0 if conntrackd does not run. */
+  readonly pid: number;
+  readonly peer: string;
+  /** The peer's conntrackd has sent something in the last seconds. */
+  readonly isPeerHeard: boolean;
+  /** '' for none. */
+  readonly fault: string;
 }

@@ -2,10 +2,12 @@
 // state of that listener is unknown: it is read back, planned again and sent once more; a second failure needs a reload.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
+import type { Certificate } from '../model/load-balancer.ts';
 import type { HaproxyPlan, ReloadReason } from './plan.ts';
-import { readListener } from './readback.ts';
+import { readListener, rereadRows } from './readback.ts';
+import type { Row } from './routes/maps.ts';
 import type { Running } from './running.ts';
-import type { Command } from './socket/commands.ts';
+import { type AbortCertificate, type Command, isOfCertificate, isOfRow } from './socket/commands.ts';
 import type { Worker } from './worker.ts';
 
 export interface Refusal {
@@ -20,6 +22,10 @@ export interface WorkerOutcome {
   readonly refused: readonly Refusal[];
   /** Listeners that were read back and whose second plan succeeded. */
   readonly repaired: readonly string[];
+  /** Certificates that HAProxy does not accept: a reload would not help. */
+  readonly refusedCertificates: readonly { readonly certificate: Certificate; readonly reply: string }[];
+  /** Rows of routes that HAProxy does not accept. */
+  readonly refusedRows: readonly { readonly row: Row; readonly listener: string; readonly reply: string }[];
   /** Listeners that only a reload can bring to their desired state. */
   readonly beyondRepair: readonly string[];
   /** The connection was lost: the state of all other commands is unknown. */
@@ -44,6 +50,8 @@ export async function applyPlans(
   const acknowledged: Command[] = [];
   const refused: Refusal[] = [];
   const repaired: string[] = [];
+  const refusedCertificates: { certificate: Certificate; reply: string }[] = [];
+  const refusedRows: { row: Row; listener: string; reply: string }[] = [];
   const beyondRepair: string[] = [];
   let lost: HeadgateError | undefined;
   try {
@@ -52,16 +60,39 @@ export async function applyPlans(
     const failed = new Map(first.map(({ key, command }) => [listenerOf(worker.running, command), key]));
     // A replaced worker cannot be repaired, and more commands would delay those to its replacement.
     if (first.some(({ reply }) => reply === IS_REPLACED))
-      return { acknowledged, refused, repaired, beyondRepair: [...failed.keys()], lost };
+      return {
+        acknowledged,
+        refused,
+        repaired,
+        refusedCertificates,
+        refusedRows,
+        beyondRepair: [...failed.keys()],
+        lost,
+      };
     const unreadable = new Set<string>();
     for (const listener of failed.keys()) if (!(await isRead(worker, listener))) unreadable.add(listener);
+    await endTransactions(worker, first);
+    await rereadRows(worker, first.map(({ command }) => command).filter(isOfRow));
     const again = [...new Set(failed.values())].map(replan);
     const second = await send(worker, again, acknowledged);
-    const stillFailed = new Set(second.map(({ command }) => listenerOf(worker.running, command)));
+    await endTransactions(worker, second);
+    const stillFailed = new Set<string>();
+    const withRefused = new Set<string>();
+    for (const { command, reply } of second) {
+      const listener = listenerOf(worker.running, command);
+      if (isOfCertificate(command)) {
+        refusedCertificates.push({ certificate: command.certificate, reply });
+        withRefused.add(listener);
+      } else if (isOfRow(command)) {
+        refusedRows.push({ row: command.place.row, listener, reply });
+        withRefused.add(listener);
+      } else if (command.kind !== 'AddToList' || !withRefused.has(listener)) stillFailed.add(listener);
+    }
     const foreign = new Set(
       again.flatMap(({ key, reload }) => (reload !== undefined && FOREIGN_SERVER.has(reload) ? [key] : [])),
     );
     for (const [listener, key] of failed) {
+      if (withRefused.has(listener) && !stillFailed.has(listener)) continue;
       const isRepaired = !stillFailed.has(listener) && !unreadable.has(listener) && !foreign.has(key);
       (isRepaired ? repaired : beyondRepair).push(listener);
     }
@@ -71,7 +102,24 @@ export async function applyPlans(
         ? error
         : new HeadgateError('RUNTIME_CLOSED', messageOf(error), { retry: 'now', cause: error });
   }
-  return { acknowledged, refused, repaired, beyondRepair, lost };
+  return { acknowledged, refused, repaired, refusedCertificates, refusedRows, beyondRepair, lost };
+}
+
+/**
+ * A refused certificate leaves a transaction open, in which HAProxy 2.6 would put the next one. The reply names another file
+ * if the transaction is of that one.
+ */
+async function endTransactions({ runtime }: Worker, refused: readonly Refusal[]): Promise<void> {
+  const files = new Set<string>();
+  for (const { command, reply } of refused) {
+    if (!isOfCertificate(command)) continue;
+    files.add(command.file);
+    const other = /(?:is about|for certificate) '?([^'!\s]+)/.exec(reply)?.[1];
+    if (other !== undefined) files.add(other);
+  }
+  const commands = [...files].map((file): AbortCertificate => ({ kind: 'AbortCertificate', file }));
+  // There may be no transaction.
+  if (commands.length > 0) await runtime.send(commands);
 }
 
 /** False if the worker lacks something that it should have, such as an ACL, so that its answer cannot be read. */
@@ -92,8 +140,15 @@ async function send(
 ): Promise<readonly Refusal[]> {
   const keys: string[] = [];
   const commands: Command[] = [];
+  /** Several listeners may have the same certificate. */
+  const ofCertificates = new Set<string>();
   for (const { key, commands: own } of plans) {
     for (const command of own) {
+      if (isOfCertificate(command)) {
+        const once = `${command.kind} ${command.file} ${command.certificate.fingerprint}`;
+        if (ofCertificates.has(once)) continue;
+        ofCertificates.add(once);
+      }
       keys.push(key);
       commands.push(command);
     }
@@ -103,7 +158,8 @@ async function send(
   const replies = await worker.runtime.send(commands);
   for (const [at, command] of commands.entries()) {
     const reply = replies[at];
-    if (reply?.ok || reply?.kind === 'gone') {
+    const isThere = command.kind === 'NewCertificate' && reply?.ok === false && reply.kind === 'exists';
+    if (reply?.ok || reply?.kind === 'gone' || isThere) {
       worker.running.fold(command);
       acknowledged.push(command);
     } else {
@@ -118,6 +174,21 @@ function listenerOf(running: Running, command: Command): string {
     case 'AddCidr':
     case 'DeleteCidr':
       return running.listenerOfAcl(command.acl) ?? '';
+    case 'DisableFrontend':
+    case 'EnableFrontend':
+    case 'NewCertificate':
+    case 'StageCertificate':
+    case 'CommitCertificate':
+    case 'AddToList':
+    case 'RemoveFromList':
+      return command.listener;
+    case 'AddMapEntry':
+    case 'SetMapEntry':
+    case 'DeleteMapEntry':
+      return command.place?.listener ?? '';
+    case 'AbortCertificate':
+    case 'ClearMap':
+      return '';
     default:
       return command.backend;
   }

@@ -3,7 +3,9 @@
 // keeps the file, the monitor finds changes by other processes, and the reaper deletes removed servers.
 
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { systemClock } from '../base/clock.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type {
   Dataplane,
@@ -13,34 +15,41 @@ import type {
   Outcome,
   RoundPace,
 } from '../dataplane/dataplane.ts';
+import type { AffinityClient } from '../dataplane/moves.ts';
 import type { DataplaneStatus, ListenerStats, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
-import { listenerOfBackend, ownerOfListener } from '../model/names.ts';
-import { isForHaproxy } from './config/listener-config.ts';
+import { listenerOfBackend, listenersIn, ownerOfListener } from '../model/names.ts';
+import type { WorkerOutcome } from './apply.ts';
+import { isForHaproxy, isRoutePool } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
 import type { HaproxyOptions } from './options.ts';
 import { outcomeOf, reportOutcome } from './outcome.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type HaproxyPlan, planLoadBalancer } from './plan.ts';
-import { stopHaproxy } from './process/process.ts';
+import { masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
-import type { HaproxySettings } from './settings.ts';
+import { type HaproxySettings, ofLanding } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
+import { isOfFrontend, isOfTls } from './socket/commands.ts';
 import { askWorker } from './socket/master.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { haproxyVersion } from './socket/version.ts';
 import { haproxyFamilies } from './stats/families.ts';
 import { readListenerStats } from './stats/listener-stats.ts';
+import type { Statistics } from './stats/statistics.ts';
 import { applyToWorkers } from './worker/apply-to-workers.ts';
 import { HaproxyLiveness } from './worker/liveness.ts';
 import { forgetServerStates } from './worker/server-states.ts';
+import { affinityClients, rememberClients } from './worker/table-sync.ts';
 import type { BootedWorker } from './worker.ts';
 
 /** Commands of a plan in the log. */
 const MAX_LOGGED = 20;
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
+/** From a failed write of a certificate to the next attempt. */
+const WRITE_RETRY_MS = 1_000;
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
 export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings> {
@@ -49,12 +58,17 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   readonly #parts: HaproxyParts;
   #preparation: Promise<void> | undefined;
   readonly #liveness: HaproxyLiveness;
+  /** False if another HAProxy's count for this one. */
+  readonly #hasOwnStatistics: boolean;
+  /** What is desired of load balancers that another HAProxy serves: their listeners take no more connections. */
+  readonly #withdrawn = new Map<string, LoadBalancer>();
   #isStarted = false;
 
   constructor(options: HaproxyOptions) {
     const { settings, desired } = options;
     this.#options = options;
-    this.#settings = settings;
+    this.#settings = options.isLanding ? ofLanding(settings) : settings;
+    this.#hasOwnStatistics = options.statistics === undefined;
     this.#parts = haproxyParts(options, () => this.#settings);
     this.#liveness = new HaproxyLiveness({
       ask: (timeoutMs) => this.#ask(timeoutMs),
@@ -63,6 +77,46 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       netns: settings.netns,
       workerPid: () => this.#parts.active.worker?.runtime.worker.pid ?? 0,
     });
+  }
+
+  get statistics(): Statistics {
+    return this.#parts.statistics;
+  }
+
+  /** The active one; undefined if there is none. */
+  get worker(): BootedWorker | undefined {
+    return this.#parts.active.worker;
+  }
+
+  /** Those in the file that HAProxy starts from. */
+  async keptListeners(): Promise<readonly string[]> {
+    return listenersIn(await readFile(this.#parts.paths.config, 'utf8').catch(() => ''));
+  }
+
+  /**
+   * The listeners of these load balancers take no more connections until another value is desired. Errors: those of the
+   * connection.
+   */
+  async withdraw(keys: Iterable<string>): Promise<void> {
+    const { worker } = this;
+    for (const key of keys) {
+      const loadBalancer = this.#options.desired.get(key);
+      if (loadBalancer !== undefined) this.#withdrawn.set(key, loadBalancer);
+    }
+    const commands = this.plan(keys).flatMap((plan) => plan.commands.filter(isOfFrontend));
+    if (worker === undefined || commands.length === 0) return;
+    const replies = await worker.runtime.send(commands);
+    for (const [at, command] of commands.entries()) if (replies[at]?.ok) worker.running.fold(command);
+  }
+
+  /** Errors: those of the connection. */
+  async affinity(keys: Iterable<string>): Promise<readonly AffinityClient[]> {
+    return this.worker === undefined ? [] : affinityClients(this.worker, keys);
+  }
+
+  /** Errors: those of the connection. */
+  async remember(clients: readonly AffinityClient[]): Promise<void> {
+    if (this.worker !== undefined) await rememberClients(this.worker, clients);
   }
 
   /** Does the part of start() that needs no load balancers. An error is reported by start(). */
@@ -75,12 +129,15 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
    * background. Errors: HAPROXY_MISSING, HAPROXY_VERSION; those of the file system.
    */
   async start(): Promise<void> {
-    const { monitor, statistics, checkWatch, namespaceWatch, active } = this.#parts;
+    const { monitor, statistics, checkWatches, namespaceWatch, active } = this.#parts;
+    const { logNames, logTargetWatch } = this.#parts;
     await this.#prepare();
     monitor.start();
-    await statistics.start();
-    checkWatch.start();
+    if (this.#hasOwnStatistics) await statistics.start();
+    for (const watch of checkWatches) watch.start();
     namespaceWatch.start();
+    logNames.start();
+    logTargetWatch.start();
     this.#isStarted = true;
     await active.obtain();
   }
@@ -92,11 +149,15 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   async apply(plans: readonly HaproxyPlan[]): Promise<Outcome> {
-    const { active, persister, arbiter, checkWatch, quarantine } = this.#parts;
+    const { active, persister, arbiter, checkWatches, quarantine, certificates, logNames } = this.#parts;
     if (active.worker === undefined) return { ...NOTHING, pending: new Set(plans.map(({ key }) => key)) };
     const { desired, log } = this.#options;
-    for (const { key } of plans) if (!desired.has(key)) quarantine.forget(key);
-    checkWatch.changed(plans.map(({ key }) => key));
+    for (const { key } of plans) {
+      if (!desired.has(key)) quarantine.forget(key);
+      if (desired.get(key) !== this.#withdrawn.get(key)) this.#withdrawn.delete(key);
+    }
+    for (const watch of checkWatches) watch.changed(plans.map(({ key }) => key));
+    logNames.changed(plans.map(({ key }) => key));
     if (plans.some(({ effort }) => effort !== 'none')) persister.soon();
     for (const { reload } of plans) if (reload !== undefined) arbiter.request(reload);
     for (const { key, effort, reload, commands } of plans)
@@ -108,20 +169,26 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
           commands: commands.slice(0, MAX_LOGGED),
         });
     const planFor = (worker: BootedWorker, key: string): HaproxyPlan => this.#plan(worker, key);
-    const outcome = await applyToWorkers(active, plans, planFor, () => arbiter.isReloading);
+    const written = await this.#withCertificates(plans);
+    const outcome = await applyToWorkers(active, written, planFor, () => arbiter.isReloading);
     if (outcome === undefined) return NOTHING;
     const { beyondRepair, lost, isReloading } = outcome;
+    this.#noteRows(plans, outcome);
     reportOutcome(outcome, this.#options);
+    for (const { certificate, reply } of outcome.refusedCertificates) {
+      const served = active.worker?.running.certificate(certificate.name);
+      await certificates.refuse(certificate, reply, served).catch((error) => persister.failed(error));
+    }
     if ((beyondRepair.length > 0 && !isReloading) || lost?.retry === 'never') arbiter.request('repair');
     return outcomeOf(plans, outcome);
   }
 
   /** Takes new settings; those in haproxy.cfg come with a reload if they differ. */
   configure(settings: HaproxySettings): void {
-    const { arbiter, checkWatch, namespaceWatch, active } = this.#parts;
-    this.#settings = settings;
+    const { arbiter, checkWatches, namespaceWatch, active } = this.#parts;
+    this.#settings = this.#options.isLanding ? ofLanding(settings) : settings;
     arbiter.retime();
-    checkWatch.retime();
+    for (const watch of checkWatches) watch.retime();
     namespaceWatch.retime();
     active.globalChanged();
   }
@@ -163,13 +230,14 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return desired && quarantine.effective(desired);
   }
 
-  /** `address`: the worker may have booted with other addresses of the listener. */
+  /** The worker may have booted with other addresses of the listener, or only checks its members. A pool has no address. */
   serves(listener: string, address?: string): boolean {
     const { worker } = this.#parts.active;
     if (worker?.running.has(listener) !== true) return false;
-    if (address === undefined) return true;
-    const booted = worker.booted.get(ownerOfListener(listener))?.listeners;
-    return booted?.find(({ name }) => name === listener)?.addresses.includes(address) === true;
+    const listeners = worker.booted.get(ownerOfListener(listener))?.listeners;
+    const booted = listeners?.find(({ name }) => name === listener);
+    if (booted === undefined || isRoutePool(booted)) return address === undefined;
+    return isForHaproxy(booted) && (address === undefined || booted.addresses.includes(address));
   }
 
   servesElsewhere(key: string, addresses: readonly string[] = []): boolean {
@@ -180,13 +248,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
-    const { active, checkWatch } = this.#parts;
+    const { active, checkWatches } = this.#parts;
     const servers = active.worker?.running.get(listener)?.servers;
     if (servers === undefined) return NO_MEMBERS;
-    const checks = checkWatch.results(listener);
+    const checks = checkWatches.map((watch) => watch.results(listener)).find(({ size }) => size > 0);
     const facts = new Map<string, MemberFact>();
     for (const [name, { state, weight }] of servers) {
-      const check = checks.get(name);
+      const check = checks?.get(name);
       facts.set(name, { state, weight, isDown: check?.isDown, cause: check?.cause ?? '' });
     }
     return facts;
@@ -206,8 +274,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
-    const { quarantine, namespaceWatch } = this.#parts;
-    return [...quarantine.problemsOf(loadBalancer), ...namespaceWatch.problemsOf(loadBalancer)];
+    const { quarantine, namespaceWatch, certificates, refusedRows } = this.#parts;
+    return [quarantine, namespaceWatch, certificates, refusedRows].flatMap((part) =>
+      part.problemsOf(loadBalancer),
+    );
   }
 
   status(): DataplaneStatus {
@@ -230,6 +300,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
         reloader.fault ||
         globalSection.fault,
       unserved: '',
+      landed: 0,
       persistFault: persister.fault,
       maxConnections: globalSection.maxConnections,
     };
@@ -237,22 +308,76 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   /** HAProxy continues without the agent; changes that are not on disk are written. */
   async close(): Promise<void> {
-    const { active, supervisor, monitor, checkWatch, namespaceWatch, arbiter, statistics, persister } =
+    const { active, supervisor, monitor, checkWatches, namespaceWatch, arbiter, statistics, persister } =
       this.#parts;
+    const { logNames, logTargetWatch, logWriter } = this.#parts;
     active.close();
     supervisor.close();
     monitor.close();
-    checkWatch.close();
+    for (const watch of checkWatches) watch.close();
     namespaceWatch.close();
+    this.#parts.unneededRows.close();
+    logNames.close();
+    logTargetWatch.close();
+    logWriter?.close();
     arbiter.close();
-    await statistics.close();
+    if (this.#hasOwnStatistics) await statistics.close();
     await persister.close();
     active.worker?.runtime.close();
   }
 
+  /** None if another program starts HAProxy, such as systemd. */
+  async processes(): Promise<readonly number[]> {
+    const { paths, isExternal } = this.#parts;
+    const pid = isExternal ? undefined : await masterPid(paths).catch(() => undefined);
+    return pid === undefined ? [] : [pid];
+  }
+
   async stop(graceMs: number): Promise<void> {
-    const { supervisor, paths } = this.#parts;
-    if (supervisor.hasStarted) await stopHaproxy(paths, graceMs);
+    const { supervisor, paths, logWriter } = this.#parts;
+    if (!supervisor.hasStarted) return;
+    await stopHaproxy(paths, graceMs);
+    // Last, because connections that end are logged.
+    await logWriter?.stop();
+  }
+
+  /**
+   * Writes the certificates and lists that change; if that fails, the plans are without them, because HAProxy would lose them
+   * at its next start.
+   */
+  async #withCertificates(plans: readonly HaproxyPlan[]): Promise<readonly HaproxyPlan[]> {
+    const { certificates, maker, persister } = this.#parts;
+    const { desired, replan } = this.#options;
+    const keys = plans.filter(({ commands }) => commands.some(isOfTls)).map(({ key }) => key);
+    if (keys.length === 0) return plans;
+    const changing = new Map<string, LoadBalancer>();
+    for (const key of keys) {
+      const loadBalancer = desired.get(key);
+      if (loadBalancer !== undefined) changing.set(key, loadBalancer);
+    }
+    try {
+      await certificates.write(maker.effective(changing).values());
+      return plans;
+    } catch (error) {
+      persister.failed(error);
+      systemClock.after(WRITE_RETRY_MS, () => replan(keys));
+      return plans.map((plan) => ({
+        ...plan,
+        commands: plan.commands.filter((command) => !isOfTls(command)),
+      }));
+    }
+  }
+
+  /** Rows that HAProxy refuses are left out from now on; others that are not needed are deleted a second later. */
+  #noteRows(plans: readonly HaproxyPlan[], { refusedRows: refused }: WorkerOutcome): void {
+    const { refusedRows, unneededRows, persister } = this.#parts;
+    for (const { listener, row, reply } of refused) refusedRows.refuse(listener, row, reply);
+    if (refused.length > 0) {
+      persister.soon();
+      this.#options.replan(refused.map(({ listener }) => ownerOfListener(listener)));
+    }
+    for (const { unneededRows: byListener } of plans)
+      for (const [listener, tables] of byListener) unneededRows.note(listener, tables);
   }
 
   #prepare(): Promise<void> {
@@ -261,7 +386,9 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   async #prepareOnce(): Promise<void> {
-    const { paths, quarantine, rejectionFile } = this.#parts;
+    const { paths, quarantine, rejectionFile, logWriter } = this.#parts;
+    // HAProxy does not wait for it.
+    void logWriter?.start();
     await makeFolder(dirname(paths.config), 0o700);
     await makeFolder(dirname(paths.adminSocket), 0o711);
     await forgetServerStates(paths).catch(() => undefined);
@@ -284,12 +411,16 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   #plan({ running, booted }: BootedWorker, key: string): HaproxyPlan {
+    const { paths, certificates, refusedRows, unneededRows, quarantine } = this.#parts;
     const desired = this.#options.desired.get(key);
     return planLoadBalancer(
       key,
       running,
       booted.get(key),
-      desired && this.#parts.quarantine.effective(desired),
+      desired && quarantine.effective(desired),
+      { folder: paths.certificates, isRefused: certificates.isRefused },
+      desired !== undefined && this.#withdrawn.get(key) === desired,
+      { folder: paths.routes, tablesOf: refusedRows.tablesOf, isDue: unneededRows.isDue },
     );
   }
 }

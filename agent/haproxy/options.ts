@@ -2,9 +2,12 @@
 
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { PemTexts } from './config/certificate-files.ts';
 import type { HaproxySettings } from './settings.ts';
+import type { Statistics } from './stats/statistics.ts';
 import type { Repair } from './worker/haproxy-monitor.ts';
 import type { ReloadCause } from './worker/reload-arbiter.ts';
+import type { BootedWorker } from './worker.ts';
 
 /** Counters of the dataplane's own work. */
 export interface HaproxyMetrics {
@@ -19,12 +22,22 @@ export interface HaproxyOptions {
   readonly settings: HaproxySettings;
   /** The desired state; read here, written by the loop. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** The load balancers whose metrics it gives; those of `desired` if absent. */
+  readonly counted?: ReadonlyMap<string, LoadBalancer>;
   /** Makes the loop plan these load balancers again. */
   readonly replan: (keys: Iterable<string>) => void;
   /** Called once when the dataplane has started or adopted HAProxy: from then on it can say what is served. */
   readonly onKnown?: () => void;
   /** Health checks changed the state of members of these load balancers, or a limit on connections is reached. */
   readonly onChecked?: (keys: readonly string[]) => void;
+  /** It is the landing: in folders of its own, and reloaded at once. */
+  readonly isLanding?: boolean;
+  /** The worker of another HAProxy of this agent, which may have the same listeners: both can listen. */
+  readonly beside?: () => BootedWorker | undefined;
+  /** Those of another HAProxy of this agent, which count for this one, too. */
+  readonly statistics?: Statistics;
+  /** The texts of the certificates in the desired state. */
+  readonly pems?: PemTexts;
   readonly metrics: HaproxyMetrics;
   readonly log: Log;
 }

@@ -1,19 +1,32 @@
 // Constructs the parts of the HAProxy dataplane and connects them.
 
+import { socketOf } from '../base/log-target.ts';
+import type { Log } from '../host/log.ts';
+import type { Listener, LoadBalancer } from '../model/load-balancer.ts';
+import { ownerOfListener } from '../model/names.ts';
 import { CandidateMaker } from './config/candidate.ts';
+import { CertificateFiles } from './config/certificate-files.ts';
 import { ConfigFile } from './config/config-file.ts';
 import { GlobalSection } from './config/global-section.ts';
+import { isForHaproxy, isOnlyChecked, isRoutePool } from './config/listener-config.ts';
+import { logWriterText } from './config/log-writer-text.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
 import type { HaproxyOptions } from './options.ts';
-import { haproxyPaths } from './paths.ts';
+import { type HaproxyPaths, haproxyPaths } from './paths.ts';
+import { LogWriter } from './process/log-writer.ts';
+import { RefusedRows } from './routes/refused-rows.ts';
+import { RouteFiles } from './routes/route-files.ts';
+import { UnneededRows } from './routes/unneeded-rows.ts';
 import type { HaproxySettings } from './settings.ts';
 import { showProc } from './socket/master.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { CheckWatch } from './worker/check-watch.ts';
 import { HaproxyMonitor, type Repair } from './worker/haproxy-monitor.ts';
+import { LogNames } from './worker/log-names.ts';
+import { LogTargetWatch } from './worker/log-target-watch.ts';
 import { NamespaceWatch } from './worker/namespace-watch.ts';
 import { ReloadArbiter } from './worker/reload-arbiter.ts';
 import { Reloader } from './worker/reloader.ts';
@@ -22,6 +35,15 @@ import { Supervisor } from './worker/supervisor.ts';
 import { WorkerFinder } from './worker/worker-finder.ts';
 import type { BootedWorker } from './worker.ts';
 
+const KERNEL_READ_INTERVAL_MS = 1_000;
+/** For a desired state without TLS. */
+const NO_TEXTS = { certificate: () => undefined, authority: () => undefined, crl: () => undefined };
+
+/** HAProxy sends connections to its members. */
+function isServed(listener: Listener): boolean {
+  return isForHaproxy(listener) || isRoutePool(listener);
+}
+
 export type HaproxyParts = ReturnType<typeof haproxyParts>;
 
 /** `settings` gives the current ones; program, paths, access, supervisor and network namespace are fixed at the start. */
@@ -29,7 +51,12 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const { desired, replan, metrics, log } = options;
   const { stateDir, runtimeDir, haproxyAccess, haproxy: executable, haproxySupervisor, netns } = settings();
   const isExternal = haproxySupervisor === 'external';
-  const paths = haproxyPaths(stateDir, runtimeDir, haproxyAccess);
+  const paths = haproxyPaths(
+    stateDir,
+    runtimeDir,
+    haproxyAccess,
+    options.isLanding ? 'haproxy-landing' : 'haproxy',
+  );
   const worker = (): BootedWorker | undefined => active.worker;
   const isReloading = (): boolean => arbiter.isReloading;
   const onRepair = (what: Repair): void => metrics.repaired(what);
@@ -45,9 +72,35 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   /** The sections of haproxy.cfg besides the load balancers. */
   const globalSection = new GlobalSection({ paths, settings, isRunning: () => finder.isRunning(), log });
   const { context, aclIds, keepFiles } = globalSection;
+  const certificates = new CertificateFiles({
+    folder: paths.certificates,
+    fileMode: paths.fileMode,
+    folderMode: paths.certificatesMode,
+    pems: options.pems ?? NO_TEXTS,
+  });
+  /** Rows that HAProxy refuses. */
+  const refusedRows = new RefusedRows();
+  const { tablesOf } = refusedRows;
+  const routeFiles = new RouteFiles({
+    folder: paths.routes,
+    fileMode: paths.fileMode,
+    folderMode: paths.certificatesMode,
+    tablesOf,
+  });
+  /** The files that haproxy.cfg names, with exactly the content that these load balancers need. */
+  const writeFiles = async (all: Iterable<LoadBalancer>): Promise<void> => {
+    const loadBalancers = [...all];
+    await certificates.write(loadBalancers);
+    await routeFiles.write(loadBalancers);
+  };
+  const unneededRows = new UnneededRows((listeners) => replan(listeners.map(ownerOfListener)));
   const file = new ConfigFile(paths.config, {
     mode: paths.fileMode,
-    keepBeside: keepFiles,
+    keepBeside: async () => {
+      await keepFiles();
+      await certificates.keep();
+      await routeFiles.keep();
+    },
     onTampered: () => {
       log.warn('Another process changed haproxy.cfg: writing it again', { path: paths.config });
       onRepair('file');
@@ -59,9 +112,11 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     scratchFile: `${paths.config}.candidate`,
     quarantine,
     context,
+    writeFiles,
     bound: () => {
       const serves = worker();
-      return serves === undefined ? new Set() : serves.bound;
+      if (serves !== undefined && serves.bound === undefined) return undefined;
+      return new Set([...(serves?.bound ?? []), ...(options.beside?.()?.bound ?? [])]);
     },
     ignoreAccess: isExternal,
     canProbe: netns === '',
@@ -78,26 +133,37 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       return maker.isGlobalRefused(effective) ? undefined : effective;
     },
     context,
+    writeFiles,
     keepRejections: () => rejectionFile.save(quarantine.rejections),
     onPersisted: (result) => metrics.persisted(result),
     log,
   });
 
   // Statistics and health checks.
-  const statistics = new Statistics({
-    file: paths.counters,
-    desired,
-    active: () => worker()?.runtime,
-    detail: () => settings().metricsDetail,
-    oldWorkers: async () => (await showProc(paths.masterSocket)).oldWorkers.length,
-    log,
-  });
-  /** Reads the results of health checks. */
-  const checkWatch = new CheckWatch({
-    worker,
-    desired,
-    interval: () => settings().healthReadInterval,
-    onChanged: (keys) => options.onChecked?.(keys),
+  const statistics =
+    options.statistics ??
+    new Statistics({
+      file: paths.counters,
+      desired: options.counted ?? desired,
+      active: () => worker()?.runtime,
+      detail: () => settings().metricsDetail,
+      oldWorkers: async () => (await showProc(paths.masterSocket)).oldWorkers.length,
+      log,
+    });
+  const onChanged = (keys: readonly string[]): void => options.onChecked?.(keys);
+  const readInterval = (): number => settings().healthReadInterval;
+  /** Read the results of health checks: those of the kernel's members more often, because the kernel acts on them. */
+  const checkWatches = [
+    { isRead: isServed, interval: readInterval },
+    { isRead: isOnlyChecked, interval: () => Math.min(readInterval(), KERNEL_READ_INTERVAL_MS) },
+  ].map((which) => new CheckWatch({ worker, desired, onChanged, log, ...which }));
+
+  const logWriter = options.isLanding ? undefined : logWriterOf(paths, settings(), log);
+  /** The pods and nodes in the connection log. */
+  const logNames = new LogNames({ worker, desired, log });
+  const logTargetWatch = new LogTargetWatch({
+    socket: socketOf(settings().connectionLogTarget),
+    isLogging: () => logNames.isLogging,
     log,
   });
 
@@ -105,14 +171,14 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     worker,
     desired,
     limit: () => globalSection.namespaceConnections,
-    interval: () => settings().healthReadInterval,
-    onChanged: (keys) => options.onChecked?.(keys),
+    interval: readInterval,
+    onChanged,
     log,
   });
 
   // The active worker and its replacements.
   const faults = new StartFaults({ paths, maker, quarantine, file, desired, onRefused, log });
-  const finder = new WorkerFinder({ paths, maker, file, context, desired, log });
+  const finder = new WorkerFinder({ paths, maker, file, context, desired, tablesOf, log });
   /** Adopts or starts HAProxy. */
   const supervisor = new Supervisor({
     executable,
@@ -155,6 +221,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     persister,
     desired,
     worker,
+    beside: () => options.beside?.(),
     shortage: () => globalSection.fault,
     take: (next) => active.take(next),
     onReload: (causes, result) => {
@@ -188,11 +255,21 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     requestReload: (cause) => arbiter.request(cause),
     replan,
     onRepair,
+    tidy: async () => {
+      // Of an adopted worker this agent may not have written them yet.
+      await certificates.write(maker.effective(desired).values());
+      const booted = worker()?.booted.values() ?? [];
+      await certificates.keepOnly([...maker.effective(desired).values(), ...booted]);
+    },
     settings,
     log,
   });
   return {
+    isExternal,
     paths,
+    certificates,
+    refusedRows,
+    unneededRows,
     quarantine,
     rejectionFile,
     globalSection,
@@ -205,7 +282,22 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     reloader,
     monitor,
     statistics,
-    checkWatch,
+    checkWatches,
     namespaceWatch,
+    logNames,
+    logTargetWatch,
+    logWriter,
   };
+}
+
+/** One for all HAProxies of the agent. */
+function logWriterOf(paths: HaproxyPaths, settings: HaproxySettings, log: Log): LogWriter {
+  const { haproxy: executable, connectionLogTarget: target, haproxyUser, haproxyGroup } = settings;
+  return new LogWriter({
+    executable,
+    file: target.kind === 'file' ? target.path : '',
+    socket: paths.logSocket,
+    text: logWriterText(paths, haproxyUser, haproxyGroup),
+    log,
+  });
 }

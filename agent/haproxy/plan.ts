@@ -2,22 +2,31 @@
 // if commands are not enough. Pure.
 
 import type { Plan } from '../dataplane/dataplane.ts';
-import type { Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
+import type { Certificate, Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
 import {
   allowedLines,
   type Backend,
   backendsOf,
+  hasSection,
   isForHaproxy,
+  isRouted,
+  refusesConnections,
   serverKeywords,
   structureOf,
 } from './config/listener-config.ts';
+import { certificateFile, crtLines, crtLineText, crtListFile } from './config/tls-config.ts';
+import { planRows, type RoutePlaces } from './plan-rows.ts';
+import type { Row } from './routes/maps.ts';
+import { tablesOf } from './routes/tables.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
+import { MAX_COMMAND_BYTES } from './socket/command-text.ts';
 import type { Command } from './socket/commands.ts';
 
 export type ReloadReason =
   | 'listener-added'
   | 'listener-removed'
   | 'listener-changed'
+  | 'certificate-too-long'
   | 'server-renumbered'
   | 'server-changed';
 
@@ -26,25 +35,42 @@ export interface HaproxyPlan extends Plan {
   readonly commands: readonly Command[];
   /** Why commands are not enough; undefined if they are. They are sent in any case, because the old worker still serves. */
   readonly reload: ReloadReason | undefined;
+  /** Rows of routes that are not needed and not deleted yet: by listener, by table. */
+  readonly unneededRows: ReadonlyMap<string, ReadonlyMap<string, readonly Row[]>>;
 }
+
+/** What a plan must know of the files of certificates. */
+export interface CertificatePlaces {
+  readonly folder: string;
+  /** HAProxy has refused it: the one before stays. */
+  readonly isRefused: (certificate: Certificate) => boolean;
+}
+
+const NO_PLACES: CertificatePlaces = { folder: '/', isRefused: () => false };
+const NO_ROUTES: RoutePlaces = { folder: '/', tablesOf, isDue: () => false };
 
 /**
  * `before`: the load balancer that the worker booted with, undefined if it had none; `after`: the desired one, undefined
- * if it is removed.
+ * if it is removed. `isWithdrawn`: its listeners take no more connections, whatever members they have.
  */
 export function planLoadBalancer(
   key: string,
   running: Running,
   before: LoadBalancer | undefined,
   after: LoadBalancer | undefined,
+  places: CertificatePlaces = NO_PLACES,
+  isWithdrawn = false,
+  routes: RoutePlaces = NO_ROUTES,
 ): HaproxyPlan {
   /** Commands that add capacity or clients, and those that remove them. */
   const gain: Command[] = [];
   const loss: Command[] = [];
   let reload: ReloadReason | undefined;
+  let waits = false;
+  const unneededRows = new Map<string, ReadonlyMap<string, readonly Row[]>>();
   const desired = new Set<string>();
   for (const listener of after?.listeners ?? []) {
-    if (!isForHaproxy(listener)) continue;
+    if (!hasSection(listener)) continue;
     desired.add(listener.name);
     const current = running.get(listener.name);
     if (current === undefined) {
@@ -52,36 +78,64 @@ export function planLoadBalancer(
       continue;
     }
     if (current.structure !== structureOf(listener)) reload ??= 'listener-changed';
-    for (const backend of backendsOf(listener)) {
-      const servers = backend.name === listener.name ? current : running.get(backend.name);
-      const due = servers === undefined ? 'listener-changed' : planServers(backend, servers, gain, loss);
+    // Before the servers that are added with it.
+    const forMembers = listener.pool.tls?.certificate;
+    if (forMembers !== undefined) {
+      const due = planCertificate(listener.name, forMembers, running, places, gain);
       reload ??= due;
     }
-    planAllowed(listener, current, gain, loss);
+    const refuses = isWithdrawn || refusesConnections(listener);
+    // Before its last server goes, and below after its first one has come.
+    if (isForHaproxy(listener) && refuses && !current.isDisabled)
+      loss.push({ kind: 'DisableFrontend', listener: listener.name });
+    for (const backend of backendsOf(listener)) {
+      const servers = backend.name === listener.name ? current : running.get(backend.name);
+      const due =
+        servers === undefined ? 'listener-changed' : planServers(backend, servers, places.folder, gain, loss);
+      reload ??= due;
+    }
+    // Of a listener that the kernel serves from now on, clients may still connect to the old frontend.
+    if (isForHaproxy(listener)) {
+      planAllowed(listener, current, gain, loss);
+      if (!refuses && current.isDisabled) gain.push({ kind: 'EnableFrontend', listener: listener.name });
+    }
+    if (isRouted(listener)) {
+      const { unneeded, waitsForPools } = planRows(listener, running, routes, gain, loss);
+      unneededRows.set(listener.name, unneeded);
+      waits ||= waitsForPools;
+    }
+    const ofCertificates = planCertificates(listener, current, running, places, gain, loss);
+    reload ??= ofCertificates;
   }
   for (const listener of before?.listeners ?? []) {
     if (!desired.has(listener.name) && running.has(listener.name)) reload ??= 'listener-removed';
   }
   const commands = [...gain, ...loss];
-  const effort = reload !== undefined ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
-  return { key, effort, commands, reload };
+  // The load balancers of the pools request the reload.
+  const effort = reload !== undefined || waits ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
+  return { key, effort, commands, reload, unneededRows };
 }
 
 /** A reason if a server must get another id, address, or a check or none: only a reload can do that. */
 function planServers(
   { name: backend, pool, listener }: Backend,
   current: RunningListener,
+  folder: string,
   gain: Command[],
   loss: Command[],
 ): ReloadReason | undefined {
   let reload: ReloadReason | undefined;
+  let isAdded = false;
   const names = new Set<string>();
   for (const member of pool.members) {
     names.add(member.name);
     const server = current.servers.get(member.name);
     if (server === undefined || server.state === 'gone') {
       if (isIdTaken(current, member)) reload = 'server-renumbered';
-      else gain.push(...addServer(backend, pool, member));
+      else {
+        gain.push(...addServer(backend, pool, member, folder));
+        isAdded = true;
+      }
     } else if (server.id !== member.id) {
       reload = 'server-renumbered';
     } else {
@@ -91,6 +145,8 @@ function planServers(
       planServer(backend, pool, member, server, gain, loss);
     }
   }
+  // A server that was added has no cookie until the key is set.
+  if (pool.cookie !== '' && isAdded) gain.push({ kind: 'SetCookieKey', backend });
   for (const [server, { state }] of current.servers) {
     if (names.has(server) || state === 'maint' || state === 'gone') continue;
     loss.push({ kind: 'SetServerState', backend, server, state: 'maint' });
@@ -108,9 +164,9 @@ function isIdTaken(current: RunningListener, member: Member): boolean {
   return false;
 }
 
-function addServer(backend: string, pool: Pool, member: Member): Command[] {
+function addServer(backend: string, pool: Pool, member: Member, folder: string): Command[] {
   const { name: server, address, port } = member;
-  const keywords = serverKeywords(pool, member, member.weight);
+  const keywords = serverKeywords(pool, member, member.weight, folder);
   const commands: Command[] = [{ kind: 'AddServer', backend, server, address, port, keywords }];
   commands.push({ kind: 'SetServerState', backend, server, state: member.state });
   if (pool.monitor !== undefined) commands.push(...enableHealth(backend, server));
@@ -169,4 +225,68 @@ function planAllowed(listener: Listener, current: RunningListener, gain: Command
     }
   }
   for (const cidr of missing) gain.push({ kind: 'AddCidr', acl: first.id, cidr });
+}
+
+/** Room for the words of the command that carries a certificate. */
+const MAX_CERTIFICATE_BYTES = MAX_COMMAND_BYTES - 1024;
+
+/** The content of a certificate. A reason if it does not fit into a command. */
+function planCertificate(
+  listener: string,
+  certificate: Certificate,
+  running: Running,
+  { folder, isRefused }: CertificatePlaces,
+  gain: Command[],
+): ReloadReason | undefined {
+  const { name, fingerprint, bytes } = certificate;
+  const known = running.certificate(name);
+  if (known?.fingerprint === fingerprint || isRefused(certificate)) return undefined;
+  if (bytes > MAX_CERTIFICATE_BYTES) return 'certificate-too-long';
+  const file = certificateFile(folder, name);
+  if (known === undefined) gain.push({ kind: 'NewCertificate', listener, file, certificate });
+  gain.push({ kind: 'StageCertificate', listener, file, certificate });
+  gain.push({ kind: 'CommitCertificate', listener, file, certificate });
+  return undefined;
+}
+
+/** A certificate is in the worker before its line in the crt-list. A reason if it does not fit into a command. */
+function planCertificates(
+  { name: listener, tls }: Listener,
+  current: RunningListener,
+  running: Running,
+  places: CertificatePlaces,
+  gain: Command[],
+  loss: Command[],
+): ReloadReason | undefined {
+  const { folder, isRefused } = places;
+  if (tls === undefined || current.certificates.length === 0) return undefined;
+  const list = crtListFile(folder, listener);
+  const desired = new Set<string>();
+  let reload: ReloadReason | undefined;
+  for (const line of crtLines(tls)) {
+    const { certificate } = line;
+    const { name } = certificate;
+    desired.add(name);
+    const file = certificateFile(folder, name);
+    const due = planCertificate(listener, certificate, running, places, gain);
+    reload ??= due;
+    const isThere = running.certificate(name) !== undefined || !isRefused(certificate);
+    if (!current.certificates.includes(name) && isThere && reload === undefined) {
+      const text = crtLineText(folder, line);
+      const words = text === file ? {} : { line: text };
+      gain.push({ kind: 'AddToList', listener, list, file, certificate: name, ...words });
+    }
+  }
+  // The default one cannot be removed; another default is another structure.
+  for (const name of current.certificates) {
+    if (desired.has(name) || name === current.certificates[0]) continue;
+    loss.push({
+      kind: 'RemoveFromList',
+      listener,
+      list,
+      file: certificateFile(folder, name),
+      certificate: name,
+    });
+  }
+  return reload;
 }

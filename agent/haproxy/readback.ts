@@ -2,14 +2,35 @@
 // servers in an audit.
 
 import { Slice } from '../base/slice.ts';
-import type { LoadBalancer } from '../model/load-balancer.ts';
-import { backendsOf, isForHaproxy, structureOf } from './config/listener-config.ts';
-import { Running, type RunningListener, type RunningServer } from './running.ts';
+import type { Certificate, Listener, LoadBalancer } from '../model/load-balancer.ts';
+import { certificatesIn, tlsListeners } from './config/certificate-files.ts';
+import { backendsOf, hasSection, isForHaproxy, isRouted, structureOf } from './config/listener-config.ts';
+import { certificateFile, certificatesOf, crtListFile, nameOfCertificate } from './config/tls-config.ts';
+import { MAPS } from './routes/maps.ts';
+import { mapFile } from './routes/route-files.ts';
+import { SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
+import { type Tables, tablesOf } from './routes/tables.ts';
+import { certificateNames, Running, type RunningListener, type RunningServer } from './running.ts';
+import type { RowCommand } from './socket/commands.ts';
 import type { Lane } from './socket/pipeline.ts';
-import { parseAcl, parseAclList } from './socket/readings.ts';
+import {
+  disabledFrontends,
+  parseAcl,
+  parseAclList,
+  parseCertificate,
+  parseCrtList,
+  parseMap,
+} from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { isAtHome, parseServersState, type ServerState } from './socket/servers-state.ts';
 import type { Worker } from './worker.ts';
+
+/** Where a worker has its certificates and routes, and which rows each listener should have. */
+export interface Folders {
+  readonly certificates: string;
+  readonly routes: string;
+  readonly tablesOf: (listener: Listener) => Tables;
+}
 
 /**
  * The state of a worker that this agent did not boot. `isKnownFile`: it booted from the structure of `loadBalancers`;
@@ -20,29 +41,85 @@ export async function readRunning(
   loadBalancers: readonly LoadBalancer[],
   isKnownFile: boolean,
   aclId: (listener: string, line: number) => number,
+  { certificates = '', routes = '/', tablesOf: tables = tablesOf }: Partial<Folders> = {},
 ): Promise<Running> {
   const running = new Running();
   if (!isKnownFile) {
     for (const [name, servers] of await readAllServers(runtime))
-      running.put(name, { structure: '', allowed: [], servers });
+      running.put(name, { structure: '', allowed: [], servers, certificates: [], isDisabled: false });
     return running;
   }
-  const listeners = loadBalancers.flatMap((each) => each.listeners).filter(isForHaproxy);
+  const listeners = loadBalancers.flatMap((each) => each.listeners).filter(hasSection);
   const backends = listeners.flatMap(backendsOf);
   const names = backends.map(({ name }) => name);
   const servers = new Map<string, ReadonlyMap<string, RunningServer>>();
   await readServers(runtime, names, (name, answer) => servers.set(name, serversOf(answer)));
   const aclsFrom = await readAclLines(runtime);
-  const reads = backends.map(async ({ name, listener }) => {
-    const ids = name === listener.name ? aclsFrom(aclId(name, 0)) : [];
+  const disabled = await readDisabled(runtime);
+  const lists = await readCrtLists(runtime, loadBalancers, certificates);
+  const routed = listeners.filter(isRouted).map((listener) => ({ name: listener.name, listener }));
+  const reads = [...backends, ...routed].map(async ({ name, listener }) => {
+    const hasClients = name === listener.name && isForHaproxy(listener);
+    const ids = hasClients ? aclsFrom(aclId(name, 0)) : [];
     running.put(name, {
       structure: structureOf(listener),
       allowed: await readAllowed(runtime, ids),
       servers: servers.get(name) ?? new Map(),
+      certificates: name === listener.name ? (lists.get(name) ?? certificateNames(listener)) : [],
+      isDisabled: disabled.has(name),
     });
   });
   await Promise.all(reads);
+  for (const listener of listeners.filter(isRouted)) running.rows.boot(listener.name, tables(listener));
+  await correctRows({ runtime, running }, routes);
+  const all = certificatesIn(loadBalancers);
+  for (const [name, certificate] of await readCertificates(runtime, all, certificates))
+    running.putCertificate(name, certificate);
   return running;
+}
+
+/**
+ * Which of these certificates the worker has: undefined for one that differs, nothing for one of which the worker has no file.
+ * Errors: those of the connection.
+ */
+export async function readCertificates(
+  runtime: Runtime,
+  certificates: readonly Certificate[],
+  folder: string,
+): Promise<ReadonlyMap<string, Certificate | undefined>> {
+  const byName = new Map(certificates.map((each) => [each.name, each]));
+  const questions = [...byName.keys()].map((name) => `show ssl cert ${certificateFile(folder, name)}`);
+  const answers = await runtime.askAll(questions, { lane: 'bulk' });
+  const found = new Map<string, Certificate | undefined>();
+  for (const [at, [name, certificate]] of [...byName].entries()) {
+    const shown = parseCertificate(answers[at] ?? '');
+    const isSame = shown?.sha1 === certificate.sha1 && shown.chainLength === certificate.chainLength;
+    found.set(name, isSame ? certificate : undefined);
+  }
+  return found;
+}
+
+/** The listeners whose sockets refuse connections. Errors: those of the connection. */
+export async function readDisabled(runtime: Runtime): Promise<ReadonlySet<string>> {
+  return disabledFrontends(await runtime.ask('show stat -1 1 -1', { lane: 'bulk' }));
+}
+
+/** The names of certificates in the crt-lists of listeners. */
+async function readCrtLists(
+  runtime: Runtime,
+  loadBalancers: readonly LoadBalancer[],
+  folder: string,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const listeners = [...tlsListeners(loadBalancers)];
+  const questions = listeners.map(({ name }) => `show ssl crt-list ${crtListFile(folder, name)}`);
+  const answers = await runtime.askAll(questions, { lane: 'bulk' });
+  return new Map(
+    listeners.map(({ name, tls }, at) => {
+      const own = new Map(certificatesOf(tls).map((each) => [certificateFile(folder, each.name), each.name]));
+      const files = parseCrtList(answers[at] ?? '');
+      return [name, files.flatMap((file) => own.get(file) ?? nameOfCertificate(file))];
+    }),
+  );
 }
 
 /** Reads the servers and allowed clients of one listener into `running`, if `isCurrent` holds when the answers arrive. */
@@ -149,4 +226,70 @@ export async function readAllowed(
   const questions = ids.map((id) => `show acl #${id}`);
   const answers = await runtime.askAll(questions, { lane });
   return ids.map((id, at) => ({ id, cidrs: new Set(parseAcl(answers[at] ?? '')) }));
+}
+
+/**
+ * Reads all maps of routes and corrects the record of their rows. A map whose record changes meanwhile is left out.
+ * Returns the differences in words, by listener. Errors: those of the connection.
+ */
+export async function correctRows(
+  { runtime, running }: Worker,
+  folder: string,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const differences = new Map<string, string[]>();
+  const [anyListener] = running.rows.listeners();
+  if (anyListener === undefined) return differences;
+  for (const map of MAPS) {
+    const before = running.rows.changes;
+    const text = await runtime.ask(`show map ${mapFile(folder, map)}`, { lane: 'bulk' });
+    const found = await valuesByKey(text);
+    // An answer of the bulk lane may overtake replies to commands.
+    await runtime.ask('show version');
+    if (running.rows.changes !== before) continue;
+    const differ = (listener: string, what: string): void => {
+      differences.get(listener)?.push(what) ?? differences.set(listener, [what]);
+    };
+    for (const { listener, table, row } of running.rows.all(map)) {
+      const value = found.get(row.key);
+      found.delete(row.key);
+      if (value === row.value) continue;
+      if (value === undefined) running.rows.remove(listener, table, row);
+      else running.rows.put(listener, table, { ...row, value });
+      differ(listener, `the row ${map} ${row.key} ${inWords(value)}`);
+    }
+    for (const [key, value] of found) {
+      running.rows.put(anyListener, UNKNOWN_TABLE, { map, key, value });
+      differ(anyListener, `the row ${map} ${key} was added by another process`);
+    }
+  }
+  return differences;
+}
+
+function inWords(value: string | undefined): string {
+  if (value === undefined) return 'is missing';
+  return value === SEVERAL ? 'is there several times' : `has the value ${value}`;
+}
+
+async function valuesByKey(text: string): Promise<Map<string, string>> {
+  const slice = new Slice();
+  const found = new Map<string, string>();
+  for (const { key, value } of parseMap(text)) {
+    found.set(key, found.has(key) ? SEVERAL : value);
+    if (slice.isOver) await slice.breathe();
+  }
+  return found;
+}
+
+/** Corrects the record of the rows of refused commands. */
+export async function rereadRows(
+  { runtime, running }: Worker,
+  commands: readonly RowCommand[],
+): Promise<void> {
+  for (const { map, place } of commands) {
+    const { listener, table, row } = place;
+    const rows = parseMap(await runtime.ask(`show map ${map}`, { lane: 'bulk' }));
+    const [found, ...others] = [...rows].filter(({ key }) => key === row.key);
+    if (found === undefined) running.rows.remove(listener, table, row);
+    else running.rows.put(listener, table, { ...row, value: others.length > 0 ? SEVERAL : found.value });
+  }
 }

@@ -2,13 +2,19 @@
 // fold(), one acknowledged command at a time, or by reading the worker.
 // Unchanged listeners are not stored; they are derived from the configuration that the worker booted with.
 
-import type { Listener, LoadBalancer, Member } from '../model/load-balancer.ts';
-import { allowedLines, backendsOf, isForHaproxy, structureOf } from './config/listener-config.ts';
+import type { Certificate, Listener, LoadBalancer, Member } from '../model/load-balancer.ts';
+import { allowedLines, backendsOf, hasSection, isRouted, structureOf } from './config/listener-config.ts';
+import { allCertificates } from './config/tls-config.ts';
+import { RunningRows } from './routes/running-rows.ts';
+import { type Tables, tablesOf } from './routes/tables.ts';
 import type {
   AddServer,
   Command,
+  CrtListCommand,
   DeleteServer,
   EnableHealth,
+  MapEntryCommand,
+  RowPlace,
   SetServerState,
   SetServerWeight,
 } from './socket/commands.ts';
@@ -31,12 +37,20 @@ export interface RunningListener {
   readonly allowed: readonly { readonly id: number; readonly cidrs: ReadonlySet<string> }[];
   /** By name; servers in `maint` are removed ones that wait for their deletion. */
   readonly servers: ReadonlyMap<string, RunningServer>;
+  /** The names in its crt-list; empty without TLS. */
+  readonly certificates: readonly string[];
+  /** Its sockets refuse connections. */
+  readonly isDisabled: boolean;
 }
 
 interface MutableListener extends RunningListener {
+  certificates: readonly string[];
   allowed: { id: number; cidrs: Set<string> }[];
   servers: Map<string, RunningServer>;
+  isDisabled: boolean;
 }
+
+const NO_CERTIFICATES: readonly string[] = [];
 
 type AclId = (listener: string, line: number) => number;
 
@@ -48,10 +62,14 @@ interface Booted {
 }
 
 export class Running {
+  /** Of the maps of routes. */
+  readonly rows = new RunningRows();
   /** By the name of the backend. */
   readonly #listeners = new Map<string, MutableListener | Booted>();
   /** ACL id to its listener's name. */
   readonly #acls = new Map<number, string>();
+  /** The certificates that the worker has in memory, by name. */
+  readonly #certificates = new Map<string, Certificate>();
   /** Changes by listener, so that an audit can see which listeners changed while it read them. */
   readonly #changes = new Map<string, number>();
 
@@ -73,8 +91,23 @@ export class Running {
     for (const [name, listener] of this.#listeners) if (!isBooted(listener)) yield [name, listener];
   }
 
+  /** Listeners whose sockets refuse connections. */
+  disabled(): readonly string[] {
+    return [...this.changed()].flatMap(([name, { isDisabled }]) => (isDisabled ? [name] : []));
+  }
+
   listenerOfAcl(id: number): string | undefined {
     return this.#acls.get(id);
+  }
+
+  certificate(name: string): Certificate | undefined {
+    return this.#certificates.get(name);
+  }
+
+  /** undefined: the worker has another one of that name than this agent knows. */
+  putCertificate(name: string, certificate: Certificate | undefined): void {
+    if (certificate === undefined) this.#certificates.delete(name);
+    else this.#certificates.set(name, certificate);
   }
 
   changesOf(name: string): number {
@@ -82,27 +115,39 @@ export class Running {
   }
 
   /** The state of a worker that has just booted from a file with these load balancers. */
-  static booted(loadBalancers: Iterable<LoadBalancer>, aclId: AclId): Running {
+  static booted(
+    loadBalancers: Iterable<LoadBalancer>,
+    aclId: AclId,
+    tables: (listener: Listener) => Tables = tablesOf,
+  ): Running {
     const running = new Running();
-    for (const loadBalancer of loadBalancers) running.boot(loadBalancer, aclId);
+    for (const loadBalancer of loadBalancers) running.boot(loadBalancer, aclId, tables);
     return running;
   }
 
   /** Adds one load balancer of the file. */
-  boot({ listeners }: LoadBalancer, aclId: AclId): void {
+  boot({ listeners }: LoadBalancer, aclId: AclId, tables: (listener: Listener) => Tables = tablesOf): void {
     for (const listener of listeners) {
-      if (!isForHaproxy(listener)) continue;
+      if (!hasSection(listener)) continue;
       const acls = allowedLines(listener).map((_, line) => aclId(listener.name, line));
+      if (isRouted(listener)) {
+        this.#listeners.set(listener.name, { listener, acls });
+        this.rows.boot(listener.name, tables(listener));
+      }
       for (const { name } of backendsOf(listener)) this.#listeners.set(name, { listener, acls });
       for (const id of acls) this.#acls.set(id, listener.name);
+      // HAProxy reads the certificate of members with the first one.
+      const isRead = listener.tls !== undefined || listener.pool.members.length > 0;
+      for (const certificate of isRead ? allCertificates(listener) : [])
+        this.#certificates.set(certificate.name, certificate);
     }
   }
 
   /** Replaces the record of a listener by the state that was read from the worker. */
   put(name: string, listener: RunningListener): void {
-    const { structure, allowed, servers } = listener;
+    const { allowed, servers } = listener;
     this.#listeners.set(name, {
-      structure,
+      ...listener,
       allowed: allowed.map(({ id, cidrs }) => ({ id, cidrs: new Set(cidrs) })),
       servers: new Map(servers),
     });
@@ -114,6 +159,12 @@ export class Running {
     const listener = this.#own(name);
     if (listener === undefined) return;
     listener.servers = new Map(servers);
+    this.#touch(name);
+  }
+
+  setDisabled(name: string, isDisabled: boolean): void {
+    const listener = this.#own(name);
+    if (listener !== undefined) listener.isDisabled = isDisabled;
     this.#touch(name);
   }
 
@@ -130,7 +181,29 @@ export class Running {
         return;
       case 'AssumeHealth':
       case 'ForgetClients':
+      case 'SetCookieKey':
+      case 'RememberClient':
       case 'ShutdownSessions':
+      case 'ClearMap':
+      case 'NewCertificate':
+      case 'StageCertificate':
+      case 'AbortCertificate':
+        return;
+      case 'DisableFrontend':
+      case 'EnableFrontend':
+        this.setDisabled(command.listener, command.kind === 'DisableFrontend');
+        return;
+      case 'CommitCertificate':
+        this.#certificates.set(command.certificate.name, command.certificate);
+        return;
+      case 'AddToList':
+      case 'RemoveFromList':
+        this.#foldList(command);
+        return;
+      case 'AddMapEntry':
+      case 'SetMapEntry':
+      case 'DeleteMapEntry':
+        if (command.place !== undefined) this.#foldRow(command.kind, command.place);
         return;
       default:
         this.#foldServer(command);
@@ -169,6 +242,19 @@ export class Running {
         this.#touch(backend);
         return;
     }
+  }
+
+  #foldList({ kind, listener, certificate }: CrtListCommand): void {
+    const own = this.#own(listener);
+    if (own === undefined) return;
+    const others = own.certificates.filter((name) => name !== certificate);
+    own.certificates = kind === 'AddToList' ? [...others, certificate] : others;
+    this.#touch(listener);
+  }
+
+  #foldRow(kind: MapEntryCommand['kind'], { listener, table, row }: RowPlace): void {
+    if (kind === 'DeleteMapEntry') this.rows.remove(listener, table, row);
+    else this.rows.put(listener, table, row);
   }
 
   #setServer(backend: string, name: string, change: Partial<RunningServer>): void {
@@ -210,7 +296,15 @@ function derived(name: string, { listener, acls }: Booted): MutableListener {
     structure: structureOf(listener),
     allowed: lines.map((cidrs, line) => ({ id: acls[line] ?? 0, cidrs: new Set(cidrs) })),
     servers: new Map(members.map((member) => [member.name, bootedServer(member, isChecked)])),
+    certificates: isFallback ? NO_CERTIFICATES : certificateNames(listener),
+    isDisabled: false,
   };
+}
+
+/** Of its crt-list, or of its members. */
+export function certificateNames(listener: Listener): readonly string[] {
+  const certificates = allCertificates(listener);
+  return certificates.length === 0 ? NO_CERTIFICATES : certificates.map(({ name }) => name);
 }
 
 function bootedServer({ id, weight, state }: Member, isChecked: boolean): RunningServer {

@@ -1,4 +1,4 @@
-// The settings of the HAProxy dataplane.
+// The settings of the HAProxy dataplane, and what differs for the landing.
 
 import type { MetricsDetail } from '../base/metric-family.ts';
 import type { RenderSettings } from './config/render-context.ts';
@@ -20,4 +20,9 @@ export interface HaproxySettings extends RenderSettings {
   readonly auditInterval: number;
   readonly metricsDetail: MetricsDetail;
   readonly healthReadInterval: number;
+}
+
+/** For the landing: reloads without a rest, because each takes some 25 ms, and small old workers, of which it may have more. */
+export function ofLanding(settings: HaproxySettings): HaproxySettings {
+  return { ...settings, reloadInterval: 1, maxOldWorkers: 25 };
 }

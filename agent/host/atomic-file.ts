@@ -2,7 +2,7 @@
 // file beside it, then fsync, rename, fsync of the folder. Temporary files are always new ones: another user who may write
 // in the folder could have put a link or a pipe at their names.
 
-import { closeSync, constants, fsync, openSync } from 'node:fs';
+import { closeSync, constants, fsync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { copyFile, type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -23,6 +23,22 @@ export async function writeAtomically(
   );
   await renameDurably(temporary, path);
   return written;
+}
+
+/**
+ * As writeAtomically(), for a small file in memory that is of no use after a crash of the machine: not flushed, and synchronous,
+ * because the thread pool takes longer than the write. Errors: FILE_WRITE.
+ */
+export function replaceInMemory(path: string, text: string, mode: number): void {
+  const temporary = `${path}.tmp`;
+  try {
+    rmSync(temporary, { force: true });
+    writeFileSync(temporary, text, { mode, flag: 'wx' });
+    renameSync(temporary, path);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw new HeadgateError('FILE_WRITE', `Cannot write "${path}"`, { retry: 'later', cause });
+  }
 }
 
 /** Renames a file of writeDurably(). Errors: FILE_WRITE; `temporary` is then removed. */

@@ -1,8 +1,8 @@
 // The file to which a daemon appends its messages: reads the messages since an offset, and keeps the file small.
 // The daemon may write to its folder, so links are not followed and pipes do not block.
 
-import { constants } from 'node:fs';
-import { lstat, open, readFile, stat } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, statSync } from 'node:fs';
+import { lstat, readFile } from 'node:fs/promises';
 import { SAFELY } from './safe-open.ts';
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
@@ -32,21 +32,57 @@ export async function readLog(
 }
 
 /**
- * Empties a log of more than `maxBytes`; also the file that the daemon `pid` writes to, which may have another name or none.
- * Only of a process of the agent's own user: another one could have any file open that root may change.
+ * Keeps a daemon's log small, also after another program renamed or removed the file, to which the daemon continues to write.
  */
-export async function trimLog(path: string, maxBytes: number, pid = 0): Promise<void> {
-  if ((await logSize(path)) > maxBytes) await empty(path, SAFELY, maxBytes);
-  const { uid } = await stat(`/proc/${pid}`).catch(() => ({ uid: undefined }));
-  if (uid === process.getuid?.()) await empty(`/proc/${pid}/fd/2`, O_NONBLOCK, maxBytes);
+export class DaemonLog {
+  readonly #path: string;
+  readonly #maxBytes: number;
+  /** Descriptors of the last two files that had the path: the daemon writes to one of them. */
+  readonly #files: number[] = [];
+
+  constructor(path: string, maxBytes: number) {
+    this.#path = path;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Empties it if it has more than `maxBytes`. `pid`: the daemon; 0 if it does not run. */
+  trim(pid = 0): void {
+    this.#take(openLog(this.#path, SAFELY));
+    for (const file of this.#files) this.#empty(file);
+    // A file that went before this agent began. A process of another user could have any file open that root may change.
+    const { uid } = statSync(`/proc/${pid}`, { throwIfNoEntry: false }) ?? {};
+    const file = uid === process.getuid?.() ? openLog(`/proc/${pid}/fd/2`, O_NONBLOCK) : undefined;
+    if (file === undefined) return;
+    this.#empty(file);
+    closeSync(file);
+  }
+
+  close(): void {
+    for (const file of this.#files.splice(0)) closeSync(file);
+  }
+
+  #take(file: number | undefined): void {
+    if (file === undefined) return;
+    const last = this.#files.at(-1);
+    if (last !== undefined && fstatSync(file).ino === fstatSync(last).ino) {
+      closeSync(file);
+      return;
+    }
+    this.#files.push(file);
+    if (this.#files.length > 2) closeSync(this.#files.shift() ?? file);
+  }
+
+  #empty(file: number): void {
+    const found = fstatSync(file);
+    if (found.isFile() && found.size > this.#maxBytes) ftruncateSync(file);
+  }
 }
 
-async function empty(path: string, flags: number, maxBytes: number): Promise<void> {
+/** undefined if there is no such file, or the agent may not change it. */
+function openLog(path: string, flags: number): number | undefined {
   try {
-    await using file = await open(path, O_WRONLY | flags);
-    const found = await file.stat();
-    if (found.isFile() && found.size > maxBytes) await file.truncate(0);
+    return openSync(path, O_WRONLY | flags);
   } catch {
-    // The file is gone, or the agent may not change it.
+    return undefined;
   }
 }

@@ -56,6 +56,19 @@ export function createLog({ level, destination = descriptor(1), format = formatO
   };
 }
 
+/** The same log, with these fields in each line. */
+export function withFields(log: Log, own: LogFields): Log {
+  const at = (level: 'debug' | 'info' | 'warn' | 'error') => (message: string, fields?: LogFields) =>
+    log[level](message, { ...own, ...fields });
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    setLevel: (level) => log.setLevel(level),
+  };
+}
+
 /** The format that fits a descriptor. systemd sets JOURNAL_STREAM to the one that journald reads: systemd.exec(5). */
 export function formatOf(fd: number, env: NodeJS.ProcessEnv = process.env): LogFormat {
   if (isatty(fd)) return 'terminal';

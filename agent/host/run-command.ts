@@ -48,7 +48,8 @@ export function runCommand(
   });
 }
 
-function makeNice(pid: number, nice: number): void {
+/** As in nice(1), from 0 up; a process that has ended is no error. */
+export function makeNice(pid: number, nice: number): void {
   try {
     setPriority(pid, nice);
   } catch {

@@ -12,7 +12,7 @@ import {
   type Valid,
   wholeNumber,
 } from '../base/validate.ts';
-import type { Family, Protocol } from '../model/load-balancer.ts';
+import type { Family, OwnerKey, Protocol } from '../model/load-balancer.ts';
 import {
   ADDRESS_API_VERSION,
   label,
@@ -34,8 +34,8 @@ export interface AddressClaim {
   readonly family: Family;
   /** The address's pool, '' in a reservation. */
   readonly pool: string;
-  /** `namespace/name`; in a reservation '' if it is not for one Service. */
-  readonly service: string;
+  /** The owner: `namespace/name` of a Service. In a reservation '' if it is not for one owner. */
+  readonly service: OwnerKey;
   readonly serviceUID: string;
   /** '' if the whole address is claimed. */
   readonly sharingKey: string;
@@ -68,8 +68,10 @@ export interface ClaimedPort {
 }
 
 const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
-const SERVICE = '^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$';
-const NAMESPACED_NAME = new RegExp(SERVICE);
+const LABEL = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
+const NAME = '[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
+const OWNER = `^(${LABEL}/${LABEL}|gateway:${LABEL}/${NAME}|ingress:-/${NAME})?$`;
+const OWNER_KEY = new RegExp(OWNER);
 /** In the CRD, so that the API server refuses what the agent cannot read; for IPv6 it checks the characters only. */
 const FORMS = {
   address: { maxLength: 45, pattern: `^(${BYTE}([.]${BYTE}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$` },
@@ -79,7 +81,7 @@ const FORMS = {
     pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$',
   },
   labelValue: { maxLength: 63, pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$' },
-  service: { maxLength: 127, pattern: SERVICE },
+  service: { maxLength: 325, pattern: OWNER },
 } as const;
 
 const describedTime = (description: string) =>
@@ -91,16 +93,23 @@ export const claimSpecSchema = object({
     type: 'string',
     ...FORMS.address,
     description: 'The address; it cannot be changed.',
-    'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'the address cannot be changed' }],
+    'x-kubernetes-validations': [
+      { rule: 'isIP(self)', message: 'not an IPv4 or IPv6 address' },
+      { rule: 'self == oldSelf', message: 'the address cannot be changed' },
+    ],
   }),
   family: oneOf('IPv4', 'IPv6').meta({ description: 'The family of the address.' }).nullish(),
   pool: namedOrEmpty(subdomain)
     .meta({ ...FORMS.subdomain, description: "The address's pool." })
     .or(''),
-  service: textRule((text) => NAMESPACED_NAME.test(text), 'is not "NAMESPACE/NAME" of a Service')
+  service: textRule(
+    (text) => OWNER_KEY.test(text),
+    'is not "NAMESPACE/NAME" of a Service, "gateway:NAMESPACE/NAME" or "ingress:-/CLASS"',
+  )
     .meta({
       ...FORMS.service,
-      description: 'NAMESPACE/NAME of the Service that has the address, or for which it is reserved.',
+      description:
+        'NAMESPACE/NAME of the Service that has the address, or for which it is reserved; gateway:NAMESPACE/NAME for a Gateway, ingress:-/CLASS for an IngressClass.',
     })
     .or(''),
   serviceUID: uid()

@@ -6,23 +6,15 @@ import {
   boolean,
   listOf,
   object,
-  oneOf,
   someOf,
+  string,
   textReader,
-  textsByName,
   type Valid,
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
-import {
-  ADDRESS_API_VERSION,
-  label,
-  labelValue,
-  named,
-  qualifiedName,
-  subdomain,
-  uid,
-} from './object-names.ts';
+import { type Selector, selectorSchema } from './label-selector.ts';
+import { ADDRESS_API_VERSION, label, named, subdomain, uid } from './object-names.ts';
 
 /** Addresses for Services. */
 export interface AddressPool {
@@ -33,6 +25,10 @@ export interface AddressPool {
   /** If two pools have one name, that of the settings counts. */
   readonly source: 'settings' | 'api';
   readonly uid: string;
+  /** Of the object in the cluster; 0 elsewhere. */
+  readonly generation: number;
+  /** The condition `Ready` in the object's status. */
+  readonly ready: PoolReady | undefined;
   /** In the order of the object, without the addresses that `avoidBuggyIPs` excludes. */
   readonly blocks: readonly AddressRange[];
   /** The highest number is used first; of equal ones, the first by name. */
@@ -45,6 +41,13 @@ export interface AddressPool {
   /** Empty: all. */
   readonly namespaces: readonly string[];
   readonly selector: Selector;
+}
+
+export interface PoolReady {
+  readonly status: string;
+  readonly reason: string;
+  /** As in the object. */
+  readonly lastTransitionTime: string;
 }
 
 const blockNot =
@@ -65,6 +68,17 @@ const UNSERVABLE: Readonly<Record<Family, readonly (readonly [bigint, bigint])[]
   ],
 };
 
+const OCTETS = '([0-9]{1,3}[.]){3}[0-9]{1,3}';
+/** In CEL, the number of the IPv4 address whose first octet has this index in a range. */
+const numberAt = (first: 0 | 4) =>
+  [0, 1, 2, 3]
+    .map(
+      (at) => `int(self.replace(' ', '').replace('-', '.').split('.')[${first + at}]) * ${256 ** (3 - at)}`,
+    )
+    .join(' + ');
+/** CEL has no order of addresses: ranges of IPv6 are left to the agent. */
+const IN_ORDER = `!self.matches('^${OCTETS} *- *${OCTETS}$') || ${numberAt(0)} <= ${numberAt(4)}`;
+
 const block = textReader((text) => {
   const parsed = parseBlock(text);
   if (parsed === undefined) return undefined;
@@ -72,29 +86,20 @@ const block = textReader((text) => {
   return UNSERVABLE[family].some(([from, to]) => first <= to && last >= from) ? undefined : parsed;
 }, blockNot).meta({
   type: 'string',
-  maxLength: 100,
+  maxLength: 83,
   pattern: '^[0-9A-Fa-f:.]+(/[0-9]{1,3}| *- *[0-9A-Fa-f:.]+)?$',
+  'x-kubernetes-validations': [
+    {
+      rule: "self.contains('-') || (self.contains('/') ? isCIDR(self) && cidr(self) == cidr(self).masked() : isIP(self))",
+      message: 'not a CIDR without host bits (192.0.2.0/24), a range (192.0.2.10-192.0.2.20) or an address',
+    },
+    {
+      rule: "!self.contains('-') || isIP(self.find('^[^ -]*')) && isIP(self.find('[^ -]*$'))",
+      message: 'both ends of a range must be addresses, as in 192.0.2.10-192.0.2.20',
+    },
+    { rule: IN_ORDER, message: 'the end of a range must not be before its start' },
+  ],
 });
-
-const expression = object({
-  key: named(qualifiedName),
-  operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist'),
-  values: listOf(named(labelValue)).or([]),
-}).refine(({ operator, values }, refuse) => {
-  const wantsValues = operator === 'In' || operator === 'NotIn';
-  if (wantsValues !== values.length > 0) {
-    const message = wantsValues ? `missing, ${operator} needs at least one` : `${operator} takes none`;
-    refuse(['values'], message);
-  }
-});
-
-const selector = object({
-  matchLabels: textsByName(qualifiedName, labelValue).or({}),
-  matchExpressions: listOf(expression).or([]),
-});
-
-/** A label selector of Kubernetes; an empty one selects everything. */
-export type Selector = Valid<typeof selector>;
 
 const EVERYTHING: Selector = { matchLabels: {}, matchExpressions: [] };
 
@@ -108,36 +113,39 @@ export const poolSpecSchema = object({
   }),
   priority: wholeNumber(-1000, 1000)
     .meta({
-      description:
-        'The pool with the highest number is used first; of equal ones, the first by name. Default 0.',
+      default: 0,
+      description: 'The pool with the highest number is used first; of equal ones, the first by name.',
     })
     .or(0),
   auto: boolean()
     .meta({
-      description:
-        'False: only Services that request this pool by name, or one of its addresses, get one. Default true.',
+      default: true,
+      description: 'False: only Services that request this pool by name, or one of its addresses, get one.',
     })
     .or(true),
   draining: boolean()
-    .meta({ description: 'True: gives no new addresses; Services keep those that they have. Default false.' })
+    .meta({
+      default: false,
+      description: 'True: gives no new addresses; Services keep those that they have.',
+    })
     .or(false),
   avoidBuggyIPs: boolean()
     .meta({
-      description:
-        'Leaves out the first and the last address (network and broadcast) of each IPv4 CIDR. Default false.',
+      default: false,
+      description: 'Leaves out the first and the last address (network and broadcast) of each IPv4 CIDR.',
     })
     .or(false),
   shareAcrossNamespaces: boolean()
     .meta({
-      description:
-        'True: Services of different namespaces may share an address by the same sharing key. Default false.',
+      default: false,
+      description: 'True: Services of different namespaces may share an address by the same sharing key.',
     })
     .or(false),
   serviceAllocation: object({
     namespaces: listOf(named(label))
       .meta({ description: 'Only Services of these namespaces. Empty: of all namespaces.' })
       .or([]),
-    serviceSelector: selector
+    serviceSelector: selectorSchema
       .meta({ description: 'Only Services whose labels match. Empty: all.' })
       .or(EVERYTHING),
   })
@@ -151,15 +159,28 @@ export const poolSchema = object({
   metadata: object({
     name: named(subdomain),
     uid: uid().or(''),
+    generation: wholeNumber(0, Number.MAX_SAFE_INTEGER).or(0),
   }),
   spec: poolSpecSchema,
+  status: object({
+    conditions: listOf(
+      object({
+        type: string(),
+        status: string(),
+        reason: string().or(''),
+        lastTransitionTime: string().or(''),
+      }),
+    ).or([]),
+  }).nullish(),
 });
+
+const OF_NO_OBJECT = { uid: '', generation: 0, ready: undefined };
 
 export function poolOf(
   name: string,
   source: AddressPool['source'],
-  uid: string,
   spec: Valid<typeof poolSpecSchema>,
+  { uid, generation, ready }: Pick<AddressPool, 'uid' | 'generation' | 'ready'> = OF_NO_OBJECT,
 ): AddressPool {
   const { blocks, avoidBuggyIPs, serviceAllocation, ...rules } = spec;
   return {
@@ -168,6 +189,8 @@ export function poolOf(
     name,
     source,
     uid,
+    generation,
+    ready,
     blocks: blocks.map(({ range, isCidr }) => (avoidBuggyIPs && isCidr ? withoutEnds(range) : range)),
     ...rules,
     namespaces: serviceAllocation.namespaces,
@@ -182,8 +205,15 @@ function withoutEnds(range: AddressRange): AddressRange {
 }
 
 /** From the API, or from a manifest. */
-export function storedPoolOf({ metadata, spec }: Valid<typeof poolSchema>): AddressPool {
-  return poolOf(metadata.name, 'api', metadata.uid, spec);
+export function storedPoolOf({ metadata, spec, status }: Valid<typeof poolSchema>): AddressPool {
+  const { name, uid, generation } = metadata;
+  const condition = status?.conditions.find(({ type }) => type === READY);
+  const ready = condition && {
+    status: condition.status,
+    reason: condition.reason,
+    lastTransitionTime: condition.lastTransitionTime,
+  };
+  return poolOf(name, 'api', spec, { uid, generation, ready });
 }
 
 /** How many addresses of one family the pool has, and how many are in which state. */
@@ -201,15 +231,42 @@ export interface PoolFault {
   readonly message: string;
 }
 
+const READY = 'Ready';
+const MAX_MESSAGE_CHARACTERS = 1024;
+
+/** The condition `Ready` of a pool: true while its blocks are in force as the object asks. */
+export interface PoolCondition {
+  readonly status: 'True' | 'False';
+  readonly reason: 'Active' | 'Draining' | PoolFault['state'];
+  readonly message: string;
+}
+
+export function poolCondition(
+  pool: Pick<AddressPool, 'draining'>,
+  fault: PoolFault | undefined,
+): PoolCondition {
+  if (fault !== undefined) {
+    const message = fault.message.slice(0, MAX_MESSAGE_CHARACTERS);
+    return { status: 'False', reason: fault.state, message };
+  }
+  if (pool.draining)
+    return { status: 'True', reason: 'Draining', message: 'The pool gives no new addresses' };
+  return { status: 'True', reason: 'Active', message: 'The pool gives addresses' };
+}
+
 /**
  * The `status` of an AddressPool: all fields that a server-side apply of the status owns. Numbers are texts, because an
  * IPv6 pool has more addresses than an int64 can count. The UID keeps the status of a deleted pool from its successor.
+ * `since`: when the condition got its status (RFC 3339).
  */
 export function poolStatusManifest(
   pool: AddressPool,
   counts: { readonly v4: AddressCount; readonly v6: AddressCount },
   fault: PoolFault | undefined,
+  since: string,
 ): Readonly<Record<string, unknown>> {
+  // An unreadable version has a generation that is not known.
+  const observed = fault?.state === 'Invalid' ? {} : { observedGeneration: pool.generation };
   return {
     apiVersion: ADDRESS_API_VERSION,
     kind: 'AddressPool',
@@ -218,13 +275,24 @@ export function poolStatusManifest(
       ...(fault ?? { state: pool.draining ? 'Draining' : 'Active' }),
       ipv4: countTexts(counts.v4),
       ipv6: countTexts(counts.v6),
+      conditions: [{ type: READY, ...poolCondition(pool, fault), lastTransitionTime: since, ...observed }],
     },
   };
 }
 
 /** The status of a pool that has never been readable. */
-export function unreadPoolManifest(name: string, fault: PoolFault): Readonly<Record<string, unknown>> {
-  return { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool', metadata: { name }, status: { ...fault } };
+export function unreadPoolManifest(
+  name: string,
+  fault: PoolFault,
+  since: string,
+): Readonly<Record<string, unknown>> {
+  const condition = poolCondition({ draining: false }, fault);
+  return {
+    apiVersion: ADDRESS_API_VERSION,
+    kind: 'AddressPool',
+    metadata: { name },
+    status: { ...fault, conditions: [{ type: READY, ...condition, lastTransitionTime: since }] },
+  };
 }
 
 function countTexts(counts: AddressCount): Readonly<Record<string, string>> {

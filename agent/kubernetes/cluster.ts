@@ -1,17 +1,29 @@
-// The store of objects: takes changes from each source, indexes the slices of Services, and reports what a change made
+// The store of objects: takes changes from each source, indexes them by what they belong to, and reports what a change made
 // different. The work of a change is proportional to the change; an unchanged object costs none.
 // Owns its indexes; touches nothing else.
 
 import { compactList } from '../base/compact.ts';
 import { sameValue } from '../base/same-value.ts';
-import type { Dependency } from '../model/desired-state.ts';
-import type { Problem } from '../model/load-balancer.ts';
+import type { Dependency, RouteParent } from '../model/desired-state.ts';
+import type { OwnerKey, Problem } from '../model/load-balancer.ts';
+import { keyOf, NO_NAMESPACE, type OwnerKind } from '../model/names.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
+import type { ConfigMap, Secret } from './certificate-objects.ts';
+import type {
+  BackendTlsPolicy,
+  Gateway,
+  GatewayClass,
+  ListenerSet,
+  ReferenceGrant,
+} from './gateway/gateway-objects.ts';
+import type { Route } from './gateway/route-objects.ts';
+import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
+import { ObjectIndex } from './object-index.ts';
 import type { EndpointSlice, KubernetesObject, Node, Service } from './objects.ts';
 
-/** In order of precedence: if two sources have an object, the first one's counts. */
-const objectSources = ['manifests', 'api'] as const;
+/** In order of precedence: if two sources have an object, the first one's counts. `files`: certificates that the settings name. */
+const objectSources = ['files', 'manifests', 'api'] as const;
 export type ObjectSource = (typeof objectSources)[number];
 
 export interface ObjectRef {
@@ -33,8 +45,8 @@ export interface ObjectsChange {
 
 /** What a change of objects made different. */
 export interface Differences {
-  /** Keys of Services. */
-  readonly services: ReadonlySet<string>;
+  /** Of Services, Gateways and classes. */
+  readonly owners: ReadonlySet<OwnerKey>;
   /** What a translation may have read. */
   readonly dependencies: ReadonlySet<Dependency>;
   readonly poolsChanged: boolean;
@@ -49,7 +61,11 @@ type Store = { readonly [K in Kind]: Map<string, ObjectOf<K>> };
 
 export class Cluster {
   /** The objects of each source, also those that do not count. */
-  readonly #held: Readonly<Record<ObjectSource, Store>> = { manifests: emptyStore(), api: emptyStore() };
+  readonly #held: Readonly<Record<ObjectSource, Store>> = {
+    files: emptyStore(),
+    manifests: emptyStore(),
+    api: emptyStore(),
+  };
   /** The objects that count. */
   readonly #objects = emptyStore();
   readonly #isOurs: (service: Service) => boolean;
@@ -59,7 +75,10 @@ export class Cluster {
   readonly #shadowed = new Map<string, Service>();
   /** Service key → its slices, sorted by name; no empty entries. */
   readonly #slicesOf = new Map<string, readonly EndpointSlice[]>();
+  /** The same of slices that say that they are of a headless Service. */
+  readonly #headlessSlicesOf = new Map<string, readonly EndpointSlice[]>();
   #sortedNodes: readonly Node[] | undefined;
+  readonly #index = new ObjectIndex();
 
   /** `isOurs`: the agent serves the Service; a manifest's Service that it does not serve shadows none of the API. */
   constructor(isOurs: (service: Service) => boolean = () => true) {
@@ -68,13 +87,14 @@ export class Cluster {
 
   /** Takes a change of one source; a source can only remove its own objects. */
   apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Differences {
-    const services = new Set<string>();
+    const owners = new Set<OwnerKey>();
     const dependencies = new Set<Dependency>();
     const claims = new Set<string>();
     let poolsChanged = false;
     const settle = ({ kind, key }: ObjectRef) => {
       if (!this.#settle(kind, key, dependencies)) return;
-      if (kind === 'Service') services.add(key);
+      const owner = OWNERS[kind]?.(key);
+      if (owner !== undefined) owners.add(owner);
       if (kind === 'AddressPool') poolsChanged = true;
       if (kind === 'AddressClaim') claims.add(key);
     };
@@ -85,7 +105,7 @@ export class Cluster {
       (this.#held[source][object.kind] as Map<string, KubernetesObject>).set(object.key, object);
       settle(object);
     }
-    return { services, dependencies, poolsChanged, claims };
+    return { owners, dependencies, poolsChanged, claims };
   }
 
   /** Decides again which Services of manifests the agent serves, after the settings changed. */
@@ -111,11 +131,6 @@ export class Cluster {
     return this.#objects.Service.values();
   }
 
-  /** `namespace/name` of each. */
-  serviceKeys(): readonly string[] {
-    return [...this.#objects.Service.keys()];
-  }
-
   /**
    * Sorted by name. The slices of the old Endpoints object only if the Service has no EndpointSlice.
    * The same list as before unless a slice has changed.
@@ -124,16 +139,95 @@ export class Cluster {
     return this.#slicesOf.get(key) ?? this.#objects.Endpoints.get(key)?.slices ?? NO_SLICES;
   }
 
+  /** Those of a headless Service, which only routes send to. */
+  headlessSlices(key: string): readonly EndpointSlice[] {
+    return this.#headlessSlicesOf.get(key) ?? NO_SLICES;
+  }
+
   /** Of all slices, each with the key of its Service; with repetitions. */
   *endpointAddresses(): Generator<readonly [address: string, service: string]> {
-    for (const [service, slices] of this.#slicesOf)
-      for (const { endpoints } of slices) for (const { address } of endpoints) yield [address, service];
+    for (const index of [this.#slicesOf, this.#headlessSlicesOf])
+      for (const [service, slices] of index)
+        for (const { endpoints } of slices) for (const { address } of endpoints) yield [address, service];
   }
 
   /** Sorted by name; the same list as before unless a Node has changed. */
   nodes(): readonly Node[] {
     this.#sortedNodes ??= [...this.#objects.Node.values()].sort(byName);
     return this.#sortedNodes;
+  }
+
+  gatewayClass(name: string): GatewayClass | undefined {
+    return this.#objects.GatewayClass.get(name);
+  }
+
+  gateway(key: string): Gateway | undefined {
+    return this.#objects.Gateway.get(key);
+  }
+
+  gateways(): IterableIterator<Gateway> {
+    return this.#objects.Gateway.values();
+  }
+
+  /** Of a Gateway; unordered; the same list as before unless one of them has changed. */
+  listenerSetsOf(gateway: string): readonly ListenerSet[] {
+    return this.#index.at(`listenersets ${gateway}`) as readonly ListenerSet[];
+  }
+
+  /** Of all kinds; unordered; the same list as before unless one of them has changed. */
+  routesOf(parent: RouteParent): readonly Route[] {
+    return this.#index.at(`routes ${parent}`) as readonly Route[];
+  }
+
+  /** Unordered; the same list as before unless one of them has changed. */
+  grantsIn(namespace: string): readonly ReferenceGrant[] {
+    return this.#index.at(`grants ${namespace}`) as readonly ReferenceGrant[];
+  }
+
+  /** Of a Service; unordered; the same list as before unless one of them has changed. */
+  policiesOf(service: string): readonly BackendTlsPolicy[] {
+    return this.#index.at(`policies ${service}`) as readonly BackendTlsPolicy[];
+  }
+
+  /** undefined if the Namespace is not known. */
+  namespaceLabels(name: string): Readonly<Record<string, string>> | undefined {
+    return this.#objects.Namespace.get(name)?.labels;
+  }
+
+  ingressClass(name: string): IngressClass | undefined {
+    return this.#objects.IngressClass.get(name);
+  }
+
+  ingressClasses(): IterableIterator<IngressClass> {
+    return this.#objects.IngressClass.values();
+  }
+
+  /** Of a class; unordered; the same list as before unless one of them has changed. */
+  ingressesOf(className: string): readonly Ingress[] {
+    return this.#index.at(`ingresses ${className}`) as readonly Ingress[];
+  }
+
+  has({ kind, key }: ObjectRef): boolean {
+    return this.#objects[kind].has(key);
+  }
+
+  /** True if the object that counts comes from a folder of manifests of this host. */
+  isOfManifest({ kind, key }: ObjectRef): boolean {
+    return kind === 'Service' ? this.isOfFolder(key) : this.#held.manifests[kind].has(key);
+  }
+
+  /** The owners of all objects, for new settings. */
+  ownerKeys(): readonly OwnerKey[] {
+    const kinds = Object.entries(OWNERS) as [Kind, (key: string) => OwnerKey][];
+    return kinds.flatMap(([kind, ownerOf]) => [...this.#objects[kind].keys()].map(ownerOf));
+  }
+
+  secret(key: string): Secret | undefined {
+    return this.#objects.Secret.get(key);
+  }
+
+  configMap(key: string): ConfigMap | undefined {
+    return this.#objects.ConfigMap.get(key);
   }
 
   pools(): IterableIterator<AddressPool> {
@@ -162,7 +256,10 @@ export class Cluster {
     const now = this.#winner(kind, key);
     if (!replace(objects, key, now) && !isShadowChanged) return false;
     if (kind === 'Service') dirty.add(`service ${key}`);
+    if (kind === 'Secret') dirty.add(`secret ${key}`);
+    if (kind === 'ConfigMap') dirty.add(`configmap ${key}`);
     if (kind === 'Endpoints' && !this.#slicesOf.has(key)) dirty.add(`endpoints ${key}`);
+    this.#index.replace(before, now, dirty);
     if (before?.kind === 'EndpointSlice') this.#unlink(before as EndpointSlice, dirty);
     if (now?.kind === 'EndpointSlice') this.#link(now as EndpointSlice, dirty);
     if (kind === 'Node') {
@@ -196,24 +293,43 @@ export class Cluster {
   #link(slice: EndpointSlice, dirty: Set<Dependency>): void {
     const owner = ownerOf(slice);
     if (owner === undefined) return;
-    const siblings = this.#slicesOf.get(owner) ?? NO_SLICES;
+    const slicesOf = this.#indexOf(slice);
+    const siblings = slicesOf.get(owner) ?? NO_SLICES;
     const after = siblings.findIndex(({ name }) => name > slice.name);
-    this.#slicesOf.set(owner, siblings.toSpliced(after < 0 ? siblings.length : after, 0, slice));
+    slicesOf.set(owner, siblings.toSpliced(after < 0 ? siblings.length : after, 0, slice));
     dirty.add(`endpoints ${owner}`);
   }
 
   #unlink(slice: EndpointSlice, dirty: Set<Dependency>): void {
     const owner = ownerOf(slice);
-    const siblings = owner === undefined ? undefined : this.#slicesOf.get(owner);
+    const slicesOf = this.#indexOf(slice);
+    const siblings = owner === undefined ? undefined : slicesOf.get(owner);
     if (owner === undefined || siblings === undefined) return;
     const left = compactList(siblings.filter((sibling) => sibling !== slice));
-    if (left.length === 0) this.#slicesOf.delete(owner);
-    else this.#slicesOf.set(owner, left);
+    if (left.length === 0) slicesOf.delete(owner);
+    else slicesOf.set(owner, left);
     dirty.add(`endpoints ${owner}`);
+  }
+
+  #indexOf({ headless }: EndpointSlice): Map<string, readonly EndpointSlice[]> {
+    return headless ? this.#headlessSlicesOf : this.#slicesOf;
   }
 }
 
 const NO_SLICES: readonly never[] = [];
+
+/** The owner that an object of the kind is. */
+const OWNERS: Readonly<Partial<Record<Kind, (key: string) => OwnerKey>>> = {
+  Service: (key) => key,
+  Gateway: (key) => keyOfParts('Gateway', key),
+  GatewayClass: (name) => keyOf({ kind: 'GatewayClass', namespace: NO_NAMESPACE, name }),
+  IngressClass: (name) => keyOf({ kind: 'Ingress', namespace: NO_NAMESPACE, name }),
+};
+
+function keyOfParts(kind: OwnerKind, key: string): OwnerKey {
+  const slash = key.indexOf('/');
+  return keyOf({ kind, namespace: key.slice(0, slash), name: key.slice(slash + 1) });
+}
 
 function emptyStore(): Store {
   return {
@@ -221,8 +337,23 @@ function emptyStore(): Store {
     EndpointSlice: new Map(),
     Endpoints: new Map(),
     Node: new Map(),
+    Secret: new Map(),
+    ConfigMap: new Map(),
     AddressPool: new Map(),
     AddressClaim: new Map(),
+    GatewayClass: new Map(),
+    Gateway: new Map(),
+    ListenerSet: new Map(),
+    HTTPRoute: new Map(),
+    GRPCRoute: new Map(),
+    TLSRoute: new Map(),
+    TCPRoute: new Map(),
+    UDPRoute: new Map(),
+    ReferenceGrant: new Map(),
+    BackendTLSPolicy: new Map(),
+    Namespace: new Map(),
+    IngressClass: new Map(),
+    Ingress: new Map(),
   };
 }
 

@@ -96,7 +96,11 @@ const servicePorts = listOf(servicePort).refine((ports, refuse) => {
   }
 });
 
-const annotations = textsByName(annotationName, {
+/** In a status; '' gives no address. */
+export const statusAddress = () =>
+  textReader((text) => (text === '' ? { address: undefined } : parseAddress(text)), 'is not an IP address');
+
+export const annotations = textsByName(annotationName, {
   check: (value) => value.length <= MAX_ANNOTATION_CHARACTERS,
   not: `is not a text of at most ${MAX_ANNOTATION_CHARACTERS} characters`,
 });
@@ -139,10 +143,7 @@ export const serviceSchema = object({
     loadBalancer: object({
       ingress: listOf(
         object({
-          ip: textReader(
-            (text) => (text === '' ? { address: undefined } : parseAddress(text)),
-            'is not an IP address',
-          ).nullish(),
+          ip: statusAddress().nullish(),
         }),
       ).nullish(),
     }).nullish(),
@@ -164,7 +165,10 @@ const sliceSchema = (family: Family) =>
       name: named(subdomain),
       namespace: namespace(),
       uid: uid().nullish(),
-      labels: object({ 'kubernetes.io/service-name': maybeNamed(labelValue) }).nullish(),
+      labels: object({
+        'kubernetes.io/service-name': maybeNamed(labelValue),
+        'service.kubernetes.io/headless': maybeNamed(labelValue),
+      }).nullish(),
       annotations: triggerTime,
     }),
     addressType: oneOf('IPv4', 'IPv6', 'FQDN'),

@@ -4,8 +4,22 @@
 import type { Family, Protocol } from '../model/load-balancer.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
+import type { ConfigMap, Secret } from './certificate-objects.ts';
+import type { GatewayApiObject } from './gateway/gateway-objects.ts';
+import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
 
-export type KubernetesObject = Service | EndpointSlice | Endpoints | Node | AddressPool | StoredClaim;
+export type KubernetesObject =
+  | Service
+  | EndpointSlice
+  | Endpoints
+  | Node
+  | Secret
+  | ConfigMap
+  | AddressPool
+  | StoredClaim
+  | GatewayApiObject
+  | IngressClass
+  | Ingress;
 
 interface NamespacedObject {
   /** `namespace/name`. */
@@ -61,6 +75,8 @@ export interface EndpointSlice extends NamespacedObject {
   readonly kind: 'EndpointSlice';
   /** Label `kubernetes.io/service-name`; '' for none. */
   readonly serviceName: string;
+  /** It says that it is of a headless Service, which any writer of slices may say: kube-proxy ignores it. */
+  readonly headless: boolean;
   readonly family: Family;
   readonly endpoints: readonly Endpoint[];
   readonly ports: readonly EndpointPort[];

@@ -1,11 +1,39 @@
-// Parses Services, EndpointSlices, Endpoints, Nodes, AddressPools, AddressClaims and lists of them, as kubectl prints them
-// and the API sends them; ignores other kinds. Every object of the agent passes here, so the parser is strict.
+// Parses the objects that the agent reads (API_VERSIONS), and lists of them, as kubectl prints them and the API sends them;
+// ignores other kinds. Every object of the agent passes here, so the parser is strict.
 // Pure: never throws; a fault is a Problem and costs only its own object.
 
 import { faultsOf, isMapping, type Judgement, type Rule, shownValue } from '../base/validate.ts';
 import type { Problem, ProblemReason } from '../model/load-balancer.ts';
 import { claimSchema, storedClaimOf } from './address-claim.ts';
 import { poolSchema, storedPoolOf } from './address-pool.ts';
+import { certificateSchema, configMapOf, hasCertificates, secretOf } from './certificate-objects.ts';
+import {
+  backendTlsPolicyOf,
+  backendTlsPolicySchema,
+  gatewayClassOf,
+  gatewayClassSchema,
+  gatewayOf,
+  gatewaySchema,
+  listenerSetOf,
+  listenerSetSchema,
+  namespaceOf,
+  namespaceSchema,
+  referenceGrantOf,
+  referenceGrantSchema,
+} from './gateway/gateway-schemas.ts';
+import { GATEWAY_API_VERSION, GATEWAY_GROUP } from './gateway/names.ts';
+import {
+  connectionRouteSchema,
+  grpcRouteOf,
+  grpcRouteSchema,
+  httpRouteOf,
+  httpRouteSchema,
+  tcpRouteOf,
+  tlsRouteOf,
+  tlsRouteSchema,
+  udpRouteOf,
+} from './gateway/route-schemas.ts';
+import { ingressClassOf, ingressClassSchema, ingressOf, ingressSchema } from './ingress/ingress-schemas.ts';
 import { ADDRESS_API_VERSION, label, subdomain } from './object-names.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
@@ -43,9 +71,27 @@ export const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['EndpointSlice', 'discovery.k8s.io/v1'],
   ['Endpoints', 'v1'],
   ['Node', 'v1'],
+  ['Secret', 'v1'],
+  ['ConfigMap', 'v1'],
   ['AddressPool', ADDRESS_API_VERSION],
   ['AddressClaim', ADDRESS_API_VERSION],
+  ['GatewayClass', GATEWAY_API_VERSION],
+  ['Gateway', GATEWAY_API_VERSION],
+  ['ListenerSet', GATEWAY_API_VERSION],
+  ['HTTPRoute', GATEWAY_API_VERSION],
+  ['GRPCRoute', GATEWAY_API_VERSION],
+  ['TLSRoute', GATEWAY_API_VERSION],
+  ['TCPRoute', GATEWAY_API_VERSION],
+  ['UDPRoute', GATEWAY_API_VERSION],
+  ['ReferenceGrant', GATEWAY_API_VERSION],
+  ['BackendTLSPolicy', GATEWAY_API_VERSION],
+  ['Namespace', 'v1'],
+  ['IngressClass', 'networking.k8s.io/v1'],
+  ['Ingress', 'networking.k8s.io/v1'],
 ]);
+
+/** Stored, and served, by every version of the Gateway API, with the same fields. */
+const OLD_GRANT_VERSION = `${GATEWAY_GROUP}/v1beta1`;
 
 /** Only Kubernetes and Headgate have kinds in these groups: another spelling of a kind is a mistake. */
 export const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
@@ -53,7 +99,14 @@ const KINDS: ReadonlyMap<string, string> = new Map(
   [...API_VERSIONS.keys()].map((kind) => [kind.toLowerCase(), kind]),
 );
 
-const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>(['Node', 'AddressPool', 'AddressClaim']);
+const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>([
+  'Node',
+  'AddressPool',
+  'AddressClaim',
+  'GatewayClass',
+  'Namespace',
+  'IngressClass',
+]);
 
 /** `Service` for `ServiceList`, '' for `List`; undefined for other kinds. */
 export function listedKind(kind: string): string | undefined {
@@ -107,10 +160,12 @@ function addObject(json: unknown, path: string, item: string, found: Found): voi
   const expected = API_VERSIONS.get(kind);
   const object = nameOf(kind, json);
   const subject = object === '' ? `${kind}: ` : '';
-  if (apiVersion !== expected) {
+  const isOldGrant = kind === 'ReferenceGrant' && apiVersion === OLD_GRANT_VERSION;
+  if (apiVersion !== expected && !isOldGrant) {
     refuse('InvalidObject', object, `${subject}apiVersion: ${shownValue(apiVersion)} is not "${expected}"`);
     return;
   }
+  if ((kind === 'Secret' || kind === 'ConfigMap') && !hasCertificates(json)) return;
   if (kind === 'EndpointSlice' && json.addressType === 'FQDN') {
     refuse(
       'InvalidEndpoint',
@@ -125,13 +180,37 @@ function addObject(json: unknown, path: string, item: string, found: Found): voi
 }
 
 function readKind(kind: string, json: Readonly<Record<string, unknown>>): Judgement<KubernetesObject> {
-  if (kind === 'Service') return read(serviceSchema, json, serviceOf);
-  if (kind === 'Node') return read(nodeSchema, json, nodeOf);
-  if (kind === 'AddressPool') return read(poolSchema, json, storedPoolOf);
-  if (kind === 'AddressClaim') return read(claimSchema, json, storedClaimOf);
-  if (kind === 'Endpoints') return read(endpointsSchema, json, endpointsOf);
-  return read(json.addressType === 'IPv6' ? sliceSchemas.IPv6 : sliceSchemas.IPv4, json, sliceOf);
+  if (kind === 'EndpointSlice') {
+    return read(json.addressType === 'IPv6' ? sliceSchemas.IPv6 : sliceSchemas.IPv4, json, sliceOf);
+  }
+  const reader = READERS[kind as Exclude<Kind, 'EndpointSlice'>];
+  return reader(json);
 }
+
+type Reader = (json: unknown) => Judgement<KubernetesObject>;
+
+const READERS: Readonly<Record<Exclude<Kind, 'EndpointSlice'>, Reader>> = {
+  Service: (json) => read(serviceSchema, json, serviceOf),
+  Endpoints: (json) => read(endpointsSchema, json, endpointsOf),
+  Node: (json) => read(nodeSchema, json, nodeOf),
+  Secret: (json) => read(certificateSchema, json, secretOf),
+  ConfigMap: (json) => read(certificateSchema, json, configMapOf),
+  AddressPool: (json) => read(poolSchema, json, storedPoolOf),
+  AddressClaim: (json) => read(claimSchema, json, storedClaimOf),
+  GatewayClass: (json) => read(gatewayClassSchema, json, gatewayClassOf),
+  Gateway: (json) => read(gatewaySchema, json, gatewayOf),
+  ListenerSet: (json) => read(listenerSetSchema, json, listenerSetOf),
+  HTTPRoute: (json) => read(httpRouteSchema, json, httpRouteOf),
+  GRPCRoute: (json) => read(grpcRouteSchema, json, grpcRouteOf),
+  TLSRoute: (json) => read(tlsRouteSchema, json, tlsRouteOf),
+  TCPRoute: (json) => read(connectionRouteSchema, json, tcpRouteOf),
+  UDPRoute: (json) => read(connectionRouteSchema, json, udpRouteOf),
+  ReferenceGrant: (json) => read(referenceGrantSchema, json, referenceGrantOf),
+  BackendTLSPolicy: (json) => read(backendTlsPolicySchema, json, backendTlsPolicyOf),
+  Namespace: (json) => read(namespaceSchema, json, namespaceOf),
+  IngressClass: (json) => read(ingressClassSchema, json, ingressClassOf),
+  Ingress: (json) => read(ingressSchema, json, ingressOf),
+};
 
 function read<T>(
   schema: Rule<T>,

@@ -21,7 +21,7 @@ const KUBECTL_COPY = 'kubectl.kubernetes.io/last-applied-configuration';
 const CONDITION_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
 export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema>): Service {
-  const { [KUBECTL_COPY]: _, ...annotations } = metadata.annotations ?? {};
+  const annotations = withoutKubectlCopy(metadata.annotations);
   const clusterIPs = spec.clusterIPs?.length ? spec.clusterIPs : spec.clusterIP ? [spec.clusterIP] : [];
   const affinity = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? AFFINITY_SECONDS;
   return {
@@ -56,12 +56,20 @@ export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema
   };
 }
 
+export function withoutKubectlCopy(
+  annotations: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  const { [KUBECTL_COPY]: _, ...others } = annotations ?? {};
+  return others;
+}
+
 export function sliceOf(slice: CheckedSlice): EndpointSlice {
   const { metadata } = slice;
   return {
     kind: 'EndpointSlice',
     ...identityOf(metadata),
     serviceName: metadata.labels?.['kubernetes.io/service-name'] ?? '',
+    headless: typeof metadata.labels?.['service.kubernetes.io/headless'] === 'string',
     family: slice.addressType === 'IPv6' ? 'v6' : 'v4',
     endpoints: (slice.endpoints ?? []).map(endpointOf),
     ports: compactList(slice.ports?.flatMap(portOf)),
@@ -99,8 +107,8 @@ export function endpointsOf({ metadata, subsets }: Valid<typeof endpointsSchema>
     for (const family of ['v4', 'v6'] as const) {
       const endpoints = subsetEndpoints(subset, family);
       if (endpoints.length === 0) continue;
-      const serviceName = identity.name;
-      slices.push({ kind: 'EndpointSlice', ...identity, serviceName, family, endpoints, ports, triggerTime });
+      const slice = { serviceName: identity.name, headless: false, family, endpoints, ports, triggerTime };
+      slices.push({ kind: 'EndpointSlice', ...identity, ...slice });
     }
   }
   return { kind: 'Endpoints', ...identity, slices };

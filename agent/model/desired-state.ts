@@ -2,6 +2,8 @@
 // translated again. Only translation changes it.
 
 import type { Ignored, LoadBalancer, Member, OwnerKey } from './load-balancer.ts';
+import { ObjectStatuses } from './object-statuses.ts';
+import { PoolUses } from './pool-uses.ts';
 import { PortOwners } from './port-owners.ts';
 import { Shares } from './shares.ts';
 
@@ -10,6 +12,8 @@ export interface DesiredState {
   readonly ignored: Map<OwnerKey, Ignored>;
   readonly dependents: Dependents;
   readonly portOwners: PortOwners;
+  readonly poolUses: PoolUses;
+  readonly statuses: ObjectStatuses;
   readonly shares: NamespaceShares;
   /** By owner and listener: the members of pools at the end of the last agent (state/kept-members.ts). */
   readonly remembered: Map<OwnerKey, Map<string, readonly Member[]>>;
@@ -38,6 +42,8 @@ export function emptyDesiredState(bounds: () => NamespaceBounds = () => NO_BOUND
     ignored: new Map(),
     dependents: new Dependents(),
     portOwners: new PortOwners(),
+    poolUses: new PoolUses(),
+    statuses: new ObjectStatuses(),
     shares: {
       servers: new Shares(() => bounds().maxServersPerNamespace),
       checks: new Shares(() => bounds().maxChecksPerNamespace),
@@ -48,9 +54,32 @@ export function emptyDesiredState(bounds: () => NamespaceBounds = () => NO_BOUND
 
 /**
  * What translation reads: `service default/web`; `endpoints default/web`: all EndpointSlices of that Service; `nodes`: all
- * Nodes; `vip 192.0.2.10`: a VIP that was refused as a member.
+ * Nodes; `vip 192.0.2.10`: a VIP that was refused as a member; `secret default/shop-tls`;
+ * `configmap default/clients`.
+ * Of the Gateway API: `listenersets default/edge`: all that are attached to that Gateway; `routes gateway default/edge` and
+ * `routes listenerset default/extra`: all that name it as a parent; `grants shop`: all ReferenceGrants of that namespace;
+ * `namespace shop`: its labels; `policies default/web`: all BackendTLSPolicies of that Service.
+ * `ingresses edge`: all Ingresses of that class.
  */
-export type Dependency = `service ${string}` | `endpoints ${string}` | 'nodes' | `vip ${string}`;
+export type Dependency =
+  | `service ${string}`
+  | `endpoints ${string}`
+  | 'nodes'
+  | `vip ${string}`
+  | `secret ${string}`
+  | `configmap ${string}`
+  | `gatewayclass ${string}`
+  | `gateway ${string}`
+  | `listenersets ${string}`
+  | `routes ${RouteParent}`
+  | `grants ${string}`
+  | `namespace ${string}`
+  | `policies ${string}`
+  | `ingressclass ${string}`
+  | `ingresses ${string}`;
+
+/** What routes attach to. */
+export type RouteParent = `gateway ${string}` | `listenerset ${string}`;
 
 const NONE: readonly never[] = [];
 

@@ -1,6 +1,8 @@
 // The model: the load balancers that the objects ask for, in Octavia's terms, one value per load balancer.
 // Every string has passed the allow-list of its field, so templates and sockets use it without escaping.
-// Values only; imports nothing.
+// Values only; imports nothing but values.
+
+import type { HostPattern, Routing, TlsRouting } from './routes.ts';
 
 export type Family = 'v4' | 'v6';
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
@@ -40,6 +42,7 @@ export interface Vip {
     | 'annotation'
     | 'spec.loadBalancerIP'
     | 'status'
+    | 'spec.addresses'
     | 'spec.externalIPs'
     | 'spec.clusterIPs';
 }
@@ -61,6 +64,17 @@ export interface Listener {
   readonly labels: ListenerLabels;
   /** Decided once, in translation. */
   readonly engine: Engine;
+  /** Whose address members get the packets from; HAProxy's listeners always have the load balancer's. */
+  readonly sourceAddress: 'load-balancer' | 'client';
+  /** `routes`: a pool to which the routes of other listeners send; no client connects to it, and it has no address. */
+  readonly reachedBy: 'clients' | 'routes';
+  /** How it chooses the pool of routes; undefined: all clients get its own pool, which is empty if it has routes. */
+  readonly routing: Routing | undefined;
+  /**
+   * Of a port where TLS of some hosts is passed through: which these are, and which hosts this listener ends (`isEnded`), both by
+   * the name in the handshake. Absent: all TLS is ended here, or none.
+   */
+  readonly dispatch?: TlsRouting;
   readonly protocol: Protocol;
   /** 1 to 65535. */
   readonly port: number;
@@ -70,6 +84,8 @@ export interface Listener {
   /** The addresses to bind: those of its family whose protocol and port no other Service has. */
   readonly addresses: readonly string[];
   readonly mode: 'tcp' | 'http';
+  /** undefined if the load balancer ends no TLS here. */
+  readonly tls: Tls | undefined;
   /** Clients begin with a PROXY protocol header. */
   readonly acceptProxy: boolean;
   /** Canonical CIDRs of this family, sorted; empty: no client may connect. */
@@ -80,7 +96,79 @@ export interface Listener {
   readonly rateLimit: number;
   /** Milliseconds. */
   readonly clientTimeout: number;
+  readonly log: ConnectionLog;
   readonly pool: Pool;
+}
+
+/** The connections of a listener, in mode http its requests, that the connection log has: those that fail, or all. */
+export type ConnectionLog = 'none' | 'errors' | 'all';
+
+/** TLS that the load balancer ends. Certificates have their texts outside the model (certificates/certificate-book.ts). */
+export interface Tls {
+  /** The first one is for clients that ask for no name, or for one that no certificate has. Not empty. */
+  readonly certificates: readonly Certificate[];
+  readonly minVersion: '1.2' | '1.3';
+  /** Names of OpenSSL for TLS 1.2, and of TLS 1.3; empty: the defaults. */
+  readonly ciphers: readonly string[];
+  /** The clients must, or may, have a certificate of one of the authorities, or may have any (`ignored`); undefined: none. */
+  readonly clients:
+    | {
+        readonly verify: 'optional' | 'required' | 'ignored';
+        readonly authority: Authority;
+        /** Absent: revoked certificates count as others. */
+        readonly crl?: Crl;
+      }
+    | undefined;
+  /** The protocols that the load balancer accepts inside TLS, the preferred one first; empty: without ALPN. */
+  readonly alpn: readonly string[];
+  /** Names for which clients get other certificates, or need other ones themselves; absent for a Service. */
+  readonly sections?: readonly TlsSection[];
+}
+
+/** TLS of one listener of a Gateway, where several share a port. */
+export interface TlsSection {
+  /** The names that clients ask for. */
+  readonly hostname: HostPattern;
+  /** The first one is for a name that none of them has. Not empty. */
+  readonly certificates: readonly Certificate[];
+  readonly clients: Tls['clients'];
+}
+
+/** A list of trusted certificates. */
+export interface Authority {
+  /** The object: `configmap default/clients`, `secret default/shop-tls`. */
+  readonly name: string;
+  /** A hash of the list. */
+  readonly fingerprint: string;
+}
+
+/** The revocation lists of authorities, with the fields of an authority. */
+export type Crl = Authority;
+
+/** TLS to the members. */
+export interface MemberTls {
+  /** undefined: their certificates are not verified. */
+  readonly authority: Authority | undefined;
+  /** The name that members are asked for (SNI), and that their certificates must have; '' for none. */
+  readonly serverName: string;
+  /** What members get if they ask for a certificate; absent: nothing. */
+  readonly certificate?: Certificate | undefined;
+}
+
+/** A certificate with its chain and key. */
+export interface Certificate {
+  /** The Secret: `default/shop-tls`. */
+  readonly name: string;
+  /** A hash of chain and key. */
+  readonly fingerprint: string;
+  /** SHA-1 of the certificate, by which HAProxy shows what it has. */
+  readonly sha1: string;
+  /** How many certificates follow the server's in the chain. */
+  readonly chainLength: number;
+  /** Of the PEM text. */
+  readonly bytes: number;
+  /** Milliseconds since the epoch. */
+  readonly expires: number;
 }
 
 export type Algorithm = 'round-robin' | 'least-connections' | 'source-hash' | 'random';
@@ -90,6 +178,14 @@ export interface Pool {
   /** Seconds a client address keeps its member (sessionAffinity: ClientIP); 0: no persistence. */
   readonly persistence: number;
   readonly monitor: HealthMonitor | undefined;
+  /** undefined: members get what is inside TLS, or what clients send. */
+  readonly tls: MemberTls | undefined;
+  /** The version of HTTP that members get; `1.1` except in mode http. */
+  readonly httpVersion: '1.1' | '2';
+  /** The cookie by which a client of mode http keeps its member; '' for none. */
+  readonly cookie: string;
+  /** What a request is sent again for, other than a connection that cannot be opened; absent: nothing else. */
+  readonly retry?: PoolRetry | undefined;
   /** The PROXY protocol header that members get. */
   readonly proxyProtocol: 'none' | 'v1' | 'v2';
   /** Milliseconds; `tunnel` 0: not set. */
@@ -109,6 +205,13 @@ export interface Pool {
   readonly members: readonly Member[];
 }
 
+export interface PoolRetry {
+  /** How often at most, besides the first time. */
+  readonly attempts: number;
+  /** Status codes, of those that HAProxy can retry. */
+  readonly codes: readonly number[];
+}
+
 export interface Member {
   /** `address:port`; unique within its pool, the same on every host. */
   readonly name: string;
@@ -125,8 +228,11 @@ export interface Member {
 }
 
 export interface HealthMonitor {
-  /** `grpc` and `grpcs`: gRPC's health checking protocol, without and with TLS. */
-  readonly type: 'tcp' | 'http' | 'https' | 'tls' | 'grpc' | 'grpcs';
+  /**
+   * `grpc` and `grpcs`: gRPC's health checking protocol, without and with TLS. `udp`: of UDP listeners only, by the agent;
+   * HAProxy does all others, also for listeners of the kernel.
+   */
+  readonly type: 'tcp' | 'http' | 'https' | 'tls' | 'grpc' | 'grpcs' | 'udp';
   /** '' except for http and https; so are the fields up to expectedBodyPattern. */
   readonly path: string;
   readonly method: string;
@@ -180,10 +286,17 @@ export type ProblemReason =
   | 'NotPermitted'
   | 'ProvisionerFailed'
   | 'ProtocolNotServed'
+  | 'AnswersMissing'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
+  | 'InvalidListener'
+  | 'RouteShadowed'
+  | 'AnnotationIgnored'
   | 'ShareExceeded'
   | 'AllMembersDown'
   | 'MonitorNotUsed'
   | 'ConfigurationRejected'
+  | 'CertificateMissing'
+  | 'InvalidCertificate'
+  | 'CertificateExpired'
   | 'TwoMasters';

@@ -3,8 +3,11 @@
 
 import type { Family, ListenerLabels, OwnerKey, Protocol } from './load-balancer.ts';
 
-/** The kinds of object that load balancers are made from. */
-export type OwnerKind = 'Service' | 'Gateway' | 'Ingress';
+/**
+ * The kinds of object that load balancers are made from: all Ingresses of one class make one, and a GatewayClass has only a
+ * status.
+ */
+export type OwnerKind = 'Service' | 'Gateway' | 'GatewayClass' | 'Ingress' | 'Pool';
 
 export interface Owner {
   readonly kind: OwnerKind;
@@ -15,7 +18,16 @@ export interface Owner {
 const PREFIXES: Readonly<Record<OwnerKind, string>> = {
   Service: '',
   Gateway: 'gateway:',
+  GatewayClass: 'gatewayclass:',
   Ingress: 'ingress:',
+  Pool: 'pool:',
+};
+const OBJECTS: Readonly<Record<OwnerKind, string>> = {
+  Service: 'Service',
+  Gateway: 'Gateway',
+  GatewayClass: 'GatewayClass',
+  Ingress: 'IngressClass',
+  Pool: 'Pool',
 };
 const KINDS = Object.keys(PREFIXES) as readonly OwnerKind[];
 
@@ -29,16 +41,24 @@ export function ownerOf(key: OwnerKey): Owner {
   return { kind, namespace, name };
 }
 
-/** As in a `Problem`: `Service default/web`. */
+/** Of an owner that has no namespace. */
+export const NO_NAMESPACE = '-';
+
+/** As in a `Problem`: `Service default/web`, `IngressClass edge`. */
 export function objectOf(key: OwnerKey): string {
   const { kind, namespace, name } = ownerOf(key);
-  return `${kind} ${namespace}/${name}`;
+  return `${OBJECTS[kind]} ${namespace === NO_NAMESPACE ? name : `${namespace}/${name}`}`;
+}
+
+/** `Service`, `IngressClass`. */
+export function kindInWords(key: OwnerKey): string {
+  return OBJECTS[ownerOf(key).kind];
 }
 
 /** For the middle of a sentence: `Service "default/web"`. */
 export function objectInWords(key: OwnerKey): string {
   const { kind, namespace, name } = ownerOf(key);
-  return `${kind} "${namespace}/${name}"`;
+  return `${OBJECTS[kind]} "${namespace === NO_NAMESPACE ? name : `${namespace}/${name}`}"`;
 }
 
 /** `default:web:tcp:80:v4` for a Service, `gateway:default:edge:tcp:443:v4` for a Gateway. */
@@ -51,12 +71,46 @@ export function listenerName(
   return PREFIXES[kind] + [namespace, name, protocol.toLowerCase(), port, family].join(':');
 }
 
+/**
+ * The pool of a Service for routes. `profile`: '', or letters and digits for what HAProxy can only do for a whole pool, so that
+ * routes with different wishes have different pools.
+ */
+export function poolKey(namespace: string, service: string, profile: string): OwnerKey {
+  // The names of Services have no dots.
+  const name = profile === '' ? service : `${service}.${profile}`;
+  return keyOf({ kind: 'Pool', namespace, name });
+}
+
+export function serviceOfPool(pool: OwnerKey): { readonly service: string; readonly profile: string } {
+  const { namespace, name } = ownerOf(pool);
+  const [service = '', profile = ''] = name.split('.', 2);
+  return { service: `${namespace}/${service}`, profile };
+}
+
+/** A pool's listener has members of both families, whatever its name says. */
+export function poolListener(pool: OwnerKey, port: number): string {
+  return listenerName(ownerOf(pool), { protocol: 'TCP', port }, 'v4');
+}
+
+/** `TCP port 80 (IPv4)`. */
+export function listenerInWords({
+  protocol,
+  port,
+  family,
+}: {
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly family: Family;
+}): string {
+  return `${protocol} port ${port} (${family === 'v4' ? 'IPv4' : 'IPv6'})`;
+}
+
 /** Readable in HAProxy's logs; the port follows the last colon. Joined, because V8 keeps the parts of a template. */
 export function memberName(address: string, port: number): string {
   return [address, port].join(':');
 }
 
-const LISTENER = '(?:(gateway|ingress):)?([a-z0-9.-]+):([a-z0-9.-]+):(tcp|udp|sctp):(\\d+):(v[46])';
+const LISTENER = '(?:(gateway|ingress|pool):)?([a-z0-9.-]+):([a-z0-9.-]+):(tcp|udp|sctp):(\\d+):(v[46])';
 const WHOLE_LISTENER = new RegExp(`^${LISTENER}$`);
 const LISTENERS = new RegExp(LISTENER, 'g');
 
@@ -95,6 +149,16 @@ const FALLBACK = ':all-down';
 /** The backend that gets a listener's connections while all checks fail. */
 export function fallbackBackend(listener: string): string {
   return `${listener}${FALLBACK}`;
+}
+
+/** The frontend that passes TLS of some hosts through, in front of a listener that ends that of the others. */
+export function dispatcher(listener: string): string {
+  return `${listener}:sni`;
+}
+
+/** The backend by which that frontend reaches the listener. */
+export function endedBackend(listener: string): string {
+  return `${listener}:ended`;
 }
 
 /** The listener that a backend belongs to. */

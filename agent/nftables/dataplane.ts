@@ -4,10 +4,10 @@
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { messageOf } from '../base/errors.ts';
+import { HeadgateError, messageOf } from '../base/errors.ts';
 import { Fault } from '../base/fault.ts';
 import { memoByIdentity } from '../base/memo.ts';
-import type { MetricFamily } from '../base/metric-family.ts';
+import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
 import { Reconciler } from '../base/reconciler.ts';
 import { Rounds } from '../base/rounds.ts';
 import { sameValue } from '../base/same-value.ts';
@@ -16,19 +16,35 @@ import type { DataplaneStatus, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
 import type { Family, Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
+import { MemberHealth } from './checks/member-health.ts';
 import { kernelFamilies } from './families.ts';
-import { ForgetFlows } from './forget-flows.ts';
-import { whyNotForwarding } from './forwarding.ts';
-import { isForKernel, type KernelListener, kernelListener } from './kernel-listener.ts';
-import { KernelTable, type ListenerChange } from './kernel-table.ts';
-import { rulesFile, tableOf } from './paths.ts';
+import { FlowWatch } from './flows/flow-watch.ts';
+import { ForgetFlows } from './flows/forget-flows.ts';
+import { KernelCheck } from './kernel-check.ts';
+import { changeFile, rulesFile, tableOf } from './paths.ts';
+import {
+  isForKernel,
+  type KernelListener,
+  kernelListenerWithout,
+  type ListenerChange,
+} from './rules/kernel-listener.ts';
+import { downIn } from './rules/rules-file.ts';
+import type { Sources } from './rules/sources.ts';
+import { ElementAudit } from './table/element-audit.ts';
+import { KernelTable } from './table/kernel-table.ts';
+import { readElements } from './table/read-elements.ts';
+import { RefusedRules } from './table/refused-rules.ts';
 
 export interface NftablesSettings {
   readonly stateDir: string;
+  readonly runtimeDir: string;
   /** The program. */
   readonly nft: string;
   /** The network namespace of the VIPs; '' for the agent's own. */
   readonly netns: string;
+  readonly metricsDetail: MetricsDetail;
+  /** Whether to count packets and bytes. */
+  readonly kernelTraffic: boolean;
 }
 
 export interface NftablesOptions {
@@ -37,13 +53,13 @@ export interface NftablesOptions {
   readonly desired: ReadonlyMap<OwnerKey, LoadBalancer>;
   /** Makes the loop plan these load balancers again. */
   readonly replan: (keys: Iterable<OwnerKey>) => void;
-  /** The address from which members get the packets to a VIP, which goes with the VIP; '' for this host's own. */
-  readonly sourceOf: (vip: string) => string;
-  /** The addresses that sourceOf() gives, which move between the hosts of a pair. */
-  readonly anchors: () => readonly string[];
+  /** The addresses from which members get packets, by the settings in force. */
+  readonly sources: () => Sources;
+  /** What HAProxy knows about the members of a listener that it checks. */
+  readonly checkedMembers: (listener: string) => ReadonlyMap<string, MemberFact>;
   /** Whether HAProxy serves a listener that was the kernel's: until then the kernel keeps it. */
   readonly isWithHaproxy: (listener: string) => boolean;
-  readonly metrics: { repaired(what: 'rules'): void };
+  readonly metrics: { repaired(what: 'rules' | 'element'): void };
   readonly log: Log;
 }
 
@@ -52,9 +68,6 @@ export interface KernelPlan extends Plan {
 }
 
 const CHECK_INTERVAL_MS = 500;
-/** Of so many checks one looks whether the kernel forwards: each half minute, and each two seconds while it does not. */
-const FORWARDING_CHECKS = 60;
-const FAULT_CHECKS = 4;
 const NOT_SERVED = 'Ports of the kernel path are not served';
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
@@ -63,37 +76,72 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   readonly #options: NftablesOptions;
   readonly #table: KernelTable;
   readonly #flows: ForgetFlows;
+  readonly #watch: FlowWatch;
   readonly #reconciler: Reconciler;
   readonly #rounds: Rounds;
+  readonly #audit: ElementAudit;
   readonly #fault = new Fault();
-  /** Why packets are not forwarded, although the rules are there. */
-  readonly #forwarding = new Fault();
-  #checks = 0;
+  readonly #kernel: KernelCheck;
+  readonly #refused: RefusedRules;
+  readonly #health: MemberHealth;
+  #detail: MetricsDetail;
   /** A host that could never forward is no worse than its peer, which most likely cannot either. */
   #hasWorked = false;
+  /** Keys that had listeners before the last load. */
+  #before: ReadonlySet<OwnerKey> = new Set();
   /** The first load has ended, or there was nothing to load. */
   #isKnown = false;
 
   constructor(options: NftablesOptions) {
     this.#options = options;
-    const { settings, sourceOf, anchors, log } = options;
-    const { stateDir, nft, netns } = settings;
+    const { settings, desired, sources, checkedMembers, replan, log } = options;
+    const { stateDir, runtimeDir, nft, netns, kernelTraffic, metricsDetail } = settings;
+    this.#detail = metricsDetail;
     this.#table = new KernelTable({
       nft,
       netns,
       table: tableOf(stateDir),
       rulesFile: rulesFile(stateDir),
-      sourceOf,
-      anchors,
+      changeFile: changeFile(runtimeDir),
+      countsTraffic: kernelTraffic,
+      sources,
       log,
     });
     this.#flows = new ForgetFlows({ netns, log });
+    this.#watch = new FlowWatch({
+      netns,
+      listeners: () => Array.from(this.#table.keys(), (key) => this.#table.of(key)).flat(),
+      sources,
+      onChanged: (keys) => this.#replanKnown(keys),
+      log,
+    });
+    this.#refused = new RefusedRules({ desired, check: (listeners) => this.#table.check(listeners), log });
+    this.#health = new MemberHealth({
+      desired,
+      resultsOf: checkedMembers,
+      refusals: () => this.#table.refusals(),
+      netns,
+      onChanged: replan,
+    });
+    this.#kernel = new KernelCheck({
+      netns,
+      families: () => this.#families(),
+      onForwarding: (why) => this.#forwards(why),
+      log,
+    });
     this.#reconciler = new Reconciler({
       step: () => this.#load(),
       onDone: () => this.#settled(''),
       onFailed: (error) => this.#settled(messageOf(error)),
       spacingMs: 0,
       backoff: { firstMs: 500, mostMs: 30_000 },
+    });
+    this.#audit = new ElementAudit({
+      table: this.#table,
+      read: (signal) => readElements({ nft, netns, table: tableOf(stateDir) }, signal),
+      load: (why) => this.#repair(why),
+      metrics: options.metrics,
+      log,
     });
     this.#rounds = new Rounds({
       intervalMs: () => CHECK_INTERVAL_MS,
@@ -106,22 +154,35 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   /** Replaces the rules of an agent before this one, in one transaction. Retries in the background. */
   async start(): Promise<void> {
+    this.#health.restore(downIn(await this.#lastFile()));
+    this.#health.changed(this.#options.desired.keys());
     if (this.#isNeeded || existsSync(rulesFile(this.#options.settings.stateDir)))
       await this.#reconciler.reconcile();
     this.#isKnown = true;
     this.#rounds.start();
+    this.#watch.start();
+    this.#audit.start();
   }
 
-  /** The sources of VIPs may have changed. */
-  configure(): void {
+  /** The source addresses may have changed. */
+  configure({ metricsDetail }: NftablesSettings): void {
+    this.#detail = metricsDetail;
     if (this.#table.isLoaded && this.#table.hasOtherSources) void this.#reconciler.reconcile();
   }
 
   async close(): Promise<void> {
     this.#rounds.close();
+    this.#watch.close();
+    this.#health.close();
+    this.#audit.close();
     this.#flows.close();
     await this.#reconciler.close();
     await this.#table.close();
+  }
+
+  /** The rules need no process. */
+  async processes(): Promise<readonly number[]> {
+    return [];
   }
 
   async stop(): Promise<void> {
@@ -129,11 +190,18 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     await this.#table.close();
   }
 
+  /** HAProxy has other results of its checks for these load balancers. */
+  checked(keys: readonly OwnerKey[]): void {
+    this.#health.checked(keys);
+  }
+
   plan(keys: Iterable<OwnerKey>): readonly KernelPlan[] {
     return Array.from(keys, (key) => this.#plan(key));
   }
 
   async apply(plans: readonly KernelPlan[]): Promise<Outcome> {
+    this.#refused.forgetChanged(plans.map(({ key }) => key));
+    this.#health.changed(plans.map(({ key }) => key));
     const due = plans.filter(({ effort }) => effort !== 'none');
     if (due.length === 0) return NOTHING;
     const keys = new Set(due.map(({ key }) => key));
@@ -144,20 +212,23 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       void this.#reconciler.reconcile();
     if (!isLoaded) return { ...NOTHING, pending: keys };
     this.#flows.changed(changes);
+    for (const { before, after } of changes)
+      if (before !== undefined && after === undefined) this.#health.forget(before.name);
     return { ...NOTHING, acknowledged: keys };
   }
 
   served(key: OwnerKey): LoadBalancer | 'pending' | undefined {
     const loadBalancer = this.#options.desired.get(key);
-    const isWanted = loadBalancer?.listeners.some(isForKernel) === true;
+    const isWanted = this.#listenersOf(loadBalancer).length > 0;
     if (!isWanted && this.#table.of(key).length === 0) return loadBalancer;
-    if (this.#why !== '' && loadBalancer !== undefined) return withoutKernel(loadBalancer);
+    if ((this.#why !== '' || this.#refused.has(loadBalancer)) && loadBalancer !== undefined)
+      return withoutKernel(loadBalancer);
     return this.#table.isLoaded && this.#plan(key).effort === 'none' ? loadBalancer : 'pending';
   }
 
   serves(listener: string, address?: string): boolean {
-    const found = this.#running(listener);
-    if (found === undefined || this.#why !== '') return false;
+    const found = this.#table.inKernel(ownerOfListener(listener)).find(({ name }) => name === listener);
+    if (!this.#isKnown || found === undefined || this.#why !== '') return false;
     return address === undefined || found.addresses.includes(address);
   }
 
@@ -171,13 +242,22 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   members(listener: string): ReadonlyMap<string, MemberFact> {
     const found = this.#running(listener);
     if (found === undefined) return NO_MEMBERS;
+    const desired = this.#desiredListener(listener);
+    const down = desired && this.#health.down(desired);
+    const isChecked = desired?.pool.monitor !== undefined;
     return new Map(
-      found.members.map(({ name, state, weight }) => [name, { state, weight, isDown: undefined, cause: '' }]),
+      found.members.map(({ name, state, weight }) => {
+        const isDown = isChecked ? down?.has(name) : undefined;
+        return [name, { state, weight, isDown, cause: down?.get(name) ?? '' }];
+      }),
     );
   }
 
-  problemsOf({ key, listeners }: LoadBalancer): readonly Problem[] {
-    if (this.#why === '') return [];
+  problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
+    const { key, listeners } = loadBalancer;
+    const refusal = this.#refused.problemOf(loadBalancer);
+    if (refusal !== undefined) return [refusal];
+    if (this.#why === '') return [...this.#watch.problemsOf(key), ...this.#health.problemsOf(loadBalancer)];
     const ports = new Map(
       listeners.filter(isForKernel).map((each) => [`${each.protocol} port ${each.port}`, each]),
     );
@@ -201,7 +281,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       rejected: 0,
       blocked: [],
       fault: '',
-      unserved: this.#why && `${NOT_SERVED}: ${this.#why}`,
+      landed: 0,
+      unserved: this.#why === '' ? this.#kernel.full || this.#watch.short : `${NOT_SERVED}: ${this.#why}`,
       persistFault: this.#table.persistFault,
       maxConnections: 0,
     };
@@ -216,10 +297,16 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     const listeners: Listener[] = [];
     for (const key of this.#table.keys())
       listeners.push(...(this.#options.desired.get(key)?.listeners.filter(isForKernel) ?? []));
-    return kernelFamilies(listeners, await this.#table.counts(), this.#why === '');
+    return kernelFamilies(listeners, {
+      counts: await this.#table.counts(),
+      countsTraffic: this.#options.settings.kernelTraffic,
+      isUp: this.#why === '',
+      down: (listener) => this.#health.down(listener),
+      detail: this.#detail,
+    });
   }
 
-  /** The kernel counts new flows only. */
+  /** The kernel counts no open flows. */
   async stats(): Promise<undefined> {
     return undefined;
   }
@@ -230,23 +317,28 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   /** From the file that the last agent has written. */
   async runningListeners(): Promise<readonly string[] | undefined> {
-    const text = await readFile(rulesFile(this.#options.settings.stateDir), 'utf8').catch(() => '');
-    return listenersIn(
-      text
-        .split('\n')
-        .filter((line) => line.startsWith('#'))
-        .join('\n'),
-    );
+    const lines = (await this.#lastFile()).split('\n');
+    return [...new Set(listenersIn(lines.filter((line) => line.startsWith('#')).join('\n')))];
   }
 
   /** '' if the rules work. */
   get #why(): string {
-    return this.#fault.text || this.#forwarding.text;
+    return this.#fault.text || this.#kernel.notForwarding;
   }
 
   get #isNeeded(): boolean {
     for (const { listeners } of this.#options.desired.values()) if (listeners.some(isForKernel)) return true;
     return false;
+  }
+
+  /** What the last agent, or this one, has written. */
+  #lastFile(): Promise<string> {
+    return readFile(rulesFile(this.#options.settings.stateDir), 'utf8').catch(() => '');
+  }
+
+  #desiredListener(listener: string): Listener | undefined {
+    const owner = this.#options.desired.get(ownerOfListener(listener));
+    return owner?.listeners.find(({ name }) => name === listener);
   }
 
   #running(listener: string): KernelListener | undefined {
@@ -255,7 +347,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   #plan(key: OwnerKey): KernelPlan {
     const before = this.#table.of(key);
-    const after = this.#options.desired.get(key)?.listeners.filter(isForKernel).map(kernelListener) ?? [];
+    const after = this.#listenersOf(this.#options.desired.get(key));
     const changes: ListenerChange[] = [];
     for (const now of after) {
       const was = before.find(({ name }) => name === now.name);
@@ -289,15 +381,31 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   async #load(): Promise<boolean> {
     const { desired } = this.#options;
-    const listeners = [...desired.values()].flatMap((each) =>
-      each.listeners.filter(isForKernel).map(kernelListener),
-    );
+    const listenersNow = (): readonly KernelListener[] =>
+      [...desired.values()].flatMap((each) => this.#listenersOf(each));
+    let listeners = listenersNow();
+    this.#before = new Set(this.#table.keys());
     // Flows to the first listeners of this host have entries without a member.
     const isFirst = !existsSync(rulesFile(this.#options.settings.stateDir));
-    await this.#table.load(listeners);
+    try {
+      await this.#table.load(listeners);
+    } catch (error) {
+      const isRefusal = error instanceof HeadgateError && error.code === 'NFT_FAILED';
+      if (!isRefusal || !(await this.#refused.find())) throw error;
+      listeners = listenersNow();
+      await this.#table.load(listeners);
+    }
     if (isFirst) this.#flows.changed(listeners.map((after) => ({ before: undefined, after })));
-    await this.#checkForwarding();
+    await this.#kernel.check();
     return false;
+  }
+
+  /** Those for the kernel, unless nft refuses them. */
+  #listenersOf(loadBalancer: LoadBalancer | undefined): readonly KernelListener[] {
+    if (loadBalancer === undefined || this.#refused.has(loadBalancer)) return [];
+    return loadBalancer.listeners
+      .filter(isForKernel)
+      .map((listener) => kernelListenerWithout(listener, this.#health.down(listener)));
   }
 
   #settled(why: string): void {
@@ -306,35 +414,42 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     if (isNews && why !== '') log.error(NOT_SERVED, { error: why });
     if (isNews && why === '') log.info('The rules of nftables are loaded again');
     this.#hasWorked ||= this.#why === '';
-    // Those that changed during the load, or whose problems did.
-    const keys = new Set(this.#table.keys());
+    // Those that changed or went during the load, or whose problems did.
+    const keys = new Set([...this.#before, ...this.#table.keys()]);
     for (const [key, { listeners }] of desired) if (listeners.some(isForKernel)) keys.add(key);
     if (this.#isKnown) replan(keys);
   }
 
+  #families(): ReadonlySet<Family> {
+    const families = new Set<Family>();
+    for (const key of this.#table.keys()) for (const { family } of this.#table.of(key)) families.add(family);
+    return families;
+  }
+
+  #forwards(why: string): void {
+    if (why !== '') this.#options.log.error(NOT_SERVED, { error: why });
+    this.#hasWorked ||= this.#why === '';
+    this.#replanKnown(this.#table.keys());
+  }
+
+  #replanKnown(keys: Iterable<OwnerKey>): void {
+    this.#options.replan([...keys].filter((key) => this.#options.desired.has(key)));
+  }
+
   async #check(): Promise<void> {
     if (!this.#table.isLoaded) return;
-    const every = this.#forwarding.text === '' ? FORWARDING_CHECKS : FAULT_CHECKS;
-    if (this.#checks++ % every === 0) await this.#checkForwarding();
+    await this.#kernel.checkAgain();
     const why = await this.#table
       .isIntact()
       .then((isIntact) => (isIntact ? '' : 'Another process has removed them'), messageOf);
-    if (why === '') return;
+    if (why !== '') await this.#repair(why);
+  }
+
+  async #repair(why: string): Promise<void> {
     const { metrics, log } = this.#options;
     log.warn('Loads the rules of nftables again', { why });
     metrics.repaired('rules');
     await this.#reconciler.reconcile();
-  }
-
-  async #checkForwarding(): Promise<void> {
-    const { settings, desired, log } = this.#options;
-    const families = new Set<Family>();
-    for (const key of this.#table.keys()) for (const { family } of this.#table.of(key)) families.add(family);
-    const why = await whyNotForwarding(settings.netns, families);
-    if (!this.#forwarding.set(why)) return;
-    if (why !== '') log.error(NOT_SERVED, { error: why });
-    this.#hasWorked ||= this.#why === '';
-    this.#options.replan([...this.#table.keys()].filter((key) => desired.has(key)));
   }
 }
 

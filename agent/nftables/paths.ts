@@ -11,6 +11,11 @@ export function tableOf(stateDir: string): string {
   return stateDir === DEFAULT_STATE_DIR ? 'headgate' : `headgate_${hash('sha256', stateDir).slice(0, 8)}`;
 }
 
+/** Through which a change gets to nft; below the runtime directory. */
+export function changeFile(runtimeDir: string): string {
+  return join(runtimeDir, 'nftables', 'change.nft');
+}
+
 /** The rules for the next boot, and for `nft -f`; below the state directory. */
 export function rulesFile(stateDir: string): string {
   return join(stateDir, 'nftables', 'headgate.nft');

@@ -1,30 +1,33 @@
 // Checks if this host can forward UDP and SCTP: programs, parameters of the kernel, other tools that filter. Reads only.
 
+import type { Finding } from '../host/finding.ts';
 import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
 import type { Family } from '../model/load-balancer.ts';
+import { conntrackUsage, whyFull } from './flows/conntrack-usage.ts';
+import { flowFindings, strictFilters } from './flows/flow-preflight.ts';
 import { whyNotForwarding } from './forwarding.ts';
-
-export interface KernelFinding {
-  readonly what: string;
-  readonly ok: boolean;
-  /** The finding, and the remedy if it is a fault. */
-  readonly detail: string;
-}
+import { isInGatewayMode, type KernelListener } from './rules/kernel-listener.ts';
+import type { Sources } from './rules/sources.ts';
 
 const TIMEOUT_MS = 5_000;
-/** Names of tables, and the tool that filters forwarded packets with them. */
+/** Names of tables with chains, and the tool that filters forwarded packets with them. */
 const FILTERS: readonly (readonly [RegExp, string])[] = [
-  [/^table inet firewalld$/m, 'firewalld'],
-  [/^table (?:ip|inet) (?:docker-bridges|filter)$/m, 'Docker or iptables'],
-  [/^table ip kube-proxy$/m, 'kube-proxy'],
+  [/^table inet firewalld \{$/m, 'firewalld'],
+  [/^table (?:ip|inet) (?:docker-bridges|filter) \{$/m, 'Docker or iptables'],
+  [/^table ip kube-proxy \{$/m, 'kube-proxy'],
 ];
 
-/** `families`: of the ports that Services have for it; without any, what is missing is no fault. */
+/** One line for each interface: `/proc/sys/net/ipv4/conf/eth0/rp_filter:1`. */
+const READ_FILTERS = ['-rs', '.', '--include', 'rp_filter', '/proc/sys/net/ipv4/conf'];
+
+/** `listeners`: those that Services have for it; without any, what is missing is no fault. */
 export async function kernelPreflight(
   { nft, netns }: { readonly nft: string; readonly netns: string },
-  families: ReadonlySet<Family>,
-): Promise<readonly KernelFinding[]> {
+  listeners: readonly KernelListener[],
+  sources: Sources,
+): Promise<readonly Finding[]> {
+  const families: ReadonlySet<Family> = new Set(listeners.map(({ family }) => family));
   const isNeeded = families.size > 0;
   const said = async (program: string, ...words: readonly string[]): Promise<string> => {
     const [outer, args] = inNamespace(netns, program, words);
@@ -33,7 +36,7 @@ export async function kernelPreflight(
       () => '',
     );
   };
-  const judged = (what: string, found: string, why: string): KernelFinding => {
+  const judged = (what: string, found: string, why: string): Finding => {
     if (found !== '') return { what, ok: true, detail: found };
     return {
       what,
@@ -44,8 +47,11 @@ export async function kernelPreflight(
   const version = /v[\d.]+/.exec(await said(nft, '--version'))?.[0] ?? '';
   const conntrack = /v[\d.]+/.exec(await said('conntrack', '--version'))?.[0] ?? '';
   const whyNot = await whyNotForwarding(netns, isNeeded ? families : new Set(['v4']));
-  const tables = await said(nft, 'list', 'tables');
-  const filters = FILTERS.filter(([table]) => table.test(tables)).map(([, tool]) => tool);
+  const usage = await conntrackUsage(netns);
+  const full = whyFull(usage);
+  // To list the tables alone, nft 1.0.6 reads all their elements.
+  const chains = await said(nft, 'list', 'chains');
+  const filters = FILTERS.filter(([table]) => table.test(chains)).map(([, tool]) => tool);
   return [
     judged('nft', version, 'the program is missing: install nftables, or set "nft"'),
     judged(
@@ -54,10 +60,21 @@ export async function kernelPreflight(
       'the program is missing, so that clients of UDP stay with members that are gone: install it',
     ),
     judged('forwarding', whyNot === '' ? 'on' : '', whyNot),
+    ...(usage === undefined
+      ? []
+      : [
+          {
+            what: 'table of connections',
+            ok: full === '',
+            detail: full || `${usage.entries} of ${usage.limit} entries`,
+          },
+        ]),
     ...filters.map((tool) => ({
       what: 'other rules',
       ok: true,
       detail: `${tool} has tables of its own: let it accept forwarded packets to the members of UDP and SCTP ports`,
     })),
+    ...(conntrack === '' ? [] : await flowFindings(netns, listeners, sources)),
+    ...(listeners.some(isInGatewayMode) ? strictFilters(await said('grep', ...READ_FILTERS)) : []),
   ];
 }

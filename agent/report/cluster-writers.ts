@@ -1,19 +1,24 @@
-// The writers to the cluster: the Lease, the status of Services, and Events. Only the holder of the Lease writes statuses
+// The writers to the cluster: the Lease, the statuses of Services and other objects, and Events. Only the holder of the Lease writes statuses
 // and Events.
 
 import { systemClock } from '../base/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
+import type { CurrentObject } from '../kubernetes/current-object.ts';
 import type { CurrentService } from '../kubernetes/current-service.ts';
 import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.ts';
 import { LEASE, Lease } from '../kubernetes/writers/lease.ts';
+import { ObjectStatusWriter } from '../kubernetes/writers/object-status-writer.ts';
 import { writtenEvents } from '../kubernetes/writers/service-events.ts';
 import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
+import type { StatusName } from '../model/object-statuses.ts';
 
 export interface ClusterWritersOptions {
   readonly api: KubernetesApi;
   /** The last version of a Service that the API server has sent. */
   readonly currentService: (key: string) => CurrentService | undefined;
+  /** The same of a Gateway, a route or another object. */
+  readonly currentObject: (name: StatusName) => CurrentObject | undefined;
   /** Whether this agent may take the Lease: an agent without a dataplane would report that nothing is served. */
   readonly isFit: () => boolean;
   readonly settings: WriterSettings;
@@ -24,7 +29,7 @@ export interface ClusterWritersOptions {
 export interface WriterSettings {
   /** Differs from that of each other agent of the cluster. */
   readonly identity: string;
-  /** Of the Lease, as in deploy/rbac.yaml. */
+  /** Of the Lease, as in deploy/kubernetes/rbac.yaml. */
   readonly leaseNamespace: string;
   /** Services get the finalizer. */
   readonly finalizer: boolean;
@@ -46,11 +51,12 @@ export interface WritingStatus {
 export class ClusterWriters {
   readonly lease: Lease;
   readonly services: StatusWriter;
+  readonly objects: ObjectStatusWriter;
   readonly events: EventRecorder;
   readonly #leaseName: string;
   readonly #onLeader: ((isLeader: boolean) => void)[] = [];
 
-  constructor({ api, currentService, isFit, settings, metrics, log }: ClusterWritersOptions) {
+  constructor({ api, currentService, currentObject, isFit, settings, metrics, log }: ClusterWritersOptions) {
     const { identity, leaseNamespace, finalizer } = settings;
     const clock = systemClock;
     const isLeader = (): boolean => this.lease.isLeader;
@@ -71,6 +77,7 @@ export class ClusterWriters {
         for (const text of writtenEvents(before, after)) this.events.record(subjectOf(after), text);
       },
     });
+    this.objects = new ObjectStatusWriter({ api, clock, log, metrics, isLeader, currentObject });
     this.lease = new Lease({
       api,
       clock,
@@ -81,6 +88,7 @@ export class ClusterWriters {
       isFit,
       onLeader: (leads) => {
         this.services.lead(leads);
+        this.objects.lead(leads);
         changed();
       },
       onBarred: changed,
@@ -112,6 +120,7 @@ export class ClusterWriters {
     const faults = [
       ['Cannot take part in the leader election', this.lease.fault],
       ['Cannot write the status of a Service', isLeader ? this.services.fault : ''],
+      ['Cannot write the status of an object', isLeader ? this.objects.fault : ''],
       ['Cannot send an Event', isLeader ? this.events.fault : ''],
     ] as const;
     return {
@@ -128,6 +137,7 @@ export class ClusterWriters {
   /** Releases the Lease, so that another agent does not have to wait for its end. */
   async close(): Promise<void> {
     await this.services.close();
+    await this.objects.close();
     await this.events.close();
     await this.lease.close();
   }

@@ -1,11 +1,21 @@
-// Explains one Service for the command `why`: whether it is served, what is wrong, and the state of each listener and
+// Explains one load balancer for the command `why`: whether it is served, what is wrong, and the state of each listener and
 // member. Reads the parts of the agent; changes nothing.
 
 import { isAbsolute } from 'node:path';
 import type { Verdict } from '../../health/page-model.ts';
 import type { MemberFact } from '../dataplane/dataplane.ts';
 import type { EndpointSlice } from '../kubernetes/objects.ts';
-import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
+import type {
+  Engine,
+  Family,
+  Listener,
+  LoadBalancer,
+  Member,
+  OwnerKey,
+  Problem,
+  Protocol,
+} from '../model/load-balancer.ts';
+import { listenerInWords, objectInWords, objectOf, ownerOf, serviceOfPool } from '../model/names.ts';
 import type { OperatingStatus } from '../model/operating-status.ts';
 import { type Selection, selectEndpoints } from '../translate/service/select-endpoints.ts';
 import { viewOf } from './load-balancer-view.ts';
@@ -28,8 +38,10 @@ export interface ServiceExplanation {
 export interface ListenerExplanation {
   readonly name: string;
   readonly addresses: readonly string[];
-  readonly protocol: string;
+  readonly protocol: Protocol;
   readonly port: number;
+  readonly family: Family;
+  readonly engine: Engine;
   readonly status: OperatingStatus;
   readonly pool: OperatingStatus;
   readonly members: readonly {
@@ -44,14 +56,15 @@ export interface ListenerExplanation {
   }[];
   /** How many endpoints are neither ready nor serving, and so no members. */
   readonly notReady: number;
-  /** Why it has no member; '' if it has one. */
+  /** Why it has no member; '' if it has one, or has routes instead. */
   readonly empty: string;
+  /** How many rules of routes it has; undefined for a listener with members of its own. */
+  readonly rules: number | undefined;
 }
 
 /** Of one answer, so that a folder of broken files does not hide the other reasons. */
 const MAX_SOURCE_PROBLEMS = 5;
 
-/** `key` is `namespace/name`. */
 export function explainService(key: string, sources: StatusSources): ServiceExplanation {
   const { desired, cluster, dataplane } = sources;
   const empty = { key, status: undefined, addresses: [], listeners: [], problems: [] };
@@ -60,7 +73,9 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   const loadBalancer = desired.loadBalancers.get(key);
   if (loadBalancer === undefined) {
     const reason =
-      cluster.service(key) === undefined ? `There is no Service "${key}"` : 'The agent has not read it yet';
+      objectOfOwner(key, cluster) === undefined
+        ? `There is no ${objectInWords(key)}`
+        : 'The agent has not read it yet';
     const about = [...problemsOfObjects(key, sources), ...unreadable(sources)].slice(0, MAX_SOURCE_PROBLEMS);
     return {
       ...empty,
@@ -79,19 +94,44 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   const problems = [...own, ...[...about].slice(0, MAX_SOURCE_PROBLEMS)];
   const reasons = [
     ...problems.map(({ message }) => message),
-    ...listeners.filter(({ members }) => !members.some(isUp)).map(withoutMembers),
+    ...listeners
+      .filter(({ members, rules }) => rules === undefined && !members.some(isUp))
+      .map(withoutMembers),
     ...listeners
       .filter(({ name }) => !dataplane.serves(name))
-      .map(({ name }) => `HAProxy does not serve ${name} (yet)`),
+      .map(
+        (listener) =>
+          `${listener.engine === 'kernel' ? 'The kernel' : 'HAProxy'} does not serve ${listenerInWords(listener)} (yet)`,
+      ),
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
   return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
 }
 
-/** The problems of the Service's own objects, and of the files that have them. */
-function problemsOfObjects(key: string, { cluster, pathsOf, sourceProblems }: StatusSources) {
-  const slices = cluster.slices(key).map((slice) => `EndpointSlice ${slice.key}`);
-  const names = [`Service ${key}`, `Endpoints ${key}`, ...slices];
+/** The object that the owner is, or a pool is made from. */
+function objectOfOwner(key: OwnerKey, cluster: StatusSources['cluster']): object | undefined {
+  const { kind, namespace, name } = ownerOf(key);
+  switch (kind) {
+    case 'Gateway':
+      return cluster.gateway(`${namespace}/${name}`);
+    case 'GatewayClass':
+      return cluster.gatewayClass(name);
+    case 'Ingress':
+      return cluster.ingressClass(name);
+    default:
+      return cluster.service(serviceOf(key));
+  }
+}
+
+/** The Service of an owner that has members. */
+function serviceOf(key: OwnerKey): string {
+  return ownerOf(key).kind === 'Pool' ? serviceOfPool(key).service : key;
+}
+
+/** The problems of the owner's own objects, and of the files that have them. */
+function problemsOfObjects(key: OwnerKey, { cluster, pathsOf, sourceProblems }: StatusSources) {
+  const slices = cluster.slices(serviceOf(key)).map((slice) => `EndpointSlice ${slice.key}`);
+  const names = [objectOf(key), `Endpoints ${key}`, ...slices];
   const concerned = new Set([...names, ...names.flatMap(pathsOf)]);
   return sourceProblems().filter(({ object }) => concerned.has(object));
 }
@@ -119,8 +159,9 @@ function isUp(member: ListenerExplanation['members'][number]): boolean {
   return member.haproxy === 'ready';
 }
 
-function withoutMembers({ name, empty }: ListenerExplanation): string {
-  return empty === '' ? `No member of ${name} takes connections` : `${name} has no member: ${empty}`;
+function withoutMembers({ empty, ...listener }: ListenerExplanation): string {
+  const port = listenerInWords(listener);
+  return empty === '' ? `No member of ${port} takes connections` : `${port} has no member: ${empty}`;
 }
 
 /** Problems that leave a port without members although there are endpoints. */
@@ -134,7 +175,7 @@ function whyEmpty(
   { cluster, desired }: StatusSources,
 ): string {
   const { key, problems } = loadBalancer;
-  if (listener.pool.members.length > 0) return '';
+  if (listener.pool.members.length > 0 || listener.routing !== undefined) return '';
   const problem = problems.find(
     ({ reason, port }) =>
       (reason === 'NodePortMissing' || (use.length > 0 && NO_MEMBERS.includes(reason))) &&
@@ -142,11 +183,13 @@ function whyEmpty(
   );
   if (problem !== undefined) return `none can be one (${problem.reason})`;
   // With externalTrafficPolicy Local only Nodes with endpoints are members.
-  const needsEndpoints = cluster.service(key)?.externalTrafficPolicy === 'Local' && use.length === 0;
+  const needsEndpoints =
+    cluster.service(serviceOf(key))?.externalTrafficPolicy === 'Local' && use.length === 0;
   if (desired.dependents.of(['nodes']).has(key) && !needsEndpoints)
     return 'its members are Nodes, and no Node can be one';
   if (notReady > 0) return `${notReady} endpoints are there, none is ready`;
-  return withoutEndpoints(loadBalancer, listener, slices);
+  const [, name = loadBalancer.name] = serviceOf(key).split('/');
+  return withoutEndpoints({ ...loadBalancer, name }, listener, slices);
 }
 
 /** A member that drained before HAProxy started has weight 0 from the configuration, which has the same effect. */
@@ -162,8 +205,8 @@ function explainListener(
   sources: StatusSources,
 ): ListenerExplanation {
   const { cluster, dataplane, zone } = sources;
-  const { name, addresses, protocol, port, portName, family, pool } = listener;
-  const slices = cluster.slices(loadBalancer.key);
+  const { name, addresses, protocol, port, portName, family, engine, pool } = listener;
+  const slices = cluster.slices(serviceOf(loadBalancer.key));
   const selection = selectEndpoints(slices, { name: portName, protocol }, family, {
     zone: zone(),
     ignoreHints: true,
@@ -182,5 +225,17 @@ function explainListener(
   const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
   const { notReady } = selection;
   const empty = whyEmpty(loadBalancer, listener, slices, selection, sources);
-  return { name, addresses, protocol, port, status, pool: poolStatus, members, notReady, empty };
+  const counts = { members, notReady, empty, rules: rulesOf(listener) };
+  return { name, addresses, protocol, port, family, engine, status, pool: poolStatus, ...counts };
+}
+
+/** Each rule once, whatever matches it has. */
+function rulesOf({ routing }: Listener): number | undefined {
+  if (routing === undefined) return undefined;
+  if (routing.kind === 'tls') return routing.hosts.length;
+  if (routing.kind === 'tcp') return 1;
+  const names = routing.sections.flatMap(({ hosts }) =>
+    hosts.flatMap(({ entries }) => entries.map(({ rule }) => rule.name)),
+  );
+  return new Set(names).size;
 }

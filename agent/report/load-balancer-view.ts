@@ -1,11 +1,11 @@
-// The view of one load balancer: its operating status, its problems, and the listeners that are served. The command `why`,
+// The view of one load balancer: its operating status, its problems, and the verdict. The commands `why` and `list`,
 // the status page, the log and the status in the cluster are projections of it. Reads only.
 
 import type { Verdict } from '../../health/page-model.ts';
 import type { DataplaneFacts } from '../dataplane/dataplane.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import type { Announcer } from '../vips/announcer.ts';
-import { type LoadBalancerStatus, operatingStatus } from './operating-status.ts';
+import { type ListenerStatus, type LoadBalancerStatus, operatingStatus } from './operating-status.ts';
 
 export interface ViewSources {
   readonly dataplane: DataplaneFacts;
@@ -16,25 +16,37 @@ export interface ViewSources {
 export interface LoadBalancerView {
   readonly health: LoadBalancerStatus;
   readonly problems: readonly Problem[];
-  /** Names of the listeners that accept connections and pass them to a member. */
-  readonly served: ReadonlySet<string>;
   readonly verdict: Verdict;
 }
 
 export function viewOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBalancerView {
-  const { dataplane } = sources;
-  const { listeners } = loadBalancer;
-  const health = operatingStatus(loadBalancer, dataplane);
-  const served = new Set<string>();
-  for (const [at, { name, pool }] of listeners.entries()) {
-    const { members = [], pool: status } = health.listeners[at] ?? {};
-    // A pool whose checks all fail sends connections to all members, unless it rejects them.
-    const hasMember = members.some(takesConnections) || (status === 'ERROR' && pool.whenAllDown === 'serve');
-    if (hasMember && dataplane.serves(name)) served.add(name);
-  }
-  const verdict =
-    served.size === 0 ? 'not served' : served.size < listeners.length ? 'served in part' : 'served';
-  return { health, problems: problemsOf(loadBalancer, sources, health.problems), served, verdict };
+  const health = operatingStatus(loadBalancer, sources.dataplane);
+  const verdicts = health.listeners.map((status, at) =>
+    verdictOf(status, loadBalancer.listeners[at]?.routing !== undefined, sources.dataplane),
+  );
+  return { health, problems: problemsOf(loadBalancer, sources, health.problems), verdict: ofAll(verdicts) };
+}
+
+/** Of one listener; never `not served` while the Service's condition Programmed is True. */
+function verdictOf(
+  { name, pool, members }: ListenerStatus,
+  hasRoutes: boolean,
+  dataplane: DataplaneFacts,
+): Verdict {
+  if (!dataplane.serves(name)) return 'not served';
+  if (hasRoutes) return 'served';
+  if (pool === 'ERROR') return 'members down';
+  return members.some(takesConnections) ? 'served' : 'no ready member';
+}
+
+const UNSERVED: readonly Verdict[] = ['not served', 'members down', 'no ready member'];
+
+/** The verdict that all listeners have; if they differ `served in part`, or the worst if none is served. */
+function ofAll(verdicts: readonly Verdict[]): Verdict {
+  const [first = 'not served'] = verdicts;
+  if (verdicts.every((each) => each === first)) return first;
+  if (verdicts.includes('served')) return 'served in part';
+  return UNSERVED.find((each) => verdicts.includes(each)) ?? first;
 }
 
 /** All problems; `ofHealth`: those of the operating status. */

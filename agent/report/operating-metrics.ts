@@ -53,21 +53,27 @@ function rowsOf(
 ): Rows {
   const known = listeners.flatMap((each) => {
     const listener = loadBalancer?.listeners.find(({ name }) => name === each.name);
-    return listener === undefined
-      ? []
-      : [{ each, listener, row: { labels: listenerSeries(listener.labels) } }];
+    return listener === undefined ? [] : [{ each, listener, row: { labels: listenerSeries(listener) } }];
   });
   return {
     load_balancer: [[status, { labels: loadBalancerSeries(key) }]],
-    listener: known.map(({ each, row }) => [each.status, row] as const),
-    pool: known.map(({ each, row }) => [each.pool, row] as const),
+    // A pool of routes takes no clients, and a listener with routes has no pool of its own.
+    listener: known
+      .filter(({ listener }) => listener.reachedBy === 'clients')
+      .map(({ each, row }) => [each.status, row] as const),
+    pool: known
+      .filter(({ listener }) => listener.routing === undefined)
+      .map(({ each, row }) => [each.pool, row] as const),
     member: known.flatMap(({ each, listener }) => membersOf(each, listener)),
   };
 }
 
-function membersOf({ members }: ListenerStatus, { labels, pool }: Listener): Rows['member'] {
+function membersOf({ members }: ListenerStatus, listener: Listener): Rows['member'] {
   const unwell = members.filter(({ status }) => !WELL.has(status));
   if (unwell.length === 0) return [];
-  const byName = new Map(pool.members.map((member) => [member.name, member]));
-  return unwell.map(({ name, status }) => [status, { labels: memberSeries(labels, name, byName.get(name)) }]);
+  const byName = new Map(listener.pool.members.map((member) => [member.name, member]));
+  return unwell.map(({ name, status }) => [
+    status,
+    { labels: memberSeries(listener, name, byName.get(name)) },
+  ]);
 }

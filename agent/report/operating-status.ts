@@ -1,10 +1,11 @@
 // The operating status of load balancers, listeners, pools and members, from the state of the dataplane. Pure.
 // The statuses and their sums are those of Octavia's health manager (health_drivers/update_db.py), with two exceptions: a
-// listener has the status of its only pool, and a pool without ready members is OFFLINE.
+// listener has the status of its only pool, and a pool without ready members is OFFLINE. A listener with routes has no pool
+// of its own: it is ONLINE if it is served, and the pools of the routes are load balancers of their own.
 
 import type { DataplaneFacts, MemberFact } from '../dataplane/dataplane.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../model/load-balancer.ts';
-import { objectOf } from '../model/names.ts';
+import { listenerInWords, objectOf } from '../model/names.ts';
 import type { OperatingStatus } from '../model/operating-status.ts';
 
 export interface MemberStatus {
@@ -50,12 +51,13 @@ export function operatingStatus(loadBalancer: LoadBalancer, facts: HealthFacts):
 }
 
 function listenerStatus(listener: Listener, facts: HealthFacts): ListenerStatus {
-  const { name, pool } = listener;
+  const { name, pool, routing } = listener;
   const known = facts.members(name);
   const members = pool.members.map((member) => memberStatus(listener, member, known.get(member.name)));
   const ready = members.filter((_, at) => pool.members[at]?.state === 'ready');
   const down = ready.filter(({ status }) => status === 'ERROR').length;
-  const own = poolStatus(members, ready.length, down);
+  // Of a listener with routes each pool is a load balancer of its own.
+  const own = routing === undefined ? poolStatus(members, ready.length, down) : 'ONLINE';
   const status = facts.serves(name) ? own : 'OFFLINE';
   return { name, status, pool: own, ready: ready.length, down, members };
 }
@@ -108,7 +110,8 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0);
 }
 
-function allDown(key: string, { protocol, port, family, pool }: Listener, ready: number): Problem {
+function allDown(key: string, listener: Listener, ready: number): Problem {
+  const { protocol, port, pool } = listener;
   const who = ready === 1 ? 'The only ready member' : `Each of the ${ready} ready members`;
   const what =
     pool.whenAllDown === 'serve'
@@ -117,7 +120,7 @@ function allDown(key: string, { protocol, port, family, pool }: Listener, ready:
   return {
     object: objectOf(key),
     reason: 'AllMembersDown',
-    message: `${who} of ${protocol} port ${port} (${family === 'v4' ? 'IPv4' : 'IPv6'}) fails its health check: ${what}`,
+    message: `${who} of ${listenerInWords(listener)} fails its health check: ${what}`,
     port: { protocol, port },
   };
 }

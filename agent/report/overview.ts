@@ -1,5 +1,5 @@
-// The content of the status page: a row for each load balancer, updated in slices when the page is requested, and from
-// these rows the list, the sums and the details of the open load balancer. Reads the agent's parts; changes nothing.
+// The content of the status page: the list, the sums and the details of the open load balancer. Reads the agent's parts;
+// changes nothing.
 
 import { hostname } from 'node:os';
 import type {
@@ -8,26 +8,23 @@ import type {
   PageListener,
   PageLoad,
   PageMember,
-  PageRow,
   PageSummary,
   PageView,
-  Verdict,
 } from '../../health/page-model.ts';
-import { handleInSlices, Slice } from '../base/slice.ts';
 import type { ServerStats } from '../dataplane/status.ts';
-import type { Problem } from '../model/load-balancer.ts';
-import type { ChangeObserver } from './change-observers.ts';
 import { explainService, type ListenerExplanation } from './explain.ts';
+import { isWell } from './load-balancer-row.ts';
+import type { LoadBalancerRows } from './load-balancer-rows.ts';
 import { takesConnections } from './load-balancer-view.ts';
+import { clusterOf, poolsOf } from './overview-cluster.ts';
 import {
   cut,
-  type Entry,
-  entryOf,
-  firstOf,
-  isWell,
+  type Found,
+  groupsOf,
+  hasText,
   MAX_ADDRESSES,
   MAX_PROBLEMS,
-  type PageProblems,
+  pageRowOf,
 } from './overview-row.ts';
 import type { StatusSources } from './status.ts';
 
@@ -36,42 +33,13 @@ const MAX_ROWS = 50;
 const MAX_LISTENERS = 20;
 const MAX_MEMBERS = 200;
 
-export class Overview implements ChangeObserver {
+export class Overview {
   readonly #sources: StatusSources;
-  readonly #entries = new Map<string, Entry>();
-  /** Load balancers whose row may be out of date. */
-  readonly #marked = new Set<string>();
-  /** The keys of all rows in order; undefined after one has come or gone. */
-  #order: readonly string[] | undefined;
-  /** Address → how many load balancers have it. */
-  readonly #vips = new Map<string, number>();
-  readonly #counts: Record<Verdict, number> = { served: 0, 'served in part': 0, 'not served': 0 };
-  readonly #members = { ready: 0, down: 0, all: 0 };
-  #workerPid = -1;
-  readonly #updateMarked: () => Promise<void>;
+  readonly #rows: LoadBalancerRows;
 
-  constructor(sources: StatusSources) {
+  constructor(sources: StatusSources, rows: LoadBalancerRows) {
     this.#sources = sources;
-    this.#updateMarked = handleInSlices(this.#marked, (key) => {
-      const loadBalancer = sources.desired.loadBalancers.get(key);
-      this.#put(key, loadBalancer && entryOf(loadBalancer, sources));
-    });
-  }
-
-  began(keys: ReadonlySet<string>): void {
-    this.changed(keys);
-  }
-
-  changed(keys: Iterable<string>): void {
-    for (const key of keys) {
-      if (this.#sources.desired.loadBalancers.has(key)) {
-        this.#marked.add(key);
-      } else {
-        // The page may never be requested: memory of what is gone is released now.
-        this.#marked.delete(key);
-        this.#put(key, undefined);
-      }
-    }
+    this.#rows = rows;
   }
 
   /**
@@ -79,7 +47,7 @@ export class Overview implements ChangeObserver {
    * `open`: the key of the load balancer with details.
    */
   async look(query: URLSearchParams): Promise<PageView> {
-    await this.#update();
+    await this.#rows.update();
     const open = query.get('open') ?? '';
     return {
       summary: await this.#summary(),
@@ -89,47 +57,12 @@ export class Overview implements ChangeObserver {
     };
   }
 
-  /** Another worker of HAProxy may serve any of the load balancers differently. */
-  #update(): Promise<void> {
-    const { desired, dataplane } = this.#sources;
-    const { workerPid } = dataplane.status();
-    if (workerPid !== this.#workerPid) {
-      this.#workerPid = workerPid;
-      this.changed(desired.loadBalancers.keys());
-    }
-    return this.#updateMarked();
-  }
-
-  #put(key: string, entry: Entry | undefined): void {
-    const before = this.#entries.get(key);
-    if ((before === undefined) !== (entry === undefined)) this.#order = undefined;
-    if (before !== undefined) this.#count(before, -1);
-    if (entry === undefined) {
-      this.#entries.delete(key);
-    } else {
-      this.#count(entry, 1);
-      this.#entries.set(key, entry);
-    }
-  }
-
-  #count({ row, addresses }: Entry, by: 1 | -1): void {
-    this.#counts[row.verdict] += by;
-    this.#members.ready += by * row.ready;
-    this.#members.down += by * row.down;
-    this.#members.all += by * row.members;
-    for (const address of addresses) {
-      const count = (this.#vips.get(address) ?? 0) + by;
-      if (count === 0) this.#vips.delete(address);
-      else this.#vips.set(address, count);
-    }
-  }
-
   async #summary(): Promise<PageSummary> {
     const { version, startedAt, desired } = this.#sources;
     const haproxy = this.#sources.dataplane.status();
     const vrrp = this.#sources.announcer?.status();
     const pair = this.#sources.pair?.status();
-    const { shown, count } = await this.#problems();
+    const found = await this.#problems();
     const instances = (vrrp?.instances ?? []).map(({ name, state, since, priority, anchors, vips }) => ({
       ...{ name, state, since, priority, anchors, vips },
       peerState: pair?.peer?.roles[name] ?? '',
@@ -157,56 +90,33 @@ export class Overview implements ChangeObserver {
         serving: haproxy.serving,
         reloadPending: haproxy.reloadPending,
       },
-      counts: { ...this.#counts, ignored: desired.ignored.size },
-      members: { ...this.#members },
-      vips: this.#vips.size,
-      problems: shown,
-      problemCount: count,
+      counts: { ...this.#rows.counts, ignored: desired.ignored.size },
+      members: { ...this.#rows.members },
+      vips: this.#rows.vips,
+      cluster: clusterOf(this.#sources),
+      ...poolsOf(this.#sources),
+      problems: groupsOf(found),
+      problemCount: found.reduce((sum, { problems }) => sum + problems.length, 0),
     };
   }
 
-  async #problems(): Promise<PageProblems> {
+  /** Those of the host and of the sources first, then those of the load balancers, the worst first. */
+  async #problems(): Promise<readonly Found[]> {
     const { sourceProblems, addresses, pair } = this.#sources;
-    const ofRows = await this.#problemsOfRows();
-    const others = firstOf([pair?.problems() ?? [], sourceProblems(), addresses.problems]);
-    const shown = [...others.shown, ...ofRows.shown].slice(0, MAX_PROBLEMS);
-    return { shown, count: others.count + ofRows.count };
-  }
-
-  async #problemsOfRows(): Promise<PageProblems> {
-    const lists: (readonly Problem[])[] = [];
-    const slice = new Slice();
-    for (const key of this.#keys()) {
-      const { problems = [] } = this.#entries.get(key) ?? {};
-      if (problems.length > 0) lists.push(problems);
-      if (slice.isOver) await slice.breathe();
-    }
-    return firstOf(lists);
+    const ofNone = [...(pair?.problems() ?? []), ...sourceProblems(), ...addresses.problems];
+    const troubled = await this.#rows.worstFirst(({ problems }) => problems.length > 0);
+    return [{ key: '', problems: ofNone }, ...troubled];
   }
 
   async #list(query: URLSearchParams): Promise<PageList> {
     const search = (query.get('search') ?? '').trim().toLowerCase();
-    const found = await this.#search(search, query.get('only') === 'trouble');
+    const onlyTrouble = query.get('only') === 'trouble';
+    const found = await this.#rows.worstFirst((row) => hasText(row, search) && !(onlyTrouble && isWell(row)));
     const pages = Math.max(1, Math.ceil(found.length / MAX_ROWS));
     const requested = Number.parseInt(query.get('page') ?? '1', 10);
     const page = Math.min(pages, Math.max(1, requested || 1));
-    return { rows: found.slice((page - 1) * MAX_ROWS, page * MAX_ROWS), found: found.length, page, pages };
-  }
-
-  async #search(search: string, onlyTrouble: boolean): Promise<readonly PageRow[]> {
-    const [troubled, well]: [PageRow[], PageRow[]] = [[], []];
-    const slice = new Slice();
-    for (const key of this.#keys()) {
-      const entry = this.#entries.get(key);
-      if (entry?.text.includes(search)) (isWell(entry.row) ? well : troubled).push(entry.row);
-      if (slice.isOver) await slice.breathe();
-    }
-    return onlyTrouble ? troubled : [...troubled, ...well];
-  }
-
-  #keys(): readonly string[] {
-    this.#order ??= [...this.#entries.keys()].sort();
-    return this.#order;
+    const rows = found.slice((page - 1) * MAX_ROWS, page * MAX_ROWS).map(pageRowOf);
+    return { rows, found: found.length, page, pages };
   }
 
   #load(): PageLoad {

@@ -1,5 +1,5 @@
-// Sends Events on the problems of Services: each problem when it appears, and all present ones when this agent becomes the
-// leader, because those that appeared without a leader were never sent. Owns a timer.
+// Sends Events on the problems of Services and other objects: each problem when it appears, and all present ones when this
+// agent becomes the leader, because those that appeared without a leader were never sent. Owns a timer.
 
 import type { Clock } from '../base/clock.ts';
 import type { EventRecorder, EventSubject } from '../kubernetes/writers/events.ts';

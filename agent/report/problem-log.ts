@@ -8,6 +8,7 @@ import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
+import { subjectOfName } from '../model/object-statuses.ts';
 import type { ChangeObserver } from './change-observers.ts';
 import { problemsOf, type ViewSources } from './load-balancer-view.ts';
 import type { StatusBook } from './status-book.ts';
@@ -34,11 +35,12 @@ export class ProblemLog {
     const before = this.#known.get(owner);
     if (before === undefined && problems.length === 0) return;
     const now = new Map(problems.map((problem) => [`${problem.object} ${problem.message}`, problem]));
-    for (const [text, { object, reason, message }] of now) {
-      if (!before?.has(text) && this.#takes(owner)) this.#log.warn(message, { object, reason });
+    for (const [text, problem] of now) {
+      if (!before?.has(text) && this.#takes(owner)) this.#log.warn(problem.message, fieldsOf(problem));
     }
-    for (const [text, { object, reason, message }] of before ?? []) {
-      if (!now.has(text) && this.#takes(owner)) this.#log.info(`Solved: ${message}`, { object, reason });
+    for (const [text, problem] of before ?? []) {
+      if (!now.has(text) && this.#takes(owner))
+        this.#log.info(`Solved: ${problem.message}`, fieldsOf(problem));
     }
     if (now.size > 0) this.#known.set(owner, now);
     else this.#known.delete(owner);
@@ -47,6 +49,12 @@ export class ProblemLog {
   #takes(owner: string): boolean {
     return this.#budget.takes(owner.includes('/') ? `namespace ${ownerOf(owner).namespace}` : owner);
   }
+}
+
+/** A Service's problem has the fields by which its changes are found in the log, too. */
+function fieldsOf({ object, reason }: Problem): Readonly<Record<string, string>> {
+  const { namespace, name } = subjectOfName(object);
+  return { object, ...(object.startsWith('Service ') && { namespace, service: name }), reason };
 }
 
 export interface ProblemObserverOptions extends ViewSources {

@@ -56,7 +56,7 @@ export class HealthTracker implements ChangeObserver {
 
 export class StatusBook {
   readonly #entries = new Map<string, Entry>();
-  /** Keys of load balancers in ERROR or DEGRADED. */
+  /** Keys of load balancers in ERROR, OFFLINE or DEGRADED. */
   readonly #unwell = new Set<string>();
   readonly #counts: Record<StatusKind, Record<OperatingStatus, number>> = {
     load_balancer: none(),
@@ -69,17 +69,18 @@ export class StatusBook {
   update(key: string, loadBalancer: LoadBalancer | undefined, facts: HealthFacts): boolean {
     const before = this.#entries.get(key);
     const after = loadBalancer && operatingStatus(loadBalancer, facts);
-    const isUnwell = after?.status === 'ERROR' || after?.status === 'DEGRADED';
+    const hasFault = after?.status === 'ERROR' || after?.status === 'DEGRADED';
     if (before !== undefined) this.#count(before, -1);
     if (after === undefined) this.#entries.delete(key);
     else {
-      const entry = { status: isUnwell ? after : withoutWell(after), members: membersOf(after) };
+      const entry = { status: hasFault ? after : withoutWell(after), members: membersOf(after) };
       this.#entries.set(key, entry);
       this.#count(entry, 1);
     }
-    if (isUnwell) this.#unwell.add(key);
+    if (hasFault || after?.status === 'OFFLINE') this.#unwell.add(key);
     else this.#unwell.delete(key);
-    return before === undefined || after === undefined || !isSame(before.status, after);
+    if (before === undefined || after === undefined) return before !== undefined || after !== undefined;
+    return !isSame(before.status, after);
   }
 
   of(key: string): LoadBalancerStatus | undefined {
@@ -95,7 +96,7 @@ export class StatusBook {
     return this.#counts;
   }
 
-  /** Load balancers in ERROR or DEGRADED. */
+  /** Load balancers in ERROR, OFFLINE or DEGRADED. */
   unwell(): readonly LoadBalancerStatus[] {
     return [...this.#unwell].flatMap((key) => this.of(key) ?? []);
   }

@@ -5,7 +5,7 @@ import type { AgentState } from '../../health/metrics.ts';
 import type { AddressKeeper, AddressStatus } from '../address-keeper/address-keeper.ts';
 import type { Changes } from '../changes.ts';
 import type { Dataplane } from '../dataplane/dataplane.ts';
-import type { DataplaneStatus } from '../dataplane/status.ts';
+import type { ConnectionSyncStatus, DataplaneStatus } from '../dataplane/status.ts';
 import type { ApiSource } from '../kubernetes/api/api-source.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { DesiredState } from '../model/desired-state.ts';
@@ -28,6 +28,8 @@ export interface StatusSources {
   readonly announcer: VrrpAnnouncer | undefined;
   /** undefined if this host has no peer. */
   readonly pair: Pair | undefined;
+  /** Its status is undefined if connections are not synchronised. */
+  readonly connectionSync: { status(): ConnectionSyncStatus | undefined };
   readonly addresses: AddressKeeper;
   /** undefined without a cluster. */
   readonly api: () => ApiStatus | undefined;
@@ -70,12 +72,13 @@ export interface AgentStatus {
   readonly members: number;
   readonly operating: {
     readonly counts: StatusCounts;
-    /** Load balancers in ERROR or DEGRADED. */
+    /** Load balancers in ERROR, OFFLINE or DEGRADED. */
     readonly unwell: readonly LoadBalancerStatus[];
   };
   readonly haproxy: DataplaneStatus;
   readonly vrrp: VrrpStatus | undefined;
   readonly pair: PairStatus | undefined;
+  readonly connectionSync: ConnectionSyncStatus | undefined;
   readonly addresses: AddressStatus;
   readonly problems: readonly Problem[];
   /** '' for none. */
@@ -86,6 +89,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
   const { version, startedAt, cluster, desired, dataplane, addresses } = sources;
   const vrrp = sources.announcer?.status();
   const pair = sources.pair?.status();
+  const connectionSync = sources.connectionSync.status();
   const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxy = dataplane.status();
   const api = sources.api();
@@ -103,15 +107,24 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     haproxy,
     vrrp,
     pair,
+    connectionSync,
     addresses: addresses.status(),
     problems: allProblems(sources),
     fault:
-      [haproxy.fault, haproxy.persistFault, haproxy.unserved, vrrp?.fault, pair?.fault].find(Boolean) ?? '',
+      [
+        haproxy.fault,
+        haproxy.persistFault,
+        haproxy.unserved,
+        vrrp?.fault,
+        pair?.fault,
+        connectionSync?.fault,
+      ].find(Boolean) ?? '',
   };
 }
 
 export interface StateSources {
   readonly known: StatusSources;
+  readonly certificates: { expiries(): AgentState['certificates'] };
   readonly changes: Changes;
   readonly sources: { readonly api: ApiSource | undefined };
   /** undefined without a cluster. */
@@ -119,12 +132,13 @@ export interface StateSources {
 }
 
 /** For the metrics, at each scrape. */
-export function agentState({ known, changes, sources, writers }: StateSources): AgentState {
-  const { cluster, desired, dataplane, operating, announcer, pair, addresses } = known;
+export function agentState({ known, certificates, changes, sources, writers }: StateSources): AgentState {
+  const { cluster, desired, dataplane, operating, announcer, pair, connectionSync, addresses } = known;
   return {
     objects: cluster.counts(),
     loadBalancers: desired.loadBalancers.size,
     ignoredServices: desired.ignored.size,
+    certificates: certificates.expiries(),
     waiting: changes.waiting,
     problems: countsByReason(allProblems(known)),
     haproxy: dataplane.status(),
@@ -132,6 +146,7 @@ export function agentState({ known, changes, sources, writers }: StateSources): 
     api: writers && { ...writers.leadership(), watches: sources.api?.status() ?? [] },
     vrrp: announcer?.status(),
     pair: pair?.status(),
+    connectionSync: connectionSync.status(),
     addresses: addresses.status(),
   };
 }

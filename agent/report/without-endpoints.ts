@@ -25,6 +25,9 @@ export function withoutEndpoints(
   );
   if (matching.length > 0)
     return `the EndpointSlices with ${asked} have no endpoint: ${firstOf(matching.map(nameOf))}`;
+  // Kubernetes writes such an EndpointSlice as long as the selector matches no pod.
+  if (ofFamily.every(({ ports, endpoints }) => ports.length === 0 && endpoints.length === 0))
+    return `the EndpointSlices of the Service have no endpoint: ${firstOf(ofFamily.map(nameOf))}`;
   return `the Service has ${asked}, but ${firstOf(ofFamily.map((slice) => `${nameOf(slice)} has ${portsInWords(slice)}`))}`;
 }
 

@@ -17,6 +17,7 @@ export class CurrentSettings {
     this.#argv = argv;
     this.#check = check;
     this.#now = this.#read();
+    check(this.#now);
     this.#translating = translateSettings(this.#now);
   }
 

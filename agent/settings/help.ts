@@ -35,8 +35,8 @@ function summary(doc: string): string {
 }
 
 /** Lines of at most 100 characters. */
-function wrapped(words: string): string[] {
-  return words.match(/\S.{0,92}\S(?= |$)|\S/g)?.map((line) => `      ${line}`) ?? [];
+export function wrapped(words: string, indent = '      '): string[] {
+  return words.match(/\S.{0,92}\S(?= |$)|\S/g)?.map((line) => `${indent}${line}`) ?? [];
 }
 
 /** In Markdown. */

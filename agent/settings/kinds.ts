@@ -4,6 +4,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { parseAddress, parseCidr } from '../base/ip.ts';
+import { formatLogTarget, LOG_TARGET_IN_WORDS, type LogTarget, parseLogTarget } from '../base/log-target.ts';
 import * as kinds from '../translate/annotations/kinds.ts';
 
 /** The value, or one text per fault. */
@@ -78,6 +79,11 @@ export function listenAddress(): Kind<ListenAddress> {
   return scalar('ADDR:PORT', { words: allowed, parse, format });
 }
 
+/** Where the connection log goes. */
+export function logTarget(): Kind<LogTarget> {
+  return scalar('TARGET', { words: LOG_TARGET_IN_WORDS, parse: parseLogTarget, format: formatLogTarget });
+}
+
 /** An IP address in canonical form, or nothing. */
 export function address(): Kind<string> {
   const parse = (raw: string) => (raw === '' ? '' : parseAddress(raw)?.address);
@@ -133,9 +139,16 @@ function path(
   };
 }
 
-export function directories(): Kind<readonly string[]> {
+export function paths(): Kind<readonly string[]> {
   const isAllowed = (one: string) => one !== '' && !one.includes('\0');
-  return list('DIR', ':', 'the path of a directory', 'a list of paths of directories', isAllowed, resolve);
+  return list(
+    'PATH',
+    ':',
+    'the path of a folder or file',
+    'a list of paths of folders and files',
+    isAllowed,
+    resolve,
+  );
 }
 
 export function names(): Kind<readonly string[]> {

@@ -24,6 +24,8 @@ export interface SettingsInput {
   readonly readFile: (path: string) => string;
   /** The command's own flags, which are not settings. */
   readonly ownFlags?: OwnFlags;
+  /** The command has positional arguments, which it reads itself. */
+  readonly hasArguments?: boolean;
   readonly uid?: number;
   /** Where relative paths of flags and variables start. */
   readonly cwd?: string;
@@ -36,15 +38,17 @@ export function nothingToServe({ manifests, kubeconfig, inCluster }: Settings): 
 }
 
 /**
- * For a command without positional arguments.
  * Throws SETTINGS_INVALID with one line per fault: its place, the value, what is allowed.
  */
 export function readSettings(input: SettingsInput): Settings {
-  const { argv, env, readFile, ownFlags = {}, uid = process.getuid?.() ?? 0, cwd = process.cwd() } = input;
+  const { argv, env, readFile, ownFlags = {}, hasArguments = false } = input;
+  const { uid = process.getuid?.() ?? 0, cwd = process.cwd() } = input;
   const line = readCommandLine(argv, ownFlags);
   const variables = readVariables(env);
   const file = readSettingsFile(line.config ?? variables.config, readFile, cwd);
-  const unexpected = line.positionals.map((argument) => `${shown(argument)}: Unexpected argument`);
+  const unexpected = hasArguments
+    ? []
+    : line.positionals.map((argument) => `${shown(argument)}: Unexpected argument`);
   const errors = [...line.errors, ...unexpected, ...variables.errors, ...file.errors];
   const given = [...line.given, ...variables.given, ...file.given];
   const host: Host = {

@@ -2,13 +2,13 @@
 // the variables, the errors, `--help`, the manual page and docs/settings.md are made from it.
 
 import { kebabCase } from '../base/kebab-case.ts';
+import { quote } from '../base/quote.ts';
 import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
 import {
   address,
   choice,
   cidrs,
-  directories,
   directory,
   duration,
   durationOrOff,
@@ -17,7 +17,9 @@ import {
   integer,
   type Kind,
   listenAddress,
+  logTarget,
   names,
+  paths,
   program,
   text,
   toggle,
@@ -60,6 +62,7 @@ export const groups = [
   'Services',
   'Addresses',
   'HAProxy',
+  'The connection log',
   'The kernel path',
   'Changes',
   'The pair',
@@ -76,10 +79,10 @@ const SELECTOR = /^[A-Za-z0-9_.,/=!() -]{0,1000}$/;
 const ZONE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 
 export const settingsTable = {
-  manifests: setting(directories(), 'Sources and places', {
+  manifests: setting(paths(), 'Sources and places', {
     default: [],
     restart: true,
-    doc: 'Folders with manifests of Services, EndpointSlices and Nodes (`*.yaml`, `*.yml`, `*.json`). The agent follows changes of the files.',
+    doc: 'Folders, or single files, with manifests of Services, EndpointSlices, Nodes, Gateways, routes and Ingresses (`*.yaml`, `*.yml`, `*.json`). The agent follows changes of the files.',
   }),
   kubeconfig: setting(file(), 'Sources and places', {
     default: '',
@@ -99,7 +102,7 @@ export const settingsTable = {
   namespaces: setting(names(), 'Sources and places', {
     default: [],
     restart: true,
-    doc: 'Serve only Services in these namespaces of the cluster. Empty: all namespaces. Services outside these namespaces are [not released automatically](status.md#services-that-no-agent-sees).',
+    doc: 'Serve only Services, Gateways, routes and Ingresses in these namespaces of the cluster. Empty: all namespaces. Services outside these namespaces are [not released automatically](status.md#services-that-no-agent-sees).',
   }),
   serviceSelector: setting(
     text('SELECTOR', SELECTOR, 'a label selector as kubectl -l takes it, or nothing'),
@@ -107,7 +110,21 @@ export const settingsTable = {
     {
       default: '',
       restart: true,
-      doc: 'Serve only Services of the cluster with these labels. Empty: all Services. Services without these labels are [not released automatically](status.md#services-that-no-agent-sees).',
+      doc: 'Serve only Services of the cluster with these labels; routes and Ingresses cannot send to other ones. Empty: all Services. Services without these labels are [not released automatically](status.md#services-that-no-agent-sees).',
+    },
+  ),
+  secretNamespaces: setting(names(), 'Sources and places', {
+    default: [],
+    restart: true,
+    doc: 'The namespaces whose Secrets of type `kubernetes.io/tls` the agent may read for [TLS](tls.md). Empty: every namespace in which a Service asks for a certificate. The agent reads no Secret of other namespaces.',
+  }),
+  certificates: setting(
+    entries('a mapping of names to absolute paths', certificateFaults),
+    'Sources and places',
+    {
+      default: {},
+      restart: true,
+      doc: 'Files with certificates for [TLS](tls.md), for hosts without a cluster: keys are as those of Secrets (`default/shop-tls`), values are paths of a file with certificate and key, or of a folder with `tls.crt` and `tls.key` or `fullchain.pem` and `privkey.pem`. The agent follows changes of the files.',
     },
   ),
   leaseNamespace: setting(text('NAMESPACE', NAMESPACE, 'the name of a namespace'), 'Sources and places', {
@@ -173,6 +190,16 @@ export const settingsTable = {
     default: true,
     doc: 'Endpoints without a `targetRef` are members. Kubernetes sets it for pods; turn it off if no EndpointSlice is written by hand, because its author can name a pod of any namespace (CVE-2021-25740). The same on both hosts of a pair.',
   }),
+  gatewayApi: setting(toggle(), 'Services', {
+    default: true,
+    restart: true,
+    doc: 'Serve the Gateways of the cluster whose GatewayClass has the controller `headgate.io/gateway-controller`. Without such a class the agent reads nothing else of the Gateway API.',
+  }),
+  ingress: setting(toggle(), 'Services', {
+    default: true,
+    restart: true,
+    doc: 'Serve the Ingresses of the cluster whose IngressClass has the controller `headgate.io/ingress-controller`. Without such a class the agent reads no Ingress.',
+  }),
   zone: setting(
     text('ZONE', ZONE, "a zone's name as in topology.kubernetes.io/zone, or nothing"),
     'Services',
@@ -181,6 +208,10 @@ export const settingsTable = {
       doc: 'The zone of this host; the agent prefers endpoints with hints for it, if the Service has hints. Empty: hints are not used.',
     },
   ),
+  hostsOfOneNamespace: setting(toggle(), 'Services', {
+    default: false,
+    doc: 'A host of Ingresses belongs to the namespace whose Ingress had it first: paths that another namespace adds to it are not served, and its author is told. Off: all namespaces share hosts.',
+  }),
   externalIPs: setting(toggle(), 'Services', {
     default: false,
     doc: 'Serve `spec.externalIPs` as VIPs. Off by default, because every user who may write a Service could take over any address with it (CVE-2020-8554), and because Kubernetes is retiring the field (KEP-5707).',
@@ -242,7 +273,7 @@ export const settingsTable = {
   }),
   maxServersPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 100_000,
-    doc: 'The servers in HAProxy, and members in the kernel, that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, a port counts as five on each of its addresses, and four source ranges of a port count as one. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
+    doc: 'The servers in HAProxy, and members in the kernel, that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, a port counts as five on each of its addresses, each certificate of a port as five, and four source ranges of a port count as one. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
   }),
   maxChecksPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: (host: Host) => Math.floor(host.fileLimit / 4),
@@ -252,6 +283,21 @@ export const settingsTable = {
   threads: setting(integer(0, 64), 'HAProxy', {
     default: 0,
     doc: "The number of HAProxy's threads. 0: one for each processor that HAProxy may use.",
+  }),
+
+  connectionLog: setting(choice('none', 'errors', 'all'), 'The connection log', {
+    default: 'none',
+    doc: 'Which connections HAProxy writes to the [connection log](connection-log.md) for Services without the annotation `headgate.io/log`: none, those that fail, or all.',
+  }),
+  connectionLogTarget: setting(logTarget(), 'The connection log', {
+    default: 'journald',
+    restart: true,
+    doc: 'Where HAProxy sends the connection log: `journald`; `ADDR:PORT`, a syslog server by UDP; `socket:PATH`, the datagram socket of a syslog server; or `file:PATH`, for hosts without any of these, which needs `haproxySupervisor` `agent`.',
+  }),
+  connectionLogFormat: setting(choice('json', 'haproxy'), 'The connection log', {
+    default: 'json',
+    restart: true,
+    doc: "The lines of the connection log: a JSON object with Kubernetes' names, or HAProxy's own text.",
   }),
 
   drainTimeout: setting(durationOrOff(SECOND, DAY), 'Changes', {
@@ -265,6 +311,14 @@ export const settingsTable = {
   reloadInterval: setting(duration(100 * MILLISECOND, 10 * MINUTE), 'Changes', {
     default: '1s',
     doc: 'The minimum time between two reloads; the first reload is immediate. If reloads never stop, the agent spaces them up to five times as far apart: see [reloads](haproxy.md#reloads).',
+  }),
+  landing: setting(toggle(), 'Changes', {
+    default: true,
+    doc: 'A Service that is new, or that only a reload can change, is served first by a second, small HAProxy, the [landing](haproxy.md#the-landing), whose reload takes some 25 ms however much the main HAProxy serves.',
+  }),
+  landingRest: setting(duration(SECOND, DAY), 'Changes', {
+    default: '1m',
+    doc: 'After this time without another such Service, those in the landing move to the main HAProxy together.',
   }),
   maxOldWorkers: setting(integer(1, 100), 'Changes', {
     default: 4,
@@ -281,7 +335,7 @@ export const settingsTable = {
 
   healthReadInterval: setting(duration(500 * MILLISECOND, 10 * MINUTE), 'Changes', {
     default: '2s',
-    doc: 'How often the agent reads the results of [health monitors](health-monitors.md) for the status, the metrics and the conditions. HAProxy itself acts on them at once.',
+    doc: 'How often the agent reads the results of [health monitors](health-monitors.md) for the status, the metrics and the conditions. HAProxy itself acts on them at once; those for ports that the kernel forwards are read each second.',
   }),
 
   vrrp: setting(vrrp(), 'The pair', {
@@ -296,6 +350,31 @@ export const settingsTable = {
     default: 'nft',
     restart: true,
     doc: 'The program nft of nftables, 1.0.6 or newer, by which the kernel [forwards UDP and SCTP](kernel-path.md).',
+  }),
+  connectionSync: setting(toggle(), 'The kernel path', {
+    default: false,
+    restart: true,
+    doc: 'Synchronise the flows of the kernel path with the peer of `vrrp` by conntrackd, so that [connections whose member speaks first, or whose slot has moved](kernel-path.md#synchronised-connections), outlive the loss of a host too. The same on both hosts.',
+  }),
+  connectionSyncPort: setting(integer(1, 65_535), 'The kernel path', {
+    default: 3780,
+    restart: true,
+    doc: 'The UDP port on which the two conntrackds synchronise, at the addresses of `vrrp`; the same on both hosts.',
+  }),
+  conntrackd: setting(program(), 'The kernel path', {
+    default: 'conntrackd',
+    restart: true,
+    doc: 'The program conntrackd, 1.4.7 or newer.',
+  }),
+  conntrackdSupervisor: setting(choice('agent', 'external'), 'The kernel path', {
+    default: 'agent',
+    restart: true,
+    doc: 'Who starts conntrackd: the agent, detached, so that it outlives the agent; or an external supervisor, such as the systemd unit of the package.',
+  }),
+  kernelTraffic: setting(toggle(), 'The kernel path', {
+    default: true,
+    restart: true,
+    doc: 'Count packets and bytes of each listener of the kernel path, which [costs some three percent](kernel-path.md#metrics) of the processor time of a packet. Without it only new flows are counted.',
   }),
   keepalived: setting(program(), 'The pair', {
     default: 'keepalived',
@@ -393,6 +472,17 @@ export function variableOf(name: string): string {
 
 function setting<T>(kind: Kind<T>, group: Group, rest: Omit<Setting<T>, 'kind' | 'group'>): Setting<T> {
   return { kind, group, ...rest };
+}
+
+const SECRET_KEY = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+function certificateFaults(record: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(record).flatMap(([key, path]) => [
+    ...(SECRET_KEY.test(key) ? [] : [`certificates: ${quote(key)} is not NAMESPACE/NAME`]),
+    ...(path.startsWith('/') && !path.includes('\0')
+      ? []
+      : [`certificates: ${quote(path)} is not an absolute path`]),
+  ]);
 }
 
 function defaultFaults(record: Readonly<Record<string, string>>): readonly string[] {

@@ -23,17 +23,19 @@ const KEYS = ['interface', 'address', 'peers', 'advertInterval', 'instances', ..
 
 /** A failover after more than ten seconds is too late; a busy virtual machine cannot keep less than 100 ms. */
 const INTERVAL = durationKind(100, 10 * SECOND);
+/** Of one instance; each is a source address of packets to members. */
+const MAX_ANCHORS = 32;
 /** Equal on both hosts, so that only reasons that lower a host decide. */
 const DEFAULT_PRIORITY = 200;
 
 const address = textReader((text) => parseAddress(text)?.address, 'is not an IP address');
-const instanceRules = object({
+export const vrrpInstanceSchema = object({
   virtualRouterId: wholeNumber(1, 255),
   // A reason that lowers a host subtracts more than this range, so that it outweighs any difference of priorities.
   priority: wholeNumber(200, 250).default(DEFAULT_PRIORITY),
   anchors: listOf(address),
 });
-const rules = object({
+export const vrrpSchema = object({
   interface: textRule(
     (text) => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/.test(text),
     'is not the name of a network interface',
@@ -44,11 +46,11 @@ const rules = object({
     (text) => tens(INTERVAL.parse(text)),
     `is not ${INTERVAL.words}, in tens of milliseconds`,
   ).default(200),
-  instances: listOf(instanceRules),
+  instances: listOf(vrrpInstanceSchema),
 });
 
 /** Durations in milliseconds. */
-export type VrrpSetting = Valid<typeof rules>;
+export type VrrpSetting = Valid<typeof vrrpSchema>;
 
 /** undefined: no VRRP. */
 export function vrrp(): Kind<VrrpSetting | undefined> {
@@ -69,7 +71,7 @@ function read(raw: unknown): Reading<VrrpSetting | undefined> {
   if (!isOne && INSTANCE_KEYS.some((key) => given[key] !== undefined))
     return { errors: [`${INSTANCE_KEYS.join(', ')} are keys of each instance if there are instances`] };
   const whole = isOne ? { ...common, instances: [defined({ virtualRouterId, priority, anchors })] } : given;
-  const parsed = rules.judge(whole);
+  const parsed = vrrpSchema.judge(whole);
   if (!parsed.success) {
     const faults = faultsOf(parsed.faults, whole);
     return { errors: [isOne ? faults.replaceAll('instances[0].', '') : faults] };
@@ -117,9 +119,9 @@ function conflicts({ address: own, peers, instances }: VrrpSetting): readonly st
       faults.push(
         `anchors: The first anchor of ${virtualRouterId} must be of the family of address "${own}"`,
       );
-    if (new Set(families).size < families.length)
+    if (anchors.length > MAX_ANCHORS)
       faults.push(
-        `anchors: ${virtualRouterId} has two anchors of one family: at most one of each is allowed`,
+        `anchors: ${virtualRouterId} has ${anchors.length} anchors: at most ${MAX_ANCHORS} are allowed`,
       );
   }
   const ids = instances.map(({ virtualRouterId }) => virtualRouterId);

@@ -9,7 +9,9 @@ import { version } from '../base/version.ts';
 import type { Log } from '../host/log.ts';
 import type { CredentialsPlace } from '../kubernetes/access/credentials.ts';
 import { ApiSource, type ApiSourceOptions } from '../kubernetes/api/api-source.ts';
+import { CertificateSource, type CertificateSourceOptions } from '../kubernetes/api/certificate-source.ts';
 import { ApiClient } from '../kubernetes/api/client.ts';
+import { kindsOf } from '../kubernetes/api/reflected-kinds.ts';
 import type { ReflectorObserver } from '../kubernetes/api/reflector-terms.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -22,23 +24,40 @@ export function apiClient(settings: Settings): ApiClient | undefined {
 export function apiSource(
   api: ApiClient,
   settings: Settings,
-  on: Pick<ApiSourceOptions, 'onChange' | 'onService'>,
+  on: Pick<ApiSourceOptions, 'onChange' | 'onService' | 'onObject'>,
   metrics: ApiMetrics,
   log: Log,
 ): ApiSource {
   const { namespaces, serviceSelector, stateDir } = settings;
   return new ApiSource({
     api,
+    kinds: kindsOf(settings),
     namespaces,
     serviceSelector,
     snapshotPath: join(stateDir, 'api', 'objects.json'),
     ...on,
+    onOtherVersions: (kind, versions) =>
+      log.info('The API server has a kind only in versions that the agent does not read: it is not served', {
+        kind,
+        versions: versions.join(', '),
+      }),
     onFailure: (error) =>
       log.warn('The snapshot of the API server has a fault; traffic is not affected', {
         error: messageOf(error),
       }),
     observer: observerOf(metrics, log),
   });
+}
+
+export function certificateSource(
+  api: ApiClient,
+  { secretNamespaces }: Settings,
+  on: Pick<CertificateSourceOptions, 'onChange' | 'isRead'>,
+  metrics: ApiMetrics,
+  log: Log,
+): CertificateSource {
+  const observer = observerOf(metrics, log);
+  return new CertificateSource({ api, namespaces: secretNamespaces, ...on, observer });
 }
 
 /** Where AddressClaims are stored. `api`: undefined if there is no cluster. */

@@ -6,18 +6,23 @@ import type { Metrics } from '../../health/metrics.ts';
 import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
 import type { ClaimHome } from '../address-keeper/kept-claims.ts';
 import { messageOf } from '../base/errors.ts';
+import type { ObjectName } from '../certificates/certificates.ts';
+import type { Access } from '../certificates/last-good.ts';
 import type { Changes } from '../changes.ts';
 import type { Log } from '../host/log.ts';
 import type { ApiSource, ReadyBy } from '../kubernetes/api/api-source.ts';
+import type { CertificateSource } from '../kubernetes/api/certificate-source.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
 import type { Cluster, ObjectSource, ObjectsChange } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
+import type { StatusName } from '../model/object-statuses.ts';
 import type { ObjectsState } from '../pair/standing/own-standing.ts';
 import type { ProblemLog } from '../report/problem-log.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
-import { apiSource, claimHome } from './cluster-api.ts';
+import { apiSource, certificateSource, claimHome } from './cluster-api.ts';
+import { PemFiles } from './pem-files.ts';
 
 export interface SourcesOptions {
   readonly settings: Settings;
@@ -36,12 +41,16 @@ export interface SourceReceivers {
   readonly addresses: Pick<AddressKeeper, 'take' | 'cannotRead'>;
   /** The API has shown this Service. */
   readonly onService: (key: string) => void;
+  /** The API has shown this object of the Gateway API, or Ingress. */
+  readonly onObject: (name: StatusName) => void;
 }
 
 export class Sources {
   readonly api: ApiSource | undefined;
   readonly #options: SourcesOptions;
   readonly #manifests: ManifestSource;
+  readonly #pemFiles: PemFiles;
+  readonly #certificates: CertificateSource | undefined;
   readonly #problems = new Map<ObjectSource, readonly Problem[]>();
   #objects: ObjectsState = 'unread';
   #receivers: SourceReceivers | undefined;
@@ -49,11 +58,29 @@ export class Sources {
   constructor(options: SourcesOptions) {
     const { settings, client, metrics, log } = options;
     const onService = (key: string): void => this.#receivers?.onService(key);
+    const onObject = (name: StatusName): void => this.#receivers?.onObject(name);
     this.#options = options;
     this.api =
-      client && apiSource(client, settings, { onChange: this.#receiver('api'), onService }, metrics.api, log);
+      client &&
+      apiSource(client, settings, { onChange: this.#receiver('api'), onService, onObject }, metrics.api, log);
+    this.#certificates =
+      client &&
+      certificateSource(
+        client,
+        settings,
+        {
+          onChange: (change, asked) => this.#apply(change, 'api', asked),
+          isRead: (object) => options.desired.dependents.of([object]).size > 0,
+        },
+        metrics.api,
+        log,
+      );
+    this.#pemFiles = new PemFiles({
+      places: settings.certificates,
+      onChange: (secrets) => this.#apply({ upserted: secrets, removed: [] }, 'files'),
+    });
     this.#manifests = new ManifestSource({
-      directories: settings.manifests,
+      places: settings.manifests,
       snapshotDirectory: join(settings.stateDir, 'manifests'),
       onChange: this.#receiver('manifests'),
       onFailure: (error) =>
@@ -86,6 +113,7 @@ export class Sources {
     const why = nothingToServe(settings);
     if (why !== '') log.warn(why);
     this.api?.start();
+    this.#pemFiles.start();
     await this.#manifests.start();
     return this.api?.ready;
   }
@@ -98,6 +126,16 @@ export class Sources {
     });
   }
 
+  /** Whether a Secret of the cluster can be read for its certificate. Reads it from now on. */
+  accessToPair(object: `secret ${string}`): Access {
+    return this.#certificates?.accessToPair(object) ?? { kind: 'read' };
+  }
+
+  /** Whether an object of the cluster can be read for its authorities. Reads it from now on. */
+  accessToAuthority(object: ObjectName): Access {
+    return this.#certificates?.accessToAuthority(object) ?? { kind: 'read' };
+  }
+
   /** Where AddressClaims are stored. */
   claimHome(): ClaimHome {
     return claimHome(this.api);
@@ -106,6 +144,20 @@ export class Sources {
   async close(): Promise<void> {
     await this.#manifests.close();
     await this.api?.close();
+    await this.#certificates?.close();
+    this.#pemFiles.close();
+  }
+
+  /** Objects with certificates, which only other objects depend on. */
+  #apply(
+    change: Pick<ObjectsChange, 'upserted' | 'removed'>,
+    source: ObjectSource,
+    asked: readonly ObjectName[] = [],
+  ): void {
+    const { cluster, desired, changes, metrics } = this.#options;
+    if (source === 'api') metrics.loop.eventReceived(source);
+    const { dependencies } = cluster.apply(change, source);
+    changes.add(desired.dependents.of(new Set([...dependencies, ...asked])), performance.now());
   }
 
   #receiver(source: ObjectSource): (change: ObjectsChange) => void {
@@ -117,11 +169,11 @@ export class Sources {
       const areChanged = problems !== this.#problems.get(source);
       this.#problems.set(source, problems);
       if (areChanged) problemLog.report(source, problems);
-      const { services, dependencies, ...ofAddresses } = cluster.apply(change, source);
+      const { owners, dependencies, ...ofAddresses } = cluster.apply(change, source);
       if (areChanged && source === 'api') this.#receivers?.addresses.cannotRead(problems);
       this.#receivers?.addresses.take(ofAddresses, dependencies.has('nodes'));
-      const owners = new Set([...services, ...desired.dependents.of(dependencies)]);
-      changes.add(owners, performance.now(), change.triggerTime);
+      const changed = new Set([...owners, ...desired.dependents.of(dependencies)]);
+      changes.add(changed, performance.now(), change.triggerTime);
     };
   }
 }

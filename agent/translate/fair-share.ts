@@ -10,6 +10,9 @@ const SERVERS_PER_ADDRESS = 5;
 /** So many source ranges of a listener take as much memory, and time at a reload, as one server. */
 const RANGES_PER_SERVER = 4;
 
+/** A certificate of a listener takes as much memory as this many servers. */
+const SERVERS_PER_CERTIFICATE = 5;
+
 interface Needs {
   readonly servers: number;
   /** Descriptors: of a socket for each address of a port, and of the members' checks. */
@@ -30,8 +33,13 @@ export function needsOf(result: LoadBalancer | Ignored | undefined): Needs {
 }
 
 /** What a listener takes as servers, besides its members. */
-function withoutMembers({ addresses, allowedCidrs }: Listener): number {
-  return addresses.length * SERVERS_PER_ADDRESS + Math.floor(allowedCidrs.length / RANGES_PER_SERVER);
+function withoutMembers({ addresses, allowedCidrs, tls }: Listener): number {
+  const certificates = tls?.certificates.length ?? 0;
+  return (
+    addresses.length * SERVERS_PER_ADDRESS +
+    certificates * SERVERS_PER_CERTIFICATE +
+    Math.floor(allowedCidrs.length / RANGES_PER_SERVER)
+  );
 }
 
 /**
@@ -51,9 +59,9 @@ export function withinShares(loadBalancer: LoadBalancer, shares: NamespaceShares
   const kept = new Set(served.slice(0, Math.min(portsOf(servers, ofPort), portsOf(checks, sockets))));
   const most = Math.max(0, Math.floor(servers / kept.size) - ofPort);
   const mostChecked = Math.min(most, Math.max(0, Math.floor(checks / kept.size) - sockets));
-  const listeners = loadBalancer.listeners.map((listener) => {
-    if (!isServed(listener)) return listener;
-    if (!kept.has(listener)) return { ...listener, addresses: [] };
+  const listeners = loadBalancer.listeners.flatMap((listener) => {
+    if (!isServed(listener)) return [listener];
+    if (!kept.has(listener)) return listener.reachedBy === 'routes' ? [] : [{ ...listener, addresses: [] }];
     return withMembers(listener, listener.pool.monitor === undefined ? most : mostChecked);
   });
   const problem: Problem = {
@@ -72,8 +80,8 @@ function portsOf(share: number, ofPort: number): number {
   return ofPort > share ? 0 : Math.max(1, Math.floor(share / (2 * ofPort)));
 }
 
-function isServed({ addresses }: Listener): boolean {
-  return addresses.length > 0;
+function isServed({ addresses, reachedBy }: Listener): boolean {
+  return addresses.length > 0 || reachedBy === 'routes';
 }
 
 function withMembers(listener: Listener, most: number): Listener {

@@ -1,5 +1,6 @@
 // The settings that translation reads, with the defaults for annotations.
 
+import type { ConnectionLog } from '../model/load-balancer.ts';
 import { type AnnotationValues, readAnnotationDefaults } from './annotations/annotations.ts';
 
 export interface OwnershipSettings {
@@ -21,6 +22,10 @@ export interface MemberRules {
 export interface TranslateSettings extends OwnershipSettings, MemberRules {
   readonly members: 'pods' | 'nodes';
   readonly zone: string;
+  /** A host of Ingresses belongs to the namespace that had it first. */
+  readonly hostsOfOneNamespace: boolean;
+  /** The connection log of Services without the annotation. */
+  readonly connectionLog: ConnectionLog;
   /** The values of annotations that a Service does not have. */
   readonly annotationDefaults: AnnotationValues;
 }
@@ -28,10 +33,13 @@ export interface TranslateSettings extends OwnershipSettings, MemberRules {
 export function translateSettings(
   settings: OwnershipSettings &
     MemberRules &
-    Pick<TranslateSettings, 'members' | 'zone'> & { readonly defaults: Readonly<Record<string, string>> },
+    Pick<TranslateSettings, 'members' | 'zone' | 'hostsOfOneNamespace' | 'connectionLog'> & {
+      readonly defaults: Readonly<Record<string, string>>;
+    },
 ): TranslateSettings {
   const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone } = settings;
   const { refusedMembers, memberRanges, membersWithoutTarget } = settings;
+  const { hostsOfOneNamespace, connectionLog } = settings;
   return {
     loadBalancerClass,
     handleUnclassed,
@@ -39,6 +47,8 @@ export function translateSettings(
     clusterIPs,
     members,
     zone,
+    hostsOfOneNamespace,
+    connectionLog,
     refusedMembers,
     memberRanges,
     membersWithoutTarget,

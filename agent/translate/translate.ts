@@ -6,6 +6,8 @@ import { sameValue } from '../base/same-value.ts';
 import type { Dependency, DesiredState } from '../model/desired-state.ts';
 import type { Ignored, LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
 import { memberName, type OwnerKind, ownerOf } from '../model/names.ts';
+import type { ObjectStatus } from '../model/object-status.ts';
+import type { PoolUse } from '../model/pool-uses.ts';
 import type { PortRequest } from '../model/port-owners.ts';
 import { needsOf, withinShares } from './fair-share.ts';
 
@@ -28,17 +30,22 @@ export interface Translation {
   readonly result: LoadBalancer | Ignored | undefined;
   /** The objects that were read: a change of one of them makes the owner dirty. */
   readonly reads: readonly Dependency[];
+  /** The pools that its routes send to, each once. */
+  readonly pools?: readonly PoolUse[];
+  /** Of the objects that were read, at most one for each; an unchanged one keeps its identity. */
+  readonly statuses?: readonly ObjectStatus[];
 }
 
+/** Owners of a kind without one are not served. */
 export type Translators = Readonly<Partial<Record<OwnerKind, Translator>>>;
 
-/** Returns the keys of the load balancers that changed. */
+/** Returns the keys of the load balancers that changed, and of owners that give other statuses. */
 export function translateChanged(
   desired: DesiredState,
   translators: Translators,
   keys: Iterable<OwnerKey>,
 ): ReadonlySet<OwnerKey> {
-  const dirty = new Set(keys);
+  const dirty = new Set([...keys].filter((key) => translators[ownerOf(key).kind] !== undefined));
   const opened = new Set<string>();
   for (const key of [...dirty]) {
     const { created, ports } = translatorOf(key, translators).ports(key);
@@ -49,12 +56,20 @@ export function translateChanged(
   desired.portOwners.settle();
   for (const key of [...withMembers(desired, opened), ...withoutVips(desired, dirty)]) dirty.add(key);
   const changed = new Set<OwnerKey>();
+  /** After the owners whose routes decide which pools there are. */
+  const pools = new Set<OwnerKey>();
   const translate = (key: OwnerKey): void => {
     const before = desired.loadBalancers.get(key);
     const translation = translatorOf(key, translators).translate(key, before);
+    for (const pool of desired.poolUses.update(key, translation.pools ?? NO_POOLS)) pools.add(pool);
     if (put(desired, key, translation)) changed.add(key);
+    if (desired.statuses.update(key, translation.statuses ?? NO_STATUSES)) changed.add(key);
   };
-  for (const key of dirty) translate(key);
+  for (const key of dirty) {
+    if (ownerOf(key).kind === 'Pool') pools.add(key);
+    else translate(key);
+  }
+  for (const key of pools) translate(key);
   const { servers, checks } = desired.shares;
   for (const key of new Set([...servers.settle(), ...checks.settle()])) translate(key);
   return changed;
@@ -81,6 +96,9 @@ function withoutVips(desired: DesiredState, keys: ReadonlySet<OwnerKey>): Readon
   }
   return desired.dependents.of(closed);
 }
+
+const NO_POOLS: readonly PoolUse[] = [];
+const NO_STATUSES: readonly ObjectStatus[] = [];
 
 function translatorOf(key: OwnerKey, translators: Translators): Translator {
   const { kind } = ownerOf(key);

@@ -6,6 +6,7 @@ import { parseAddress } from '../base/ip.ts';
 import { boolean, listOf, number, object, string } from '../base/validate.ts';
 import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
+import { readSysctl } from '../host/sysctl.ts';
 
 export interface HostAddress {
   /** Canonical. */
@@ -49,10 +50,8 @@ export async function hasAddress(netns: string, address: string): Promise<boolea
 
 /** False if the kernel has no IPv6, or if it is off on the interface; an interface that is missing for a moment has it. */
 export async function hasV6(netns: string, device: string): Promise<boolean> {
-  const paths = ['all', device].map((each) => `/proc/sys/net/ipv6/conf/${each}/disable_ipv6`);
-  const [program, args] = inNamespace(netns, 'cat', paths);
-  const [all, own] = (await runCommand(program, args, { timeout: 5_000 })).stdout.split('\n');
-  return all !== '' && own !== '1';
+  const isOff = (of: string) => readSysctl(netns, ['net', 'ipv6', 'conf', of, 'disable_ipv6']);
+  return (await isOff('all')) !== '' && (await isOff(device)) !== '1';
 }
 
 /** From `ip -j address show`, without the addresses on `lo` that a planned failover sets for a limited time. */

@@ -9,7 +9,10 @@ export interface VrrpInstanceSettings {
   readonly virtualRouterId: number;
   /** 200 to 250; of two hosts that are well the one with the higher priority is master; with equal ones nothing moves. */
   readonly priority: number;
-  /** One address, or one of each family; never changes, so that the advertisements of both hosts match. */
+  /**
+   * Of one family or both. The first one never changes, so that the advertisements of both hosts match; all are source
+   * addresses of the packets to members.
+   */
   readonly anchors: readonly string[];
 }
 
@@ -125,9 +128,17 @@ export function instanceOf(vip: string, instances: readonly VrrpInstanceSettings
   return inOrder[share] as VrrpInstanceSettings;
 }
 
-/** The anchor that goes with a VIP, of its family; '' without VRRP, or if there is none of its family. */
-export function anchorOf(vip: string, vrrp: VrrpSettings | undefined): string {
-  if (vrrp === undefined) return '';
-  const { anchors } = instanceOf(vip, vrrp.instances);
-  return anchors.find((anchor) => anchor.includes(':') === vip.includes(':')) ?? '';
+/** The anchors of each virtual router, and the router that a VIP goes with: 0 if it has no anchor of the VIP's family. */
+export function anchorGroups(vrrp: VrrpSettings | undefined): {
+  readonly groups: readonly { readonly id: number; readonly addresses: readonly string[] }[];
+  readonly groupOf: (vip: string) => number;
+} {
+  const instances = vrrp?.instances ?? [];
+  const groups = instances.map(({ virtualRouterId: id, anchors: addresses }) => ({ id, addresses }));
+  const groupOf = (vip: string): number => {
+    if (instances.length === 0) return 0;
+    const { virtualRouterId, anchors } = instanceOf(vip, instances);
+    return anchors.some((anchor) => anchor.includes(':') === vip.includes(':')) ? virtualRouterId : 0;
+  };
+  return { groups, groupOf };
 }

@@ -4,47 +4,59 @@
 import { hostname } from 'node:os';
 import { Metrics } from '../../health/metrics.ts';
 import { AddressKeeper } from '../address-keeper/address-keeper.ts';
+import { systemClock } from '../base/clock.ts';
 import { version } from '../base/version.ts';
+import { Certificates } from '../certificates/certificates.ts';
 import { Changes } from '../changes.ts';
-import { Dataplanes } from '../dataplane/dataplanes.ts';
-import { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import { haproxyPaths } from '../haproxy/paths.ts';
 import { createLog } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
-import { NftablesDataplane } from '../nftables/dataplane.ts';
+import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
+import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { ChangeLog } from '../report/change-log.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
 import { ClusterWriters } from '../report/cluster-writers.ts';
+import { LoadBalancerRows } from '../report/load-balancer-rows.ts';
+import { ObjectReporter } from '../report/object-reporter.ts';
 import { Overview } from '../report/overview.ts';
 import { ProblemLog, problemObserver } from '../report/problem-log.ts';
 import { ProgrammingLatency } from '../report/programming-latency.ts';
 import { Reporter } from '../report/reporter.ts';
 import { agentState, type StatusSources } from '../report/status.ts';
 import { HealthTracker } from '../report/status-book.ts';
+import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
-import type { Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
 import { Sources } from '../sources/sources.ts';
 import { KeptMembers } from '../state/kept-members.ts';
 import { KeptPorts } from '../state/kept-ports.ts';
+import { GatewayClassTranslator } from '../translate/gateway/gateway-class-translator.ts';
+import { GatewayTranslator } from '../translate/gateway/gateway-translator.ts';
+import { IngressTranslator } from '../translate/ingress/ingress-translator.ts';
+import { PoolTranslator } from '../translate/pool/pool-translator.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { getsAddresses, reasonToIgnore } from '../translate/service/service-vips.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
-import { anchorOf } from '../vips/vrrp.ts';
+import { dataplaneOf } from './dataplane-parts.ts';
 import { pairOf } from './pair-parts.ts';
 
 export type AgentParts = Awaited<ReturnType<typeof agentParts>>;
 
 /** Errors: SETTINGS_INVALID. */
 export async function agentParts(argv: readonly string[]) {
-  const settings = new CurrentSettings(argv, pairSettings);
+  const settings = new CurrentSettings(argv, (read) => [
+    pairSettings(read),
+    syncLink(read),
+    checkLogTarget(read),
+  ]);
   const { now } = settings;
   const log = createLog({ level: now.logLevel });
   const problemLog = new ProblemLog(log);
   const metrics: Metrics = new Metrics(version, () =>
-    agentState({ known: statusSources, changes, sources, writers }),
+    agentState({ known: statusSources, certificates, changes, sources, writers }),
   );
 
   // The store of objects, the queue of changes, the load balancers that are made from the objects, and the observers
@@ -57,31 +69,29 @@ export async function agentParts(argv: readonly string[]) {
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const changed = (keys: Iterable<string>): void => observers.changed(keys);
 
+  // The certificates of listeners: those of an earlier agent first, so that its listeners keep them until they are read.
+  const certificates: Certificates = new Certificates({
+    secret: (key) => cluster.secret(key),
+    configMap: (key) => cluster.configMap(key),
+    accessToPair: (object) => sources.accessToPair(object),
+    accessToAuthority: (object) => sources.accessToAuthority(object),
+    isRead: (object) => desired.dependents.of([object]).size > 0,
+    onChanged: (objects) => changes.add(desired.dependents.of(objects), performance.now()),
+  });
+  for (const folder of ['haproxy', 'haproxy-landing'] as const)
+    certificates.restore(haproxyPaths(now.stateDir, now.runtimeDir, now.haproxyAccess, folder).certificates);
+
   // HAProxy carries TCP, the kernel UDP and SCTP; keepalived, if this host uses VRRP, makes the VIPs reachable.
-  const haproxy = new HaproxyDataplane({
-    settings: now,
+  const { dataplane, haproxy } = dataplaneOf({
+    settings: () => settings.now,
     desired: loadBalancers,
+    ownerKeys: () => [...cluster.ownerKeys(), ...loadBalancers.keys()],
+    pems: certificates.pems,
     replan,
-    onKnown: () => replan(cluster.serviceKeys()),
-    onChecked: changed,
+    changed,
     metrics: metrics.dataplane,
     log,
   });
-  const kernel = new NftablesDataplane({
-    settings: now,
-    desired: loadBalancers,
-    replan,
-    sourceOf: (vip) => anchorOf(vip, settings.now.vrrp),
-    anchors: () => settings.now.vrrp?.instances.flatMap(({ anchors }) => anchors) ?? [],
-    isWithHaproxy: (listener) => haproxy.serves(listener),
-    metrics: metrics.dataplane,
-    log,
-  });
-  const dataplane = new Dataplanes<Settings>(
-    loadBalancers,
-    { engine: 'haproxy', dataplane: haproxy },
-    { engine: 'kernel', dataplane: kernel },
-  );
   const announcer =
     now.vrrp &&
     new KeepalivedAnnouncer({
@@ -90,6 +100,8 @@ export async function agentParts(argv: readonly string[]) {
       log,
       onRefused: changed,
     });
+
+  const connectionSync = new ConnectionSync({ settings: now, link: () => syncLink(settings.now), log });
 
   // The sources of objects, the writers to the cluster, and the addresses of Services.
   const api = apiClient(now);
@@ -108,6 +120,7 @@ export async function agentParts(argv: readonly string[]) {
     new ClusterWriters({
       api,
       currentService: (key) => sources.api?.currentService(key),
+      currentObject: (name) => sources.api?.currentObject(name),
       isFit: () => !dataplane.status().isAway,
       settings: { ...now, identity: await hostIdentity(hostname(), now.stateDir) },
       metrics: metrics.api,
@@ -126,13 +139,19 @@ export async function agentParts(argv: readonly string[]) {
     metrics: metrics.addresses,
     log,
   });
+  const translating = {
+    cluster,
+    settings: () => settings.translating,
+    ofPools: addresses.ofPools,
+    certificates,
+    desired,
+  };
   const translators = {
-    Service: new ServiceTranslator({
-      cluster,
-      settings: () => settings.translating,
-      ofPools: addresses.ofPools,
-      desired,
-    }),
+    Service: new ServiceTranslator({ ...translating, isUndecided: addresses.isUndecided }),
+    Gateway: new GatewayTranslator(translating),
+    GatewayClass: new GatewayClassTranslator(cluster),
+    Ingress: new IngressTranslator(translating),
+    Pool: new PoolTranslator(translating),
   };
 
   // The observers: members and ports kept on disk, health, the cluster's status and Events, the peer, the log, the status page.
@@ -153,6 +172,20 @@ export async function agentParts(argv: readonly string[]) {
       isOurs: (service) => getsAddresses(service, settings.translating),
       isKept: (key) => addresses.isKept(key),
     });
+  const objectReporter =
+    writers &&
+    new ObjectReporter({
+      writers,
+      clock: systemClock,
+      cluster,
+      desired,
+      dataplane,
+      announcer,
+      operating,
+      isKept: (key) => addresses.isKept(key),
+      currentObject: (name) => sources.api?.currentObject(name),
+      withOwnEntries: () => sources.api?.withOwnEntries() ?? [],
+    });
   const pair = pairOf({
     settings: () => settings.now,
     desired: loadBalancers,
@@ -172,6 +205,7 @@ export async function agentParts(argv: readonly string[]) {
     operating,
     announcer,
     pair,
+    connectionSync,
     addresses,
     api: () => sources.api,
     writing: () => writers?.status(),
@@ -179,7 +213,8 @@ export async function agentParts(argv: readonly string[]) {
     pathsOf: (identity) => sources.pathsOf(identity),
     zone: () => settings.now.zone,
   };
-  const overview = new Overview(statusSources);
+  const rows = new LoadBalancerRows(statusSources);
+  const overview = new Overview(statusSources, rows);
   const programming = new ProgrammingLatency({
     now: Date.now,
     isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
@@ -187,7 +222,17 @@ export async function agentParts(argv: readonly string[]) {
   });
   const problems = problemObserver({ desired, dataplane, announcer, health: operating, problemLog });
   const changeLog = new ChangeLog({ desired, log });
-  observers.subscribe(reporter, pair, health, changeLog, problems, overview, keptMembers, keptPorts);
+  observers.subscribe(
+    reporter,
+    objectReporter,
+    pair,
+    health,
+    changeLog,
+    problems,
+    rows,
+    keptMembers,
+    keptPorts,
+  );
 
   return {
     settings,
@@ -196,18 +241,22 @@ export async function agentParts(argv: readonly string[]) {
     cluster,
     changes,
     desired,
+    certificates,
     translators,
     sources,
     addresses,
     dataplane,
     announcer,
     pair,
+    connectionSync,
     writers,
     reporter,
+    objectReporter,
     observers,
     keptMembers,
     keptPorts,
     overview,
+    rows,
     programming,
     statusSources,
   };

@@ -73,13 +73,13 @@ function handoverOf(
   announcer: KeepalivedAnnouncer,
   desired: PairOptions['desired'],
 ): PairOptions['handover'] {
-  const { vrrp: atStart, netns, runtimeDir: scratch } = settings();
+  const { vrrp: atStart, netns, nft, runtimeDir: scratch } = settings();
   if (atStart === undefined) return undefined;
   // No other pair on this network has the same virtualRouterId.
   const table = `headgate_handover_${atStart.instances[0]?.virtualRouterId}`;
   const place = () => settings().vrrp ?? atStart;
   return {
-    kernel: new HandoverKernel({ netns, place, table, scratch }),
+    kernel: new HandoverKernel({ netns, nft, place, table, scratch }),
     vipsOf: (names) => names.flatMap((name) => announcer.vipsOf(name)),
     forwarded: () =>
       [...desired.values()].flatMap(({ listeners }) =>

@@ -2,6 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { Kube, kubePrograms } from '../../test/support/kube/kube.ts';
+import { run } from '../pair/network.ts';
 import { startKubeProxy } from '../reference/kube-proxy.ts';
 import { type Agent, startAgent } from '../support/agent.ts';
 import { type Running, startModule } from '../support/processes.ts';
@@ -46,19 +47,41 @@ export class Rig {
     return new Rig(bench, api, networks, ca);
   }
 
-  startAgent(scratch: Scratch, name: string, namespace: string): Agent {
+  /** `within`: a command that executes the words after it in another network. */
+  startAgent(scratch: Scratch, name: string, namespace: string, within: readonly string[] = []): Agent {
     const source = ['--kubeconfig', this.kube.kubeconfig, '--namespaces', namespace];
     // Each agent has its own Lease.
     source.push('--lease-namespace', namespace);
-    return startAgent(scratch, source, { name, haproxy: this.#bench.haproxy });
+    return startAgent(scratch, source, { name, haproxy: this.#bench.haproxy, within });
   }
 
   /** The process answers `ask` when it serves. */
   startBound(scratch: Scratch, name: string, namespace: string): Bound {
+    return this.#startBound(scratch, name, namespace, this.#bench.haproxy);
+  }
+
+  /** A network for contenders of the kernel path, with a prober. */
+  async networkOfKernel(scratch: Scratch): Promise<KernelNetwork> {
+    const { within } = await this.#networks.other(scratch);
+    run([...within, 'sysctl', '-qw', 'net.ipv4.ip_forward=1']);
+    return {
+      prober: new Prober(scratch, 'other', within),
+      startAgent: (namespace) => this.startAgent(scratch, namespace, namespace, within),
+      startBound: (namespace) => this.#startBound(scratch, namespace, namespace, '', within),
+    };
+  }
+
+  /** Without `haproxy` a bound of the kernel path. */
+  #startBound(
+    scratch: Scratch,
+    name: string,
+    namespace: string,
+    haproxy: string,
+    within: readonly string[] = [],
+  ): Bound {
     const module = new URL('../reference/bound-api-process.ts', import.meta.url);
     const { url, adminToken } = this.kube;
-    const args = [url, this.#ca, adminToken, namespace, this.#bench.haproxy];
-    return startModule(scratch, name, module, args);
+    return startModule(scratch, name, module, [url, this.#ca, adminToken, namespace, haproxy], within);
   }
 
   /** A network for kube-proxy without any rule, with a prober. */
@@ -74,6 +97,13 @@ export class Rig {
 }
 
 export type Bound = ReturnType<typeof startModule>;
+
+export interface KernelNetwork {
+  readonly prober: Prober;
+  /** Return at once. */
+  readonly startAgent: (namespace: string) => Agent;
+  readonly startBound: (namespace: string) => Bound;
+}
 
 export interface KubeProxyNetwork {
   readonly prober: Prober;

@@ -22,6 +22,8 @@ export interface ServicesOptions {
   readonly port: number;
   /** The second byte of the Services' load balancer addresses; undefined if the Services name none. */
   readonly network?: number;
+  /** An engine that the Services ask for. */
+  readonly engine?: 'kernel';
 }
 
 /** More writers fill the API server no faster, and it allows far more. */
@@ -113,7 +115,8 @@ export class Services {
   }
 
   #service(name: string, loadBalancerIP: string): object {
-    const { port, servedBy } = this.#options;
+    const { port, servedBy, engine } = this.#options;
+    const annotations = engine === undefined ? {} : { 'headgate.io/engine': engine };
     const ports = [{ name: 'http', port, protocol: 'TCP', targetPort: 'http' }];
     const labels = { app: name, 'app.kubernetes.io/part-of': 'bench' };
     const loadBalancer = {
@@ -124,7 +127,7 @@ export class Services {
     const type = servedBy.every((name) => name === 'kube-proxy')
       ? { type: 'ClusterIP' }
       : { type: 'LoadBalancer', ...loadBalancer };
-    return { metadata: { name, labels }, spec: { ...type, ports, selector: { app: name } } };
+    return { metadata: { name, labels, annotations }, spec: { ...type, ports, selector: { app: name } } };
   }
 
   /** The form that the EndpointSlice controller writes. */

@@ -137,7 +137,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-function run([program = '', ...args]: readonly string[]): string {
+export function run([program = '', ...args]: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
   return stdout;

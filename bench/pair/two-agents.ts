@@ -22,17 +22,20 @@ export class TwoAgents {
   readonly #haproxy: string;
   readonly #count: number;
   readonly #credentials: string;
+  readonly #flags: readonly string[];
   readonly #folders: Readonly<Record<HostName, ManifestFolder>>;
   readonly #agents = new Map<HostName, Agent>();
 
-  /** Starts both agents with `count` Services of one VIP each. */
+  /** Starts both agents with `count` Services of one VIP each, and with these flags. */
   static async start(
     bench: Bench,
     scratch: Scratch,
     network: PairNetwork,
     count: number,
+    flags: readonly string[] = [],
   ): Promise<TwoAgents> {
-    const agents = new TwoAgents(bench, scratch, network, count, await makeCredentials(scratch.directory));
+    const credentials = await makeCredentials(scratch.directory);
+    const agents = new TwoAgents(bench, scratch, network, count, credentials, flags);
     for (const host of HOSTS) agents.start(host);
     return agents;
   }
@@ -43,12 +46,14 @@ export class TwoAgents {
     network: PairNetwork,
     count: number,
     credentials: string,
+    flags: readonly string[],
   ) {
     this.network = network;
     this.#scratch = scratch;
     this.#haproxy = haproxy;
     this.#count = count;
     this.#credentials = credentials;
+    this.#flags = flags;
     const specs = Array.from({ length: count }, (_, index) => this.service(index));
     const folderOf = (host: HostName) => new ManifestFolder(scratch.path(`manifests-${host}`), specs);
     this.#folders = { a: folderOf('a'), b: folderOf('b') };
@@ -81,7 +86,13 @@ export class TwoAgents {
       advertInterval: `${ADVERT_INTERVAL_MS}ms`,
     };
     const flags = ['--manifests', this.#folders[host].path, '--vrrp', JSON.stringify(vrrp)];
-    flags.push('--pair-credentials', this.#credentials, '--haproxy-user=', '--haproxy-group=');
+    flags.push(
+      '--pair-credentials',
+      this.#credentials,
+      '--haproxy-user=',
+      '--haproxy-group=',
+      ...this.#flags,
+    );
     const options = { name: `agent-${host}`, haproxy: this.#haproxy, within: network.within(host) };
     this.#agents.set(host, startAgent(this.#scratch, flags, options));
   }

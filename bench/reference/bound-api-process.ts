@@ -1,12 +1,13 @@
-// The lower bound on a real API server: `bound-api-process.ts URL CA TOKEN NAMESPACE HAPROXY`. Lists once, renders once,
-// then sends each event of the watch of EndpointSlices directly to HAProxy's socket. Ignores new Services, options and the
-// end of the watch. Answers any message when it serves.
+// The lower bound on a real API server: `bound-api-process.ts URL CA TOKEN NAMESPACE [HAPROXY]`. Lists once, renders once,
+// then sends each event of the watch of EndpointSlices directly to HAProxy's socket, or without HAPROXY to nft. Ignores new
+// Services, options and the end of the watch. Answers any message when it serves.
 
 import { readFileSync } from 'node:fs';
 import https, { type RequestOptions } from 'node:https';
 import { answer, over } from '../support/parent.ts';
 import { withScratch } from '../support/scratch.ts';
 import { Bound } from './bound.ts';
+import { BoundKernel } from './bound-kernel.ts';
 import type { PlainService } from './plain-service.ts';
 
 interface Slice {
@@ -65,7 +66,9 @@ await withScratch(async (scratch) => {
     const service = withMembers(slice);
     if (service !== undefined) known.set(service.name, service);
   }
-  const bound = await Bound.start(scratch, haproxy, [...known.values()]);
+  const plain = [...known.values()];
+  const viaHaproxy = haproxy === '' ? undefined : await Bound.start(scratch, haproxy, plain);
+  const bound = viaHaproxy ?? (await BoundKernel.start(scratch, plain));
 
   let queue = Promise.resolve();
   const change = (service: PlainService): void => {
@@ -85,7 +88,7 @@ await withScratch(async (scratch) => {
       if (service !== undefined) change(service);
     }
   });
-  process.on('message', () => answer({ pids: [bound.haproxy.pid] }));
+  process.on('message', () => answer({ pids: viaHaproxy === undefined ? [] : [viaHaproxy.haproxy.pid] }));
   await over;
 });
 process.exit();

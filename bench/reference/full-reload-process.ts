@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { HeadgateError } from '../../agent/base/errors.ts';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { globalSection, type OwnHaproxy, startHaproxy } from '../support/haproxy.ts';
 import { answer, over } from '../support/parent.ts';
@@ -32,13 +33,21 @@ async function reload(haproxy: OwnHaproxy, services: ReadonlyMap<string, PlainSe
   writeFileSync(config, globalSection(adminSocket) + plainConfig(services.values()));
   await run(executable, ['-c', '-f', config]);
   const before = await workerPid(haproxy);
-  // HAProxy before 2.7 closes the connection without an answer.
-  await askOnce(masterSocket, 'reload', { timeoutMs: 30_000 }).catch(() => '');
+  // A master that executes itself again after the reload before refuses connections for a moment.
+  await until('The master takes the order', () => isOrdered(masterSocket), { every: 1 });
   const isNew = async (): Promise<boolean> => {
     const pid = await workerPid(haproxy);
     return pid !== '' && pid !== before;
   };
   await until('A new worker answers', isNew, { every: 1 });
+}
+
+/** HAProxy before 2.7 closes the connection without an answer. */
+function isOrdered(masterSocket: string): Promise<boolean> {
+  return askOnce(masterSocket, 'reload', { timeoutMs: 30_000 }).then(
+    () => true,
+    (error) => !(error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT'),
+  );
 }
 
 await withScratch(async (scratch) => {

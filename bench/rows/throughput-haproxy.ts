@@ -2,28 +2,16 @@
 // to ten members. The two take turns in changing order, and the ratio is the median of the rounds' ratios, because the
 // speed of the machine varies more than the configurations differ.
 
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { ManifestFolder, serving, startAgent } from '../support/agent.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { Addresses, services } from '../support/objects.ts';
 import { type Benchmark, row } from '../support/row.ts';
 import { withScratch } from '../support/scratch.ts';
 import { median } from '../support/statistics.ts';
+import { wrk } from '../support/wrk.ts';
 
 const MEMBER_PORT = 9000;
 const ROUNDS = 12;
-const run = promisify(execFile);
-
-/** Requests a second. */
-async function wrk(address: string, port: number, headers: readonly string[]): Promise<number> {
-  const options = headers.flatMap((header) => ['-H', header]);
-  const { stdout } = await run('wrk', ['-t1', '-c64', '-d1s', ...options, `http://${address}:${port}/`]);
-  const faults = /Socket errors:.*|Non-2xx.*/.exec(stdout)?.[0] ?? '';
-  // A read error of a connection that closes is not a fault of HAProxy.
-  if (/connect [1-9]|timeout [1-9]|Non-2xx/.test(faults)) throw new Error(`wrk: ${faults}`);
-  return Number(/Requests\/sec:\s+(\S+)/.exec(stdout)?.[1]);
-}
 
 interface Mode {
   readonly headers: readonly string[];

@@ -1,5 +1,5 @@
-// Runs the agent's parse, store, translate, plan and apply steps with their own HAProxy. Feeds them events as a watch
-// delivers them, and measures the time from each event to HAProxy's acknowledgement.
+// Runs the agent's parse, store, translate, plan and apply steps with their own HAProxy, or with nft. Feeds them events as a
+// watch delivers them, and measures the time from each event to the acknowledgement.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Changes } from '../../agent/changes.ts';
@@ -10,17 +10,21 @@ import { Cluster } from '../../agent/kubernetes/cluster.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { loop } from '../../agent/loop.ts';
 import { emptyDesiredState } from '../../agent/model/desired-state.ts';
+import { NftablesDataplane } from '../../agent/nftables/dataplane.ts';
 import { ProgrammingLatency } from '../../agent/report/programming-latency.ts';
-import { readSettings } from '../../agent/settings/settings.ts';
+import { readSettings, type Settings } from '../../agent/settings/settings.ts';
 import { ServiceTranslator } from '../../agent/translate/service/service-translator.ts';
 import { translateChanged } from '../../agent/translate/translate.ts';
 import { translateSettings } from '../../agent/translate/translate-settings.ts';
 import { AckFeed, type AckOrder, serveAck } from './ack-feed.ts';
 import { serviceObject, sliceObject } from './objects.ts';
 
+const NO_CERTIFICATE = { content: undefined, fault: '', isMissing: true, isExpired: false };
+
 await serveAck(async (order: AckOrder) => {
-  const { directory, haproxy: executable } = order;
+  const { directory, haproxy: executable, engine = 'haproxy' } = order;
   const argv = ['--state-dir', `${directory}/s`, '--runtime-dir', `${directory}/r`, '--haproxy', executable];
+  argv.push('--defaults', `engine=${engine}`);
   const settings = readSettings({ argv, env: {}, readFile: () => '' });
   const translating = translateSettings(settings);
   const log = createLog({ level: 'warn' });
@@ -31,6 +35,7 @@ await serveAck(async (order: AckOrder) => {
     cluster,
     settings: () => translating,
     ofPools: () => undefined,
+    certificates: { pair: () => NO_CERTIFICATE, authority: () => NO_CERTIFICATE, crl: () => NO_CERTIFICATE },
     desired,
   });
   const translators = { Service: service };
@@ -39,8 +44,8 @@ await serveAck(async (order: AckOrder) => {
   const receive = (object: unknown, since: number): void => {
     const { objects, problems } = parseObject(object, '');
     if (problems.length > 0) throw new Error(problems[0]?.message);
-    const { services, dependencies } = cluster.apply({ upserted: objects, removed: [] }, 'manifests');
-    changes.add(new Set([...services, ...desired.dependents.of(dependencies)]), since);
+    const { owners, dependencies } = cluster.apply({ upserted: objects, removed: [] }, 'manifests');
+    changes.add(new Set([...owners, ...desired.dependents.of(dependencies)]), since);
   };
   for (const spec of feed.specs) {
     receive(serviceObject(spec), 0);
@@ -62,14 +67,23 @@ await serveAck(async (order: AckOrder) => {
     persisted: nothing,
   };
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
-  const haproxy = new HaproxyDataplane({ settings, desired: desired.loadBalancers, replan, metrics, log });
-  await haproxy.start();
+  const common = { settings, desired: desired.loadBalancers, replan, metrics, log };
+  const dataplane =
+    engine === 'haproxy'
+      ? new HaproxyDataplane(common)
+      : new NftablesDataplane({
+          ...common,
+          sources: () => ({ groups: [], groupOf: () => 0 }),
+          checkedMembers: () => new Map(),
+          isWithHaproxy: () => true,
+        });
+  await dataplane.start();
   const looping = loop({
     changes,
     desired,
     translators,
     addresses: { assign: () => new Set() },
-    dataplane: new Dataplanes(desired.loadBalancers, { engine: 'haproxy', dataplane: haproxy }),
+    dataplane: new Dataplanes<Settings>(desired.loadBalancers, { engine, dataplane }),
     announcer: undefined,
     metrics,
     programming: new ProgrammingLatency({ now: Date.now, isServed: () => true, observe: nothing }),
@@ -88,8 +102,8 @@ await serveAck(async (order: AckOrder) => {
     stop: async () => {
       changes.close();
       await looping;
-      await haproxy.close();
-      await haproxy.stop(100);
+      await dataplane.close();
+      await dataplane.stop(100);
     },
   };
 });

@@ -11,6 +11,8 @@ export interface AckOrder {
   readonly size: number;
   /** The port of every Service. */
   readonly port: number;
+  /** Default: HAProxy. */
+  readonly engine?: 'kernel' | 'haproxy';
 }
 
 export type AckQuestion = AckOrder | { readonly samples: number };

@@ -40,6 +40,8 @@ export function startAgent(
   const config = join(state, 'haproxy', 'haproxy.cfg');
   // Runs after the agent's own stop, in case the agent left its HAProxy running.
   scratch.defer(() => killMaster(pidFile, config));
+  const landing = (file: string): string => file.replace('/haproxy/', '/haproxy-landing/');
+  scratch.defer(() => killMaster(landing(pidFile), landing(config)));
   const sources = typeof source === 'string' ? ['--manifests', source] : source;
   const args = ['run', ...sources, '--state-dir', state, '--runtime-dir', runtime];
   args.push('--listen', '127.0.0.1:0', '--haproxy', haproxy, '--stop-dataplane-on-exit');

@@ -7,6 +7,8 @@ export interface ServiceSpec {
   readonly vip: string;
   readonly port: number;
   readonly members: readonly MemberSpec[];
+  /** Without `headgate.io/`. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface MemberSpec {
@@ -61,10 +63,14 @@ export function nameOf({ index }: Pick<ServiceSpec, 'index'>): string {
 
 export function serviceObject(spec: ServiceSpec): { readonly [key: string]: Value } {
   const name = nameOf(spec);
+  const annotations = Object.entries(spec.annotations ?? {});
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: {
+      ...(annotations.length > 0 && {
+        annotations: Object.fromEntries(annotations.map(([key, value]) => [`headgate.io/${key}`, value])),
+      }),
       creationTimestamp: '2026-11-20T08:00:00Z',
       labels: { app: name, 'app.kubernetes.io/part-of': 'bench' },
       name,

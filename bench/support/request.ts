@@ -19,6 +19,7 @@ export function request(
   port: number,
   timeout = 5_000,
   onConnected: () => void = () => undefined,
+  host = '',
 ): Promise<Answer> {
   return new Promise((resolve) => {
     const began = Date.now();
@@ -32,7 +33,7 @@ export function request(
     });
     socket.on('connect', () => {
       onConnected();
-      socket.write('GET / HTTP/1.0\r\n\r\n');
+      socket.write(`GET / HTTP/1.0\r\n${host && `Host: ${host}\r\n`}\r\n`);
     });
     socket.on('data', (chunk: string) => {
       text += chunk;

@@ -59,7 +59,7 @@ export function apiMetrics(registry: MetricRegistry, state: () => ApiState) {
     ),
     statusWritten: registry.counter<[result: (typeof WRITE_RESULTS)[number]]>(
       'headgate_status_writes_total',
-      'Writes of Services to the cluster',
+      'Writes of statuses to the cluster, and of the finalizer of Services',
       ['result'],
       WRITE_RESULTS.map((result) => [result]),
     ),

@@ -10,6 +10,8 @@ export interface DataplaneState {
   /** '' if the state on disk is the desired one. */
   readonly persistFault: string;
   readonly serversToDelete: number;
+  /** Load balancers in the landing. */
+  readonly landed: number;
 }
 
 export const RELOAD_REASONS = [
@@ -18,6 +20,7 @@ export const RELOAD_REASONS = [
   'listener-changed',
   'server-renumbered',
   'server-changed',
+  'certificate-too-long',
   'settings',
   'adopted',
   'unblocked',
@@ -35,6 +38,7 @@ export const REPAIRS = [
   'keepalived',
   'stale-vips',
   'rules',
+  'element',
 ] as const;
 const RESULTS = ['done', 'failed'] as const;
 type Result = (typeof RESULTS)[number];
@@ -50,6 +54,8 @@ export function dataplaneMetrics(registry: MetricRegistry, state: () => Dataplan
   registry.number('headgate_state_persisted', persisted, () => Number(state().persistFault === ''));
   const unused = 'Unused servers that HAProxy has yet to delete';
   registry.number('headgate_haproxy_servers_to_delete', unused, () => state().serversToDelete);
+  const landed = 'Load balancers that the landing serves';
+  registry.number('headgate_landing_load_balancers', landed, () => state().landed);
   const byResult = RESULTS.map((result): [Result] => [result]);
   return {
     commandsAcknowledged: registry.counter<[command: string]>(
@@ -64,9 +70,15 @@ export function dataplaneMetrics(registry: MetricRegistry, state: () => Dataplan
     ),
     reloaded: registry.counter<[reason: (typeof RELOAD_REASONS)[number], result: Result]>(
       'headgate_haproxy_reloads_total',
-      'Reloads of HAProxy, once per reason',
+      'Reloads of the main HAProxy, once per reason',
       ['reason', 'result'],
       RELOAD_REASONS.flatMap((reason) => RESULTS.map((result) => [reason, result] as const)),
+    ),
+    landingReloaded: registry.counter<[result: Result]>(
+      'headgate_landing_reloads_total',
+      'Reloads of the landing, the small HAProxy for new load balancers',
+      ['result'],
+      byResult,
     ),
     keepalivedReloaded: registry.counter<[result: Result]>(
       'headgate_keepalived_reloads_total',

@@ -13,12 +13,28 @@ const lateness = (nanoseconds: number): number => Math.max(0, nanoseconds - INTE
 
 const READINGS: readonly Reading[] = [
   ['min', 'Least delay of the event loop since the last scrape', ({ min }) => lateness(min)],
-  ['max', 'Greatest delay', ({ max }) => lateness(max)],
-  ['mean', 'Mean delay', ({ mean }) => lateness(mean)],
-  ['stddev', 'Standard deviation of the delay', ({ stddev }) => stddev],
-  ['p50', 'Median of the delay', (delays) => lateness(delays.percentile(50))],
-  ['p90', '90th percentile of the delay', (delays) => lateness(delays.percentile(90))],
-  ['p99', '99th percentile of the delay', (delays) => lateness(delays.percentile(99))],
+  ['max', 'Greatest delay of the event loop since the last scrape', ({ max }) => lateness(max)],
+  ['mean', 'Mean delay of the event loop since the last scrape', ({ mean }) => lateness(mean)],
+  [
+    'stddev',
+    'Standard deviation of the delay of the event loop since the last scrape',
+    ({ stddev }) => stddev,
+  ],
+  [
+    'p50',
+    'Median of the delay of the event loop since the last scrape',
+    (delays) => lateness(delays.percentile(50)),
+  ],
+  [
+    'p90',
+    '90th percentile of the delay of the event loop since the last scrape',
+    (delays) => lateness(delays.percentile(90)),
+  ],
+  [
+    'p99',
+    '99th percentile of the delay of the event loop since the last scrape',
+    (delays) => lateness(delays.percentile(99)),
+  ],
 ];
 
 export class EventLoopMetrics {

@@ -11,6 +11,8 @@ type LabelNames<Values extends LabelValues> = { readonly [At in keyof Values]: s
 /** One sample of a gauge. */
 type GaugeSample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
+const PREFIX = 'headgate_';
+const OF_PROCESS = new RegExp(`^${PREFIX}(process|nodejs)_`);
 /** Gauges of prom-client that are named like counters; Prometheus can compute these sums. */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 /** Replaced by event-loop-metrics.ts. */
@@ -27,10 +29,10 @@ export class MetricRegistry {
   constructor() {
     collectDefaultMetrics({
       register: this.#registry,
-      prefix: 'headgate_',
+      prefix: PREFIX,
       eventLoopMonitoringPrecision: LONGEST_TIMER_MS,
     });
-    for (const name of [...SUMS, ...LAGS]) this.#registry.removeSingleMetric(`headgate_${name}`);
+    for (const name of [...SUMS, ...LAGS]) this.#registry.removeSingleMetric(`${PREFIX}${name}`);
   }
 
   /**
@@ -87,8 +89,12 @@ export class MetricRegistry {
   /** With their current values. */
   async families(): Promise<readonly MetricFamily[]> {
     const families: MetricFamily[] = [];
-    for (const metric of this.#registry.getMetricsAsArray())
-      families.push(familyOf(await (metric as unknown as Collectable).get()));
+    for (const metric of this.#registry.getMetricsAsArray()) {
+      const family = familyOf(await (metric as unknown as Collectable).get());
+      families.push(family);
+      // Dashboards and alerts for any process look for the names without a prefix.
+      if (OF_PROCESS.test(family.name)) families.push({ ...family, name: family.name.slice(PREFIX.length) });
+    }
     return families;
   }
 }

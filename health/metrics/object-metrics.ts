@@ -8,6 +8,8 @@ export interface ObjectState {
   readonly objects: Readonly<Record<string, number>>;
   readonly loadBalancers: number;
   readonly ignoredServices: number;
+  /** Of the Secrets with certificates that load balancers ask for; milliseconds since the epoch. */
+  readonly certificates: readonly { readonly name: string; readonly expires: number }[];
   /** By reason. */
   readonly problems: ReadonlyMap<string, number>;
   /** Counts by kind and operating status. */
@@ -34,12 +36,19 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   NotPermitted: 0,
   ProvisionerFailed: 0,
   ProtocolNotServed: 0,
+  AnswersMissing: 0,
   NodePortMissing: 0,
   InvalidEndpoint: 0,
+  InvalidListener: 0,
+  RouteShadowed: 0,
+  AnnotationIgnored: 0,
   ShareExceeded: 0,
   AllMembersDown: 0,
   MonitorNotUsed: 0,
   ConfigurationRejected: 0,
+  CertificateMissing: 0,
+  InvalidCertificate: 0,
+  CertificateExpired: 0,
   TwoMasters: 0,
 };
 
@@ -61,6 +70,16 @@ export function addObjectMetrics(registry: MetricRegistry, state: () => ObjectSt
       Object.entries(state().operating).flatMap(([kind, counts]) =>
         Object.entries(counts).map(([status, count]) => [{ kind, status }, count] as const),
       ),
+  );
+  registry.gauge(
+    'headgate_certificate_expiry_seconds',
+    'When a certificate of a listener, or one of its chain, expires: seconds since 1970',
+    ['namespace', 'secret'],
+    () =>
+      state().certificates.map(({ name, expires }) => {
+        const [namespace = '', secret = ''] = name.split('/');
+        return [{ namespace, secret }, expires / 1000] as const;
+      }),
   );
   registry.gauge('headgate_problems', 'Problems that users must fix, by reason', ['reason'], () =>
     Object.entries({ ...REASONS, ...Object.fromEntries(state().problems) }).map(([reason, count]) => [

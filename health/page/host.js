@@ -1,6 +1,6 @@
 // The upper part of the page: this host and its peer, traffic, problems.
 
-/** @import { PageInstance, PageLoad, PageProblem, PageSummary } from '../page-model.ts' */
+/** @import { PageInstance, PageLoad, PageProblem, PageProblems, PageSummary, Verdict } from '../page-model.ts' */
 
 import { chart } from './charts.js';
 import { byId, element, keyed, setText } from './elements.js';
@@ -76,8 +76,11 @@ function failover({ role, maintenance, lowered, peer }) {
 
 /** @param {PageSummary['counts']} counts */
 function outOf(counts) {
-  return counts['not served'] + counts['served in part'];
+  return UNSERVED.reduce((sum, verdict) => sum + counts[verdict], 0);
 }
+
+/** @type {readonly Verdict[]} The worst first. */
+const UNSERVED = ['not served', 'members down', 'served in part', 'no ready member'];
 
 /** @param {PageSummary} summary */
 function subline({ counts, members, role, lowered, maintenance }) {
@@ -112,7 +115,7 @@ function showFacts(summary) {
  * @param {PageSummary} summary
  * @returns {readonly Fact[]}
  */
-function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
+function factsOf({ role, instances, peer, haproxy, counts, members, vips, cluster, pools, morePools }) {
   /** @type {Fact[]} */
   const facts = [
     {
@@ -122,7 +125,11 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
     },
   ];
   if (peer !== undefined) {
-    const value = !peer.isHeard ? '✕ No reports' : peer.notReady === '' ? '● Can take over' : '! Not ready';
+    const value = !peer.isHeard
+      ? '✕ No reports'
+      : peer.notReady === ''
+        ? '● Ready to take over'
+        : '! Not ready';
     const more = [peer.address, peer.notReady, peer.isHeard ? `Headgate ${peer.version}` : ''];
     if (peer.lowered.length > 0) more.push(`lower priority: ${peer.lowered.join(', ')}`);
     facts.push({ term: 'Peer', value, more: more.filter(Boolean) });
@@ -136,17 +143,21 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
     },
     {
       term: 'Load balancers',
-      value: count(counts.served + counts['served in part'] + counts['not served']),
+      value: count(counts.served + outOf(counts)),
       more: [
         `${count(counts.served)} served`,
-        counts['served in part'] > 0 ? `${count(counts['served in part'])} in part` : '',
-        counts['not served'] > 0 ? `${count(counts['not served'])} not served` : '',
-      ].filter(Boolean),
+        ...UNSERVED.filter((verdict) => counts[verdict] > 0).map(
+          (verdict) => `${count(counts[verdict])} ${verdict}`,
+        ),
+      ],
     },
     {
       term: 'VIPs',
       value: count(vips),
-      more: [],
+      more: [
+        ...pools.map(({ name, family, free }) => `pool ${name}, IP${family}: ${free} free`),
+        morePools > 0 ? countOf(morePools, 'more pool') : '',
+      ].filter(Boolean),
     },
     {
       term: 'Members',
@@ -156,6 +167,19 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips }) {
       ),
     },
   );
+  if (cluster !== undefined) {
+    const { isSynced, fault, lastAnswer, isWriter, writer } = cluster;
+    const state = isSynced ? '● Connected' : '! Reading all objects';
+    facts.push({
+      term: 'API server',
+      value: fault === '' ? state : '✕ Does not answer',
+      more: [
+        lastAnswer === '' ? 'no answer yet' : `last answer ${moment(lastAnswer)}`,
+        fault,
+        `written to by ${isWriter ? 'this agent' : writer || 'none'}`,
+      ].filter(Boolean),
+    });
+  }
   return facts;
 }
 
@@ -231,28 +255,66 @@ export function showLoad(load) {
   }
 }
 
+/** Reasons that stand open; the others are folded. */
+const MAX_OPEN = 5;
+
 /**
- * @param {readonly PageProblem[]} problems
+ * A reason is folded as soon as more than one problem has it.
+ * @param {readonly PageProblems[]} groups
  * @param {number} all
  */
-function showProblems(problems, all) {
+function showProblems(groups, all) {
   byId('problems-section').hidden = all === 0;
   setText(byId('problem-count'), count(all));
-  // Two problems may have the same text.
-  const items = problems.map((problem, at) => ({ ...problem, at }));
   keyed(
     byId('problems'),
-    items,
-    ({ at }) => String(at),
-    () => element('li', {}, element('strong'), ' ', element('code'), element('p')),
-    (item, { object, reason, message }) => {
-      const [strong, code, paragraph] = item.children;
-      if (strong) setText(strong, object);
+    groups.map((group, at) => ({ ...group, at })),
+    ({ reason }) => reason,
+    ({ count: number, at }) => reasonElement(number === 1 && at < MAX_OPEN),
+    (item, { reason, count: number, shown }) => {
+      const [details] = item.children;
+      const [summary, list, more] = details?.children ?? [];
+      const [code, title] = summary?.children ?? [];
       if (code) setText(code, reason);
+      if (title) setText(title, number === 1 ? '' : ` ${count(number)} times`);
+      if (list instanceof HTMLElement) showOfReason(list, shown);
+      if (more instanceof HTMLElement) {
+        more.hidden = number === shown.length;
+        setText(more, `And ${count(number - shown.length)} more: headgate status lists all of them.`);
+      }
+    },
+  );
+  const left = all - groups.reduce((sum, group) => sum + group.count, 0);
+  byId('more-problems').hidden = left === 0;
+  setText(byId('more-problems'), `And ${count(left)} of other reasons: headgate status lists all of them.`);
+}
+
+/** @param {boolean} isOpen */
+function reasonElement(isOpen) {
+  const summary = element('summary', {}, element('code'), element('span'));
+  const more = element('p', { class: 'hint' });
+  const details = element('details', { open: isOpen ? '' : undefined }, summary, element('ul'), more);
+  return element('li', {}, details);
+}
+
+/**
+ * @param {HTMLElement} list
+ * @param {readonly PageProblem[]} problems
+ */
+function showOfReason(list, problems) {
+  keyed(
+    list,
+    // Two problems may have the same text.
+    problems.map((problem, at) => ({ ...problem, at })),
+    ({ at, key }) => `${at} ${key}`,
+    ({ key }) => {
+      const href = key === '' ? undefined : `#${new URLSearchParams({ open: key })}`;
+      return element('li', {}, element(href === undefined ? 'strong' : 'a', { href }), element('p'));
+    },
+    (item, { object, message }) => {
+      const [name, paragraph] = item.children;
+      if (name) setText(name, object);
       if (paragraph) setText(paragraph, message);
     },
   );
-  const left = all - problems.length;
-  byId('more-problems').hidden = left === 0;
-  setText(byId('more-problems'), `And ${count(left)} more: headgate status lists all of them.`);
 }

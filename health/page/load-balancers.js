@@ -25,6 +25,8 @@ parts.verdict.append(parts.badge, document.createTextNode(''));
 /** @type {number[]} */
 let rates = [];
 let open = '';
+/** The page was opened with this load balancer, which is not in view yet. */
+let isToBeShown = false;
 /** @type {PageDetail | undefined} */
 let shown;
 
@@ -47,6 +49,7 @@ export function showList({ rows: items, found, page, pages }, toggle) {
   /** @type {HTMLButtonElement} */ (byId('previous')).disabled = page === 1;
   /** @type {HTMLButtonElement} */ (byId('next')).disabled = page === pages;
   placeDetail();
+  bringIntoView();
 }
 
 /** @param {() => void} onClick */
@@ -81,8 +84,10 @@ function updateRow(item, row) {
 /**
  * Opens a load balancer, or none: ''.
  * @param {string} key
+ * @param {boolean} isByLink It may be out of view.
  */
-export function openDetail(key) {
+export function openDetail(key, isByLink) {
+  isToBeShown = isByLink && key !== '';
   if (open === key) return;
   open = key;
   shown = undefined;
@@ -134,6 +139,14 @@ export function showDetail(next) {
   setText(parts.more, `Not shown: ${left.join(', ')}. headgate why ${key} lists all of them.`);
   rates = [...rates.slice(0, -1), rateOf(next)];
   drawRates();
+  bringIntoView();
+}
+
+/** Once, when the list and the details are there: before that the place of the load balancer moves. */
+function bringIntoView() {
+  if (!isToBeShown || shown === undefined || rows.childElementCount === 0) return;
+  isToBeShown = false;
+  (detail.closest('li') ?? detail).scrollIntoView();
 }
 
 /** Called once a second, because the agent sends changes only. */

@@ -21,11 +21,12 @@ let source;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-function load() {
+/** @param {boolean} [isByLink] The address has come from elsewhere. */
+function load(isByLink = false) {
   query = new URLSearchParams(location.hash.slice(1));
   if (document.activeElement !== search) search.value = query.get('search') ?? '';
   only.checked = query.get('only') === 'trouble';
-  openDetail(query.get('open') ?? '');
+  openDetail(query.get('open') ?? '', isByLink);
   connect();
 }
 
@@ -105,8 +106,8 @@ byId('which').addEventListener('click', (event) => {
 });
 byId('previous').addEventListener('click', () => turnPages(-1));
 byId('next').addEventListener('click', () => turnPages(1));
-addEventListener('hashchange', () => load());
+addEventListener('hashchange', () => load(true));
 // A hidden page receives nothing.
 document.addEventListener('visibilitychange', () => (document.hidden ? disconnect() : connect()));
 setInterval(sample, 1_000);
-load();
+load(true);

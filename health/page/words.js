@@ -34,6 +34,8 @@ export function moment(time) {
 const VERDICTS = {
   served: ['good', '●'],
   'served in part': ['fair', '◐'],
+  'no ready member': ['poor', '○'],
+  'members down': ['poor', '✕'],
   'not served': ['poor', '✕'],
   'not found': ['idle', '○'],
   'not ours': ['idle', '○'],

@@ -10,6 +10,12 @@ export const ENDPOINT_SLICES: Section = {
       rule: ['An absent `ready` is true, an absent `serving` is `ready`, an absent `terminating` is false.'],
     },
     {
+      field: 'no ready endpoint',
+      rule: [
+        'If no endpoint is ready, or serving and terminating, new connections are refused, as by kube-proxy; a listener of HTTP answers 503.',
+      ],
+    },
+    {
       field: 'endpoints[].addresses',
       rule: ['Only the first one is used.'],
     },
@@ -20,6 +26,10 @@ export const ENDPOINT_SLICES: Section = {
     {
       field: 'label kubernetes.io/service-name',
       rule: ['It joins slices and Service, within their namespace; it may change.'],
+    },
+    {
+      field: 'label service.kubernetes.io/headless',
+      rule: ['A slice with it gives no Service members, as in kube-proxy.'],
     },
     {
       field: 'ports[].name',

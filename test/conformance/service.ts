@@ -136,7 +136,7 @@ export const SERVICE_STATUS: Section = {
     {
       field: 'status.loadBalancer.ingress[].ipMode',
       rule: [
-        '`Proxy`, so that kube-proxy does not lead traffic from inside past source ranges and PROXY protocol headers (KEP-1860).',
+        '`Proxy`, so that kube-proxy does not lead traffic from inside past source ranges and PROXY protocol headers (KEP-1860); `VIP` if members see the client’s address on every port of it.',
       ],
     },
     {

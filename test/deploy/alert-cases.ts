@@ -282,6 +282,11 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_problems', 'reason="AddressPending"')]: always(1),
     },
   },
+  // The evaluation is 20 minutes after 1970 began.
+  HeadgateCertificateExpires: {
+    fires: { [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(600_000) },
+    quiet: { [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(700_000) },
+  },
   HeadgateStateNotPersisted: {
     fires: { [a('headgate_state_persisted')]: always(0) },
     quiet: { [a('headgate_state_persisted')]: flapping(0, 1) },

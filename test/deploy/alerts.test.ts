@@ -38,9 +38,9 @@ test('Each alert has a severity, a summary, a description and a section of docs/
   const anchors = new Set(anchorsOf(markdown));
   for (const { alert, labels, annotations } of alertRules()) {
     t.regex(labels.severity ?? '', /^(critical|warning|info)$/, alert);
-    t.deepEqual(Object.keys(annotations).sort(), ['description', 'runbook', 'summary'], alert);
-    const [file, anchor = ''] = annotations.runbook?.split('#') ?? [];
-    t.is(file, 'docs/operations.md');
+    t.deepEqual(Object.keys(annotations).sort(), ['description', 'runbook_url', 'summary'], alert);
+    const [page, anchor = ''] = annotations.runbook_url?.split('#') ?? [];
+    t.is(page, 'https://headgate.io/docs/operations');
     t.true(anchors.has(anchor), `${alert}: ${anchor}`);
   }
 });
@@ -76,7 +76,7 @@ test('The text of each alert names only existing labels', async (t) => {
     const [, text = ''] =
       new RegExp(`alertname: ${alert}, [\\s\\S]*?got:\\[([\\s\\S]*?)\\]\\n`).exec(said) ?? [];
     const [, description = '', summary = ''] =
-      /description="((?:[^"\\]|\\.)*)", runbook="[^"]+", summary="((?:[^"\\]|\\.)*)"/.exec(text) ?? [];
+      /description="((?:[^"\\]|\\.)*)", runbook_url="[^"]+", summary="((?:[^"\\]|\\.)*)"/.exec(text) ?? [];
     for (const sentence of [description, summary]) {
       t.regex(sentence, /^[A-Z0-9a-z].+\w%?\)?[.]?$/, alert);
       t.notRegex(sentence, / {2}| [.,:/]|<no value>|error expanding|\{\{/, alert);

@@ -57,6 +57,19 @@ test.serial('Other commands, and check and render without a settings file, use t
     t.deepEqual((await (await command(t, files))(['check'])).variables, {}, files.join(' '));
 });
 
+test.serial(
+  'Commands that ask the agent find that of headgate.service, unless the user names another',
+  async (t) => {
+    const told = await command(t, ['/run/headgate/agent.sock']);
+    for (const name of ['list', 'status', 'why', 'failover', 'maintenance', 'complete'])
+      t.deepEqual((await told([name, 'x'])).variables, { HEADGATE_RUNTIME_DIR: '/run/headgate' }, name);
+    const own = { HEADGATE_RUNTIME_DIR: '/run/other' };
+    t.deepEqual((await told(['status'], own)).variables, own);
+    t.deepEqual((await told(['status', '--config', '/other.yaml'])).variables, {});
+    t.deepEqual((await told(['run'])).variables, {});
+  },
+);
+
 type Told = (
   words: readonly string[],
   env?: Readonly<Record<string, string>>,

@@ -38,7 +38,7 @@ test('Panels have unique ids and do not overlap', (t) => {
   }
 });
 
-test('Every panel has a description and queries only the selected data source and hosts', (t) => {
+test('Every panel has a description and queries only the selected data source, clusters and hosts', (t) => {
   const shown = panels.filter(({ type }) => type !== 'row');
   t.is(shown.length, rows.flatMap((row) => row.panels).length);
   for (const { title, description, datasource, targets = [] } of shown) {
@@ -47,7 +47,10 @@ test('Every panel has a description and queries only the selected data source an
     t.true(targets.length > 0, title);
     t.is(new Set(targets.map(({ refId }) => refId)).size, targets.length, title);
     for (const { expr } of targets)
-      if (!expr.includes('ALERTS')) t.true(expr.includes('instance=~"$instance"'), `${title}: ${expr}`);
+      for (const selector of expr.match(/\{[^}]*\}/g) ?? []) {
+        t.true(selector.includes('cluster=~"$cluster"'), `${title}: ${expr}`);
+        t.true(selector.includes('instance=~"$instance"') || expr.includes('ALERTS'), `${title}: ${expr}`);
+      }
   }
 });
 

@@ -9,7 +9,9 @@ import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import type { Repair } from '../../agent/haproxy/worker/haproxy-monitor.ts';
 import type { ReloadCause } from '../../agent/haproxy/worker/reload-arbiter.ts';
 import { createLog } from '../../agent/host/log.ts';
-import type { LoadBalancer } from '../../agent/model/load-balancer.ts';
+import type { Listener, LoadBalancer } from '../../agent/model/load-balancer.ts';
+import type { NftablesOptions } from '../../agent/nftables/dataplane.ts';
+import { kernelFamilies } from '../../agent/nftables/families.ts';
 import type { Refusal } from '../../agent/pair/peers/peer-listener.ts';
 import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
 import type { LoadBalancerStatus } from '../../agent/report/operating-status.ts';
@@ -25,9 +27,10 @@ const STATE = {
   objects: { Service: 1 },
   loadBalancers: 1,
   ignoredServices: 0,
+  certificates: [{ name: 'default/web-tls', expires: 0 }],
   waiting: 0,
   problems: new Map([['InvalidFile', 1]]),
-  haproxy: { serving: true, reloadPending: [], persistFault: '', serversToDelete: 0 },
+  haproxy: { serving: true, reloadPending: [], persistFault: '', landed: 0, serversToDelete: 0 },
   api: {
     isLeader: true,
     lease: 'headgate-system/headgate',
@@ -38,6 +41,7 @@ const STATE = {
     rivals: [],
     fault: '',
   },
+  connectionSync: { peer: '192.0.2.2', pid: 1, isPeerHeard: true },
   pair: {
     lowered: [{ reason: 'maintenance' }],
     maintenance: true,
@@ -71,6 +75,7 @@ import { listenerIdentity } from '../support/values/load-balancers.ts';
 
 const NAMED = 'default:web:tcp:80:v4';
 const { labels: LABELS } = listenerIdentity(NAMED);
+const LISTENER = { name: NAMED, labels: LABELS };
 const WEB = { key: 'default/web', listeners: [{ name: NAMED, labels: LABELS, pool: { members: [MEMBER] } }] };
 const STATUS: LoadBalancerStatus = {
   key: WEB.key,
@@ -119,7 +124,7 @@ function series(kind: SeriesKind): Series {
   return {
     ...newSeries(kind),
     values: allColumns.map(() => 1),
-    labels: kind === 'member' ? memberSeries(LABELS, MEMBER.name, MEMBER) : listenerSeries(LABELS),
+    labels: kind === 'member' ? memberSeries(LISTENER, MEMBER.name, MEMBER) : listenerSeries(LISTENER),
     isHttp: true,
     hasCheck: true,
     status: 'DRAIN',
@@ -146,7 +151,7 @@ const VRRP = new KeepalivedAnnouncer({
   log: createLog({ level: 'error' }),
 });
 
-test('docs/metrics.md names every metric of /metrics with its type and labels, and no other', async (t) => {
+test('docs/metrics.md names every metric of /metrics with its type and labels, and no other; HELP is a phrase', async (t) => {
   const metrics = new Metrics('0.0.0', () => STATE);
   metrics.loop.eventReceived('manifests');
   metrics.loop.planned('none');
@@ -170,6 +175,14 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   const loadBalancers = new Map([[WEB.key, WEB as unknown as LoadBalancer]]);
   const round = async () => [
     ...haproxyFamilies(SAMPLE),
+    // The others have names of HAProxy's.
+    ...kernelFamilies([WEB.listeners[0] as unknown as Listener], {
+      counts: new Map(),
+      countsTraffic: true,
+      isUp: true,
+      down: () => new Map(),
+      detail: 'listener',
+    }).filter(({ name }) => name.endsWith('_packets_total')),
     ...(await operatingFamilies([STATUS], loadBalancers, 'member')),
   ];
   const { server, address } = await startHealthServer(listen, {
@@ -180,6 +193,11 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
   });
   t.teardown(() => server.close());
   const text = await (await fetch(`http://${address}/metrics`)).text();
+
+  const helps = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)];
+  t.true(helps.length > 100);
+  // A metric browser shows it without the name's other words.
+  for (const [, name = '', help = ''] of helps) t.true(help.split(' ').length >= 3, `${name}: ${help}`);
 
   const documented = documentedMetrics(
     readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8'),
@@ -202,14 +220,14 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
 
 test('Counters that begin at 0 cover all possible label values', (t) => {
   const causes: readonly ReloadCause[] = RELOAD_REASONS;
-  const repairs: readonly (Repair | KeepalivedRepair | 'rules')[] = REPAIRS;
+  const repairs: readonly (Repair | KeepalivedRepair | KernelRepair)[] = REPAIRS;
   const reasons: readonly StandingReason[] = STANDING_REASONS;
   const refusals: readonly Refusal[] = PAIR_REFUSALS;
   for (const known of [causes, repairs, reasons, refusals]) t.is(new Set(known).size, known.length);
   // The compiler reports a missing value.
   const all: [
     Missing<ReloadCause, (typeof RELOAD_REASONS)[number]>,
-    Missing<Repair | KeepalivedRepair | 'rules', (typeof REPAIRS)[number]>,
+    Missing<Repair | KeepalivedRepair | KernelRepair, (typeof REPAIRS)[number]>,
     Missing<StandingReason, (typeof STANDING_REASONS)[number]>,
     Missing<Refusal, (typeof PAIR_REFUSALS)[number]>,
   ] = ['none', 'none', 'none', 'none'];
@@ -217,6 +235,7 @@ test('Counters that begin at 0 cover all possible label values', (t) => {
 });
 
 type Missing<Possible, Known> = Exclude<Possible, Known> extends never ? 'none' : Exclude<Possible, Known>;
+type KernelRepair = Parameters<NftablesOptions['metrics']['repaired']>[0];
 type KeepalivedRepair = Parameters<KeepalivedMetrics['repaired']>[0];
 
 test('servedMetrics() reads names, types and labels', (t) => {

@@ -5,14 +5,16 @@ const NOTHING: AgentState = {
   objects: {},
   loadBalancers: 0,
   ignoredServices: 0,
+  certificates: [],
   waiting: 0,
   problems: new Map(),
   operating: {},
-  haproxy: { serving: true, reloadPending: [], persistFault: '', serversToDelete: 0 },
+  haproxy: { serving: true, reloadPending: [], persistFault: '', landed: 0, serversToDelete: 0 },
   addresses: { pools: [], unkept: 0, provisioning: 0 },
   api: undefined,
   vrrp: undefined,
   pair: undefined,
+  connectionSync: undefined,
 };
 
 /** The samples of one metric: labels to value. */

@@ -112,6 +112,23 @@ test('The server refuses a 17th page until another one closes', async (t) => {
   t.is(status, 200);
 });
 
+test('A page of another host takes the place of one of the host that holds all pages', async (t) => {
+  const url = await start(t);
+  const get = `GET /events HTTP/1.1\r\nHost: ${new URL(url).host}\r\n\r\n`;
+  const held: Socket[] = [];
+  for (let at = 0; at < 16; at++) {
+    held.push(await hold(t, url, '127.0.0.3', get));
+    await once(held[at] as Socket, 'data');
+  }
+  const events = await listen(t, url);
+  await events.next(4);
+  await haveEnded(held, 1);
+  t.deepEqual(
+    held.map(({ closed }) => closed),
+    held.map((_, at) => at === 0),
+  );
+});
+
 test('The server refuses a query that is too long', async (t) => {
   const url = await start(t);
   t.is((await ask(url, `/events?search=${'a'.repeat(3_000)}`)).statusCode, 414);

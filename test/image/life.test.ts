@@ -13,10 +13,13 @@ import { requires } from '../support/basics/requirements.ts';
 import { Teardowns } from '../support/basics/teardowns.ts';
 import { copyRoot, MachineLab, type MachineLoad, VIP } from '../support/host/machine-lab.ts';
 import { answerDatagrams, askByDatagrams, UDP_MEMBER_PORT } from '../support/traffic/datagrams.ts';
+import { webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { root: true, programs: ['debootstrap', 'dpkg-deb', 'setpriv', 'unshare'] });
 
-const UNITS = ['headgate', 'headgate-haproxy', 'headgate-keepalived'];
+/** The unit of the landing is started with those of the agent and of HAProxy. */
+const ENABLED = ['headgate', 'headgate-haproxy', 'headgate-keepalived'];
+const UNITS = [...ENABLED, 'headgate-haproxy-landing'];
 /** No host has this address. */
 const NO_SERVER = '10.9.0.98';
 const teardowns = new Teardowns();
@@ -36,7 +39,7 @@ test.after.always(() => teardowns.run());
 test.serial('A first installation starts nothing and creates all that the units need', async (t) => {
   const { machine } = lab;
   t.is(await lab.boot(), 'running');
-  await apt('install', '/opt/headgate_1.deb', 'keepalived', 'nftables', 'conntrack');
+  await apt('install', '/opt/headgate_1.deb', 'keepalived', 'nftables', 'conntrack', 'conntrackd');
   for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'inactive');
   t.is(await machine.run('stat', '-c', '%U:%G %a', '/var/lib/headgate/haproxy'), 'headgate:haproxy 2750\n');
   t.is((await lab.network.run('lb', 'sysctl', '-n', 'net.ipv4.ip_nonlocal_bind')).trim(), '1');
@@ -45,12 +48,12 @@ test.serial('A first installation starts nothing and creates all that the units 
 
 test.serial('A configured and started host serves through its VIP and reports its status', async (t) => {
   const { machine } = lab;
-  await machine.run('systemctl', 'disable', '--now', 'haproxy', 'keepalived');
+  await machine.run('systemctl', 'disable', '--now', 'haproxy', 'keepalived', 'conntrackd');
   await lab.configure();
-  await machine.run('systemctl', 'enable', '--now', ...UNITS);
+  await machine.run('systemctl', 'enable', '--now', ...ENABLED);
   for (const unit of UNITS) {
     t.is(await machine.show(unit, 'ActiveState'), 'active');
-    t.is(await machine.show(unit, 'Type'), 'notify');
+    t.is(await machine.show(unit, 'Type'), unit.endsWith('landing') ? 'exec' : 'notify');
   }
   await lab.answers();
   t.true((await lab.network.held('lb')).includes(VIP));
@@ -90,10 +93,61 @@ test.serial('UDP is served with the rights of the units', async (t) => {
   await lab.machine.run('test', '-s', '/var/lib/headgate/nftables/headgate.nft');
 });
 
+test.serial('conntrackd runs with the rights of its unit, and ends with the setting', async (t) => {
+  const { machine } = lab;
+  const state = async () => {
+    const { stdout } = await machine.try('headgate', 'status', '--json');
+    return stdout === '' ? undefined : JSON.parse(stdout).connectionSync;
+  };
+  await lab.configure('connectionSync: true\n');
+  await machine.run('systemctl', 'enable', '--now', 'headgate-conntrackd');
+  await machine.run('systemctl', 'restart', 'headgate');
+  await machine.until('conntrackd runs', async () => (await state())?.fault === '');
+  const { pid, isPeerHeard } = await state();
+  t.is(await machine.show('headgate-conntrackd', 'MainPID'), String(pid));
+  t.false(isPeerHeard, 'there is no peer');
+  t.notRegex(await journal('headgate-conntrackd'), /\[(?:ERROR|warning)\]/);
+  t.regex(await machine.run('nft', 'list', 'tables'), /^table inet headgate_sync$/m);
+  await machine.run('systemctl', 'kill', '--signal=KILL', 'headgate-conntrackd');
+  await machine.until('another runs', async () => ![0, pid].includes((await state())?.pid ?? 0));
+  await lab.configure();
+  await machine.run('systemctl', 'restart', 'headgate');
+  const tables = () => machine.run('nft', 'list', 'tables');
+  await machine.until('it has ended', async () => !(await tables()).includes('headgate_sync'));
+  t.is(await state(), undefined);
+  await machine.run('systemctl', 'disable', '--now', 'headgate-conntrackd');
+});
+
+test.serial(
+  'A new Service is served by the landing with the rights of the units, also after it was killed',
+  async (t) => {
+    const { machine, network } = lab;
+    const reloads = await reloadsOfMain();
+    const objects = webObjects({ name: 'extra', address: VIP, port: 8090, members: [network.v4('member')] });
+    const text = objects.map((each) => JSON.stringify(each)).join('\n---\n');
+    await lab.put('etc/headgate/manifests/extra.yaml', text);
+    await lab.answers(`http://${VIP}:8090/`);
+    t.regex(await machine.run('headgate', 'status'), /^Landing: +1 load balancers$/m);
+    await machine.run('systemctl', 'kill', '--signal=KILL', 'headgate-haproxy-landing');
+    await lab.answers(`http://${VIP}:8090/`);
+    t.is(await reloadsOfMain(), reloads);
+    await machine.run('rm', '/etc/headgate/manifests/extra.yaml');
+    await machine.until('it is gone', async () => (await lab.ask(`http://${VIP}:8090/`)) === '');
+  },
+);
+
+async function reloadsOfMain(): Promise<number> {
+  const metrics = await lab.metrics(lab.network.v4('lb'));
+  const lines = metrics.match(/^headgate_haproxy_reloads_total\{.*result="done"\} \d+$/gm) ?? [];
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
 for (const [unit, limit] of [
   ['headgate', 2.2],
   ['headgate-haproxy', 1.7],
+  ['headgate-haproxy-landing', 1.7],
   ['headgate-keepalived', 2.5],
+  ['headgate-conntrackd', 1.9],
 ] as const)
   test.serial(`systemd rates the exposure of ${unit}.service no higher than its work needs`, async (t) => {
     const words = ['security', `--threshold=${limit * 10}`, '--no-pager', `${unit}.service`];
@@ -392,7 +446,7 @@ test.serial('A second installation starts nothing, and the host serves with the 
   await apt('-o', 'Dpkg::Options::=--force-confold', 'install', '/opt/headgate_2.deb');
   for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'inactive', unit);
   t.regex(await machine.run('cat', '/etc/headgate/headgate.yaml'), /^# An operator's own words/);
-  await machine.run('systemctl', 'enable', '--now', ...UNITS);
+  await machine.run('systemctl', 'enable', '--now', ...ENABLED);
   await lab.answers();
   t.true((await lab.network.held('lb')).includes(VIP));
   t.is(await machine.show('headgate', 'StatusText'), 'Serving 2 load balancers');

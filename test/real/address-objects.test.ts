@@ -53,18 +53,19 @@ test('A pool is taken with all its fields and read as it was written; its status
     },
   };
   await kube.must('POST', POOLS, { apiVersion, kind: 'AddressPool', metadata: { name: 'full' }, spec });
-  const { items } = await kube.must('GET', POOLS);
-  t.deepEqual(items[0].spec, spec);
-  const [object] = parseObject({ apiVersion, kind: 'AddressPool', ...items[0] }, '').objects;
+  const full = await kube.must('GET', `${POOLS}/full`);
+  t.deepEqual(full.spec, spec);
+  const [object] = parseObject(full, '').objects;
   if (object?.kind !== 'AddressPool') return t.fail();
   t.like(object, {
     ...pool('full', spec.blocks, spec),
     blocks: object.blocks,
     source: 'api',
-    uid: items[0].metadata.uid,
+    uid: full.metadata.uid,
+    generation: 1,
   });
   const count = { total: 1n << 64n, free: 1n, used: 2n, held: 3n, conflicting: 4n };
-  const status = poolStatusManifest(object, { v4: count, v6: count }, undefined);
+  const status = poolStatusManifest(object, { v4: count, v6: count }, undefined, '2026-01-01T00:00:00Z');
   const path = `${POOLS}/full/status?fieldManager=headgate&force=true`;
   await kube.must('PATCH', path, status, 'application/apply-patch+yaml');
   const written = await kube.must('GET', `${POOLS}/full`);
@@ -81,6 +82,18 @@ test('The API server itself refuses what cannot be', async (t) => {
   await refused(POOLS, 'AddressPool', { blocks: [] });
   await refused(POOLS, 'AddressPool', { blocks: ['not an address'] });
   await refused(POOLS, 'AddressPool', { blocks: ['192.0.2.1'], priority: 'high' });
+  for (const block of [
+    '10.0.0.0/33',
+    '10.0.0.1/24',
+    '2001:db8::1/64',
+    '192.0.2',
+    '192.0.2.9-192.0.2.1',
+    '192.0.2.1 - 192.0.1.255',
+    '192.0.2.1-2001:db8::1-192.0.2.3',
+    '192.0.2.1-300.0.2.1',
+    '2001:db8::1-zz',
+  ])
+    await refused(POOLS, 'AddressPool', { blocks: ['198.51.100.0/24', block] });
   await refused(CLAIMS, 'AddressClaim', { address: '192.0.2.1' });
   await refused(CLAIMS, 'AddressClaim', {
     address: '192.0.2.1',
@@ -89,7 +102,16 @@ test('The API server itself refuses what cannot be', async (t) => {
   });
   await refused(CLAIMS, 'AddressClaim', { service: 'default/web' });
   // Values that the agent cannot read would silently reserve nothing.
-  for (const address of ['192.0.2.0/24', '192.0.2.300', '192.0.2', '192.0.02.1', 'web.example', ''])
+  for (const address of [
+    '192.0.2.0/24',
+    '192.0.2.300',
+    '192.0.2',
+    '192.0.02.1',
+    'web.example',
+    '',
+    '1:2:3',
+    ':::',
+  ])
     await refused(CLAIMS, 'AddressClaim', { address, reserved: true });
   for (const wrong of [
     { service: 'web' },
@@ -99,6 +121,35 @@ test('The API server itself refuses what cannot be', async (t) => {
     { pool: 'a_pool' },
   ])
     await refused(CLAIMS, 'AddressClaim', { address: '192.0.2.1', reserved: true, ...wrong });
+});
+
+test('A pool gets its defaults, and a thousand blocks are not too much to check', async (t) => {
+  const blocks = Array.from(
+    { length: 1000 },
+    (_, at) => `10.${at >> 8}.${at & 255}.1 - 10.${at >> 8}.${at & 255}.254`,
+  );
+  const body = { apiVersion, kind: 'AddressPool', metadata: { name: 'large' }, spec: { blocks } };
+  const { spec } = await kube.must('POST', POOLS, body);
+  t.deepEqual(spec, {
+    blocks,
+    priority: 0,
+    auto: true,
+    draining: false,
+    avoidBuggyIPs: false,
+    shareAcrossNamespaces: false,
+  });
+});
+
+test('Ends of a range of IPv4 may be equal, and those of IPv6 are in any form', async (t) => {
+  const blocks = [
+    '192.0.2.1-192.0.2.1',
+    '192.0.2.250-192.0.3.2',
+    '2001:db8::1-2001:DB8:0::ff',
+    '::1',
+    '192.0.2.9/32',
+  ];
+  const body = { apiVersion, kind: 'AddressPool', metadata: { name: 'ends' }, spec: { blocks } };
+  t.is((await kube.api('POST', POOLS, body)).status, 201);
 });
 
 test('Claims are written, replaced under their version, read as they are, and made for one address once', async (t) => {

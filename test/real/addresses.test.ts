@@ -183,7 +183,12 @@ test.serial('An address outside all pools that a manifest names is served', asyn
   t.is(verdict, 'not served');
   t.deepEqual(
     problems.map(({ reason, message }) => [reason, message]),
-    [['AddressInUse', `Cannot give ${host.address(105)}: Service "default/asked" has it`]],
+    [
+      [
+        'AddressInUse',
+        `Cannot give ${host.address(105)}: Service "default/asked" has it; to share it, give both the same annotation "headgate.io/address-sharing-key"`,
+      ],
+    ],
   );
 });
 

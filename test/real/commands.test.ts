@@ -1,5 +1,6 @@
 // The commands as a user runs them: their output, their exit status and their effect on traffic.
 
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -74,6 +75,9 @@ test.serial('`render` names refused objects, and fails only for invalid settings
   const written = [join(output, 'haproxy', 'haproxy.cfg')];
   t.deepEqual([files, loadBalancers], [written, 1]);
   t.is(problems.length, lines.length);
+  const strict = await host.command('render', ['--strict']);
+  t.deepEqual([strict.status, strict.stderr], [1, refused.stderr]);
+  t.is(strict.stdout, `1 load balancer, ${problems.length} problems\n`);
   for (const wrong of [
     [],
     ['--output', output, '--drain-timeout', 'soon'],
@@ -103,7 +107,7 @@ test.serial(
     const agent = await host.start();
     const good = await host.command('status');
     t.deepEqual([good.status, good.stderr], [0, '']);
-    t.regex(good.stdout, /Load balancers: {2}2 \(2 listeners, 1 members\)/);
+    t.regex(good.stdout, /Load balancers: {2}2 \(2 listeners, 1 member\)/);
     const { loadBalancers, haproxy, fault } = JSON.parse((await host.command('status', ['--json'])).stdout);
     t.deepEqual([loadBalancers, haproxy.workerPid, fault], [2, await host.worker(), '']);
 
@@ -112,9 +116,15 @@ test.serial(
     t.regex(served.stdout, /^Service default\/web: served, ONLINE$/m);
     const empty = await host.command('why', ['default/empty', '--json']);
     t.is(empty.status, 1);
-    t.like(JSON.parse(empty.stdout), { key: 'default/empty', verdict: 'not served' });
+    t.like(JSON.parse(empty.stdout), { key: 'default/empty', verdict: 'no ready member' });
     t.is((await host.command('why', ['default/absent'])).status, 1);
-    for (const wrong of [[], ['web'], ['default/web', 'default/web'], ['default/web', '--no-such']])
+    for (const wrong of [
+      [],
+      ['a/b/c'],
+      ['Web'],
+      ['default/web', 'default/web'],
+      ['default/web', '--no-such'],
+    ])
       t.is((await host.command('why', wrong)).status, 2, wrong.join(' '));
     t.is((await host.command('status', ['default/web'])).status, 2);
     t.is((await host.command('statsu')).status, 2);
@@ -166,6 +176,26 @@ test.serial(
     });
     t.is(idle.exitCode, 1);
     t.regex(idle.stdout, /^BAD {2}sources: There is nothing to serve: set "manifests"/m);
+  },
+);
+
+test.serial(
+  '`check` counts the ports and checks of manifests in the open files that HAProxy needs',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const all = ['--listen', '127.0.0.1:0', '--manifests', host.manifestDir];
+    const [, files = ''] =
+      /^ok {3}limits: (\d+) open files/m.exec((await host.command('check', all)).stdout) ?? [];
+    // 500 for HAProxy itself, and 256 for ports and checks until there are more.
+    const most = ['--max-connections', String(Math.floor((Number(files) - 756) / 2))];
+    t.is((await host.command('check', [...all, ...most])).status, 0);
+    const members = Array.from({ length: 240 }, (_, at) => host.address(at + 10));
+    const annotations = { 'health-monitor': 'tcp' };
+    await host.serve({ members, annotations });
+    await host.serve({ name: 'second', address: host.address(2), members, annotations });
+    const { status, stdout } = await host.command('check', [...all, ...most]);
+    t.is(status, 1);
+    t.regex(stdout, /^BAD {2}limits: .* 2 listeners and 480 health checks, but the limit is/m);
   },
 );
 
@@ -224,7 +254,7 @@ test.serial('An error of the agent or a command is one line with an error code',
   const taken = new URL(first.url ?? '').host;
   const elsewhere = ['--runtime-dir', join(host.directory, 'r2'), '--state-dir', join(host.directory, 's2')];
   for (const [flag, value, words] of [
-    ['--manifests', file, 'SETTINGS_INVALID: Cannot read the folder of manifests '],
+    ['--manifests', '/dev/null', 'SETTINGS_INVALID: Cannot read the manifests '],
     ['--listen', taken, 'LISTEN_FAILED: Cannot listen on 127.0.0.1 port '],
     ['--runtime-dir', join(file, 'r'), 'FILE_WRITE: Cannot create folder '],
     ['--state-dir', join(file, 's'), 'FILE_WRITE: Cannot create folder '],
@@ -232,6 +262,7 @@ test.serial('An error of the agent or a command is one line with an error code',
     const agent = await host.launch([...elsewhere, flag, value]);
     t.not(await agent.exited, 0);
     t.true(agent.text.trimEnd().split('\n').at(-1)?.startsWith(`headgate: ${words}`), agent.text);
+    t.false(existsSync(join(host.directory, 'r2/agent.sock')), flag);
   }
   const { status, stderr } = await host.command('render', ['--output', join(file, 'below')]);
   t.is(status, 1);

@@ -108,7 +108,13 @@ test('A host reports why it cannot hand over', async (t) => {
   await network.run('a', 'sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=0');
   t.regex(await a.whyNotLend(), /set net\/ipv4\/conf\/eth0\/arp_ignore to 1, it is 0/);
   const place = () => ({ interface: 'eth9', address: '10.9.0.9' });
-  const other = new HandoverKernel({ netns: network.netns('a'), place, table: TABLE, scratch: folder });
+  const other = new HandoverKernel({
+    nft: 'nft',
+    netns: network.netns('a'),
+    place,
+    table: TABLE,
+    scratch: folder,
+  });
   t.regex(await other.whyNotDivert(), /^Program "nft" failed: /);
 });
 
@@ -130,7 +136,7 @@ async function hosts(t: ExecutionContext): Promise<Hosts> {
   const [a, b] = ['a', 'b'].map((host) => {
     const place = () => ({ interface: 'eth0', address: network.v4(host) });
     const scratch = folder;
-    return new HandoverKernel({ netns: network.netns(host), place, table: TABLE, scratch });
+    return new HandoverKernel({ nft: 'nft', netns: network.netns(host), place, table: TABLE, scratch });
   }) as [HandoverKernel, HandoverKernel];
   return { network, a, b, folder };
 }

@@ -231,7 +231,7 @@ test.serial('Failed checks stop the only member only if the Service configures t
   t.true(await host.answers());
   await host.until('it is told', async () => (await host.why()).status === 'ERROR');
   const { verdict, problems, listeners } = await host.why();
-  t.is(verdict, 'served');
+  t.is(verdict, 'members down');
   t.deepEqual(
     problems.map(({ reason }) => reason),
     ['AllMembersDown'],
@@ -250,7 +250,7 @@ test.serial('Failed checks stop the only member only if the Service configures t
   t.regex(stdout, /default\/web: ERROR, 1 of 1 ready members fail their health checks/);
   await host.serve({ annotations: { ...annotations, 'when-all-down': 'reject' } });
   await host.until('it is refused', async () => !(await host.answers()));
-  await host.until('that is told', async () => (await host.why()).verdict === 'not served');
+  await host.until('that is told', async () => (await host.why()).verdict === 'members down');
   member.answer = {};
   await host.until('it is back', () => host.answers());
   await host.until('that is told, too', async () => (await host.why()).status === 'ONLINE');

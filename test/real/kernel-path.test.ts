@@ -1,26 +1,21 @@
 // UDP by the kernel, with real nftables and real traffic between namespaces.
 
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
-import { TestHost } from '../support/host/agent.ts';
-import { TestNetwork } from '../support/host/namespaces.ts';
-import {
-  answerDatagrams,
-  askByConnections,
-  askByDatagrams,
-  UDP_MEMBER_PORT,
-} from '../support/traffic/datagrams.ts';
-import type { Json } from '../support/values/service-objects.ts';
+import type { TestHost } from '../support/host/agent.ts';
+import type { TestNetwork } from '../support/host/namespaces.ts';
+import { nftExecutable } from '../support/host/nft.ts';
+import { askByConnections, askByDatagrams, UDP_MEMBER_PORT } from '../support/traffic/datagrams.ts';
+import { DNS, dns, kernelServed, kernelStarted, VIP, VIP6 } from '../support/traffic/kernel-path.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack'], root: true });
 
-const VIP = '10.9.0.100';
-const VIP6 = 'fd09::100';
-const DNS = 53;
 const FLOW_PORT = 40_053;
 
 test.serial('UDP reaches every member, from the address of the load balancer', async (t) => {
-  const { host, network } = await started(t);
+  const { host, network } = await kernelStarted(t);
   await host.write('dns.yaml', dns(['m1', 'm2', 'm3'], network));
   await host.until(
     'it answers',
@@ -35,7 +30,7 @@ test.serial('UDP reaches every member, from the address of the load balancer', a
 });
 
 test.serial('Endpoint churn loses no query but those in flight to the member that goes', async (t) => {
-  const { host, network } = await served(t);
+  const { host, network } = await kernelServed(t);
   const asking = askByDatagrams(network, VIP, DNS, { count: 300 });
   for (let round = 0; round < 8; round++) {
     await host.write('dns.yaml', dns(round % 2 === 0 ? ['m1', 'm2'] : ['m2', 'm3'], network));
@@ -52,7 +47,7 @@ test.serial('Endpoint churn loses no query but those in flight to the member tha
 test.serial(
   'A long flow stays with its member through changes of others, and leaves a member that is gone',
   async (t) => {
-    const { host, network } = await served(t);
+    const { host, network } = await kernelServed(t);
     const oneFlow = { count: 4_000, isOneFlow: true, timeoutMs: 1_000 };
     const asking = askByDatagrams(network, VIP, DNS, { ...oneFlow, localPort: FLOW_PORT });
     const first = await memberOf(network, host);
@@ -84,10 +79,13 @@ test.serial(
 test.serial(
   'A Service without a ready member refuses, and serves a client that has asked before',
   async (t) => {
-    const { host, network } = await served(t);
+    const { host, network, agent } = await kernelServed(t);
+    const isUp = async () => (await agent.metrics())('headgate_listener_up', { family: 'v4' }) === 1;
+    await host.until('it is up', isUp);
     await host.write('dns.yaml', dns([], network));
     await host.until('it refuses', async () => (await askByDatagrams(network, VIP, DNS)).by[0] === 'refused');
     t.is((await askByDatagrams(network, VIP6, DNS)).by[0], 'refused');
+    await host.until('it is not up', async () => !(await isUp()));
     const asking = askByDatagrams(network, VIP, DNS, { count: 3_000, isOneFlow: true, timeoutMs: 1_000 });
     await host.write('dns.yaml', dns(['m1'], network));
     t.is((await asking).by.at(-1), 'm1');
@@ -95,7 +93,7 @@ test.serial(
 );
 
 test.serial('Source ranges, also five hundred, decide who is answered', async (t) => {
-  const { host, network } = await served(t);
+  const { host, network } = await kernelServed(t);
   const many = Array.from({ length: 500 }, (_, at) => `172.${16 + (at >> 8)}.${at & 255}.0/24`);
   await host.write('dns.yaml', dns(['m1'], network, { loadBalancerSourceRanges: many }));
   await host.until(
@@ -112,7 +110,7 @@ test.serial('Source ranges, also five hundred, decide who is answered', async (t
 });
 
 test.serial('Session affinity keeps the flows of a client together', async (t) => {
-  const { host, network } = await served(t);
+  const { host, network } = await kernelServed(t);
   await host.write('dns.yaml', dns(['m1', 'm2', 'm3'], network, { sessionAffinity: 'ClientIP' }));
   await host.until(
     'all go to one member',
@@ -122,7 +120,7 @@ test.serial('Session affinity keeps the flows of a client together', async (t) =
 });
 
 test.serial('TCP and UDP on one port are one Service', async (t) => {
-  const { host, network } = await served(t);
+  const { host, network } = await kernelServed(t);
   for (const member of ['m1', 'm2', 'm3']) network.serve(member, UDP_MEMBER_PORT);
   const ports = [
     { name: 'dns', port: DNS, protocol: 'UDP' },
@@ -131,12 +129,12 @@ test.serial('TCP and UDP on one port are one Service', async (t) => {
   await host.write('dns.yaml', dns(['m1'], network, { ports }));
   await host.until('TCP answers', async () => (await network.whoServes(VIP, DNS)) === 'm1');
   t.is((await askByDatagrams(network, VIP, DNS)).by[0], 'm1');
-  const { verdict, reasons } = await host.why('default/dns');
-  t.is(verdict, 'served', reasons.join());
+  // HAProxy serves a moment before its reload is over.
+  await host.until('it is reported', async () => (await host.why('default/dns')).verdict === 'served');
 });
 
 test.serial('TCP goes to the kernel and back without a failed connection', async (t) => {
-  const { host, network } = await served(t);
+  const { host, network } = await kernelServed(t);
   for (const member of ['m1', 'm2', 'm3']) network.serve(member, UDP_MEMBER_PORT);
   const web = (engine: string) =>
     dns(['m1', 'm2', 'm3'], network, { ports: [{ name: 'dns-tcp', port: 80 }] }, 'dns', 80, {
@@ -166,7 +164,7 @@ test.serial('TCP goes to the kernel and back without a failed connection', async
 });
 
 test.serial('A restart of the agent, killed or not, costs no query', async (t) => {
-  const { host, network, agent } = await served(t);
+  const { host, network, agent } = await kernelServed(t);
   const flowsOf = async (running: typeof agent) =>
     (await running.metrics())('headgate_listener_connections_total', { family: 'v4' });
   await host.until('flows are counted', async () => (await flowsOf(agent)) > 0);
@@ -177,8 +175,8 @@ test.serial('A restart of the agent, killed or not, costs no query', async (t) =
   await second.stop();
   const third = await host.start();
   const { by } = await asking;
-  // Flows between the reading of the counters and the load of the rules are not counted.
-  await host.until('no count goes back', async () => (await flowsOf(third)) > before + 1_000);
+  // Flows between the reading of the counters and the load of the rules are not counted: on a busy machine, hundreds.
+  await host.until('no count goes back', async () => (await flowsOf(third)) > before);
   t.deepEqual(
     by.filter((name) => !name.startsWith('m')),
     [],
@@ -186,8 +184,8 @@ test.serial('A restart of the agent, killed or not, costs no query', async (t) =
 });
 
 test.serial('Rules that another process has removed are back soon, and counted', async (t) => {
-  const { network, agent } = await served(t);
-  await network.run('a', 'nft', 'flush', 'ruleset');
+  const { network, agent } = await kernelServed(t);
+  await network.run('a', nftExecutable, 'flush', 'ruleset');
   await until(
     t,
     'it answers again',
@@ -195,8 +193,8 @@ test.serial('Rules that another process has removed are back soon, and counted',
   );
   t.is((await agent.metrics())('headgate_repairs_total', { what: 'rules' }), 1);
   const [, table = ''] =
-    /^table ip6 (headgate_[0-9a-f]{8})$/m.exec(await network.run('a', 'nft', 'list', 'tables')) ?? [];
-  await network.run('a', 'nft', 'delete', 'table', 'ip6', table);
+    /^table ip6 (headgate_[0-9a-f]{8})$/m.exec(await network.run('a', nftExecutable, 'list', 'tables')) ?? [];
+  await network.run('a', nftExecutable, 'delete', 'table', 'ip6', table);
   await until(
     t,
     'IPv6 answers again',
@@ -205,7 +203,7 @@ test.serial('Rules that another process has removed are back soon, and counted',
 });
 
 test.serial('A nft that is killed or stopped costs no change', async (t) => {
-  const { host, network } = await served(t);
+  const { host, network } = await kernelServed(t);
   for (const signal of ['KILL', 'STOP'] as const) {
     let pids: readonly string[] = [];
     await host.until('nft runs', async () => {
@@ -223,8 +221,37 @@ test.serial('A nft that is killed or stopped costs no change', async (t) => {
   }
 });
 
+test.serial('A Service whose rules nft refuses is named, and costs no other', async (t) => {
+  const { host, network, agent } = await kernelServed(t);
+  await agent.stop();
+  const nft = join(host.directory, 'nft');
+  const refuse = `grep -q 203.0.113.77 "$last" && { echo 'Error: Could not process rule' >&2; exit 1; }`;
+  const script = `#!/bin/sh\nfor last; do :; done\ncase "$*" in *-f*) ${refuse};; esac\nexec ${nftExecutable} "$@"\n`;
+  await writeFile(nft, script, { mode: 0o755 });
+  const refused = { loadBalancerSourceRanges: ['203.0.113.77/32'] };
+  await host.write('bad.yaml', dns(['m1'], network, refused, 'bad', 54));
+  await host.write('dns.yaml', dns(['m2'], network));
+  await host.start(['--nft', nft]);
+  await host.until('it is known', async () => (await host.why('default/bad')).problems.length > 0);
+  const { verdict, problems } = await host.why('default/bad');
+  t.is(verdict, 'not served');
+  t.like(problems[0], {
+    reason: 'ConfigurationRejected',
+    message: 'nft refuses its rules: Error: Could not process rule',
+  });
+  await host.until(
+    'the other is served',
+    async () => (await askByDatagrams(network, VIP, DNS)).by[0] === 'm2',
+  );
+  await host.write('dns.yaml', dns(['m3'], network));
+  await host.until('and follows', async () => (await askByDatagrams(network, VIP, DNS)).by[0] === 'm3');
+  await host.write('bad.yaml', dns(['m1'], network, {}, 'bad', 54));
+  await host.until('it is served', async () => (await askByDatagrams(network, VIP, 54)).by[0] === 'm1');
+  t.is((await host.why('default/bad')).verdict, 'served');
+});
+
 test.serial('A host that does not forward packets is a problem of the Service, until it does', async (t) => {
-  const { host, network } = await served(t, ['net.ipv4.ip_forward=0']);
+  const { host, network } = await kernelServed(t, ['net.ipv4.ip_forward=0']);
   await host.until('it is reported', async () =>
     /set net\.ipv4\.ip_forward to 1/.test((await host.status()).fault),
   );
@@ -236,7 +263,7 @@ test.serial('A host that does not forward packets is a problem of the Service, u
 });
 
 test.serial('A thousand UDP Services, and the metrics of each', async (t) => {
-  const { host, network, agent } = await served(t);
+  const { host, network, agent } = await kernelServed(t);
   const many = Array.from({ length: 1_000 }, (_, at) =>
     dns(['m1', 'm2', 'm3'], network, {}, `dns-${at}`, 1_000 + at),
   );
@@ -266,7 +293,7 @@ async function nftOf(network: TestNetwork): Promise<readonly string[]> {
     'a',
     'sh',
     '-c',
-    `for p in $(ip netns pids ${network.netns('a')}); do tr '\\0' ' ' < /proc/$p/cmdline | grep -q '^nft -i' && echo $p; done`,
+    `for p in $(ip netns pids ${network.netns('a')}); do tr '\\0' ' ' < /proc/$p/cmdline | grep -q 'nft -i $' && echo $p; done`,
   );
   return stdout.split('\n').filter((line) => line !== '');
 }
@@ -287,71 +314,4 @@ async function memberOf(network: TestNetwork, host: TestHost): Promise<string> {
 async function until(t: ExecutionContext, what: string, isTrue: () => Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 15_000; performance.now() < end; ) if (await isTrue()) return;
   t.fail(`Not in time: ${what}`);
-}
-
-/** As started(), with the Service. */
-async function served(t: ExecutionContext, sysctls: readonly string[] = []) {
-  const rig = await started(t);
-  for (const sysctl of sysctls) await rig.network.run('a', 'sysctl', '-qw', sysctl);
-  await rig.host.write('dns.yaml', dns(['m1', 'm2', 'm3'], rig.network));
-  if (sysctls.length === 0)
-    await rig.host.until(
-      'it answers',
-      async () => (await askByDatagrams(rig.network, VIP, DNS)).by[0]?.startsWith('m') === true,
-    );
-  return rig;
-}
-
-function dns(
-  members: readonly string[],
-  network: TestNetwork,
-  spec: Json = {},
-  name = 'dns',
-  port = DNS,
-  annotations: Readonly<Record<string, string>> = {},
-): readonly Json[] {
-  const ports = [
-    { name: 'dns', port: UDP_MEMBER_PORT, protocol: 'UDP' },
-    { name: 'dns-tcp', port: UDP_MEMBER_PORT, protocol: 'TCP' },
-  ];
-  const slice = (addressType: 'IPv4' | 'IPv6', addressOf: (member: string) => string): Json => ({
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      name: `${name}-${addressType.toLowerCase()}`,
-      labels: { 'kubernetes.io/service-name': name },
-    },
-    addressType,
-    endpoints: members.map((member) => ({ addresses: [addressOf(member)] })),
-    ports,
-  });
-  return [
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name, annotations: { 'headgate.io/load-balancer-ips': `${VIP},${VIP6}`, ...annotations } },
-      spec: {
-        type: 'LoadBalancer',
-        loadBalancerClass: 'headgate.io/agent',
-        ipFamilies: ['IPv4', 'IPv6'],
-        ipFamilyPolicy: 'RequireDualStack',
-        ports: [{ name: 'dns', port, protocol: 'UDP', targetPort: UDP_MEMBER_PORT }],
-        ...spec,
-      },
-    },
-    slice('IPv4', (member) => network.v4(member)),
-    slice('IPv6', (member) => network.v6(member)),
-  ];
-}
-
-/** A load balancer `a` with the VIPs, three members and a client on one network; the agent runs. */
-async function started(t: ExecutionContext) {
-  const network = await TestNetwork.create(t, ['client', 'a', 'm1', 'm2', 'm3']);
-  await network.run('a', 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1');
-  await network.run('a', 'ip', 'address', 'add', `${VIP}/32`, 'dev', 'eth0');
-  await network.run('a', 'ip', 'address', 'add', `${VIP6}/128`, 'dev', 'eth0', 'nodad');
-  const kill = new Map(['m1', 'm2', 'm3'].map((member) => [member, answerDatagrams(network, member)]));
-  const host = await TestHost.create(t, { flags: ['--netns', network.netns('a')] });
-  const agent = await host.start();
-  return { host, network, agent, kill };
 }

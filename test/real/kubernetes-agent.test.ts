@@ -530,7 +530,7 @@ test.serial(
     const faults = (await check(await kubeconfig('without-rights', { token: account }))).split('\n');
     t.regex(
       faults[0] ?? '',
-      /^1: BAD {2}API server: Cannot list services: .* 403 .*: apply deploy\/rbac\.yaml$/,
+      /^1: BAD {2}API server: Cannot list services: .* 403 .*: apply deploy\/kubernetes\/rbac\.yaml$/,
     );
     t.true(faults.some((fault) => fault.includes('Cannot list nodes: ')));
   },

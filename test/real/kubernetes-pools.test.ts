@@ -1,11 +1,10 @@
 // What pools may refuse and what a Service may live without, on a real API server of both families: rules of
 // namespaces and labels, dual stack that falls back, and the end of everything when a Service goes to another class.
 
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
+import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
@@ -31,7 +30,7 @@ test.serial(
   'PreferDualStack takes the family there is and later the other one; RequireDualStack waits for both',
   async (t) => {
     const host = await started(t);
-    const [first, second] = [await freePort(), await freePort()];
+    const [first, second] = [await freePort('::1'), await freePort('::1')];
     // ::1 is all that a host surely has of IPv6: both share it.
     const asking = { 'headgate.io/address-pool': 'both', 'headgate.io/address-sharing-key': 'both' };
     await kube.must('POST', POOLS, pool('both', { blocks: [host.address(100)] }));
@@ -59,6 +58,29 @@ test.serial(
     t.deepEqual(await published('require'), [own, '::1']);
   },
 );
+
+test.serial('The condition Ready and an Event follow each version of a pool', async (t) => {
+  const host = await started(t);
+  await kube.must('POST', POOLS, pool('ready', { blocks: [host.address(100)] }));
+  const condition = async () => {
+    const { metadata, status = {} } = await kube.must('GET', `${POOLS}/ready`);
+    const ready = status.conditions?.find(({ type }: { type: string }) => type === 'Ready');
+    return ready?.observedGeneration === metadata.generation ? ready : undefined;
+  };
+  await until('it is ready', async () => (await condition())?.reason === 'Active');
+  const first = await condition();
+  t.is(first.status, 'True');
+  await kube.must('PATCH', `${POOLS}/ready`, { spec: { draining: true } });
+  await until('it drains', async () => (await condition())?.reason === 'Draining');
+  t.is((await condition()).lastTransitionTime, first.lastTransitionTime);
+  await until('both Events are there', async () => {
+    const { items } = await kube.must('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
+    const reasons = items
+      .filter(({ regarding }: { regarding: { name: string } }) => regarding.name === 'ready')
+      .map(({ reason }: { reason: string }) => reason);
+    return reasons.includes('Active') && reasons.includes('Draining');
+  });
+});
 
 // Conformance: pools for some Services
 test.serial('A pool for a namespace and labels gives no address to other Services', async (t) => {
@@ -141,7 +163,13 @@ test.serial(
 test.serial('A pool that is deleted and created again has the same status again', async (t) => {
   const host = await started(t);
   const made = async () => kube.must('POST', POOLS, pool('again', { blocks: [`${host.address(100)}/31`] }));
-  const told = async () => (await kube.must('GET', `${POOLS}/again`)).status;
+  const told = async () => {
+    const { status } = await kube.must('GET', `${POOLS}/again`);
+    if (status === undefined) return undefined;
+    // Of the new pool's own time.
+    for (const condition of status.conditions) delete condition.lastTransitionTime;
+    return status;
+  };
   await made();
   await until('its status is there', async () => (await told())?.ipv4?.free === '2');
   const before = await told();
@@ -156,13 +184,13 @@ test.serial('The status of an unreadable pool says why', async (t) => {
   const told = async (name: string) => (await kube.must('GET', `${POOLS}/${name}`)).status;
   const change = (name: string, blocks: readonly string[]) =>
     kube.must('PATCH', `${POOLS}/${name}`, { spec: { blocks } });
-  await kube.must('POST', POOLS, pool('twisted', { blocks: ['10.0.0.9-10.0.0.1'] }));
+  await kube.must('POST', POOLS, pool('twisted', { blocks: ['2001:db8::9-2001:db8::1'] }));
   await until('it says so', async () => (await told('twisted'))?.state === 'Invalid');
-  t.regex((await told('twisted')).message, /"10\.0\.0\.9-10\.0\.0\.1" is not/);
+  t.regex((await told('twisted')).message, /"2001:db8::9-2001:db8::1" is not/);
   await change('twisted', [host.address(120)]);
   await until('it is mended', async () => (await told('twisted')).state === 'Active');
   t.is((await told('twisted')).message, undefined);
-  await change('twisted', ['10.0.0.1/8']);
+  await change('twisted', ['224.0.0.0/8']);
   await until('it says so again', async () => (await told('twisted')).state === 'Invalid');
   t.is((await told('twisted')).ipv4.free, '1', 'It counts on as it was');
   await kube.must('DELETE', `${POOLS}/twisted`);
@@ -190,7 +218,7 @@ test.serial('The first pool leaves the ports of Services that share an address',
     await kube.must('DELETE', `${POOLS}/${metadata.name}`);
   await host.until('no pool is left', async () => (await host.status()).addresses.pools.length === 0);
   const address = host.address(140);
-  const ports = [await freePort(), await freePort()];
+  const ports = [await freePort('::1'), await freePort('::1')];
   const both = ['first-of-two', 'second-of-two'];
   for (const [at, name] of both.entries())
     await create(name, { port: ports[at] ?? 0 }, { 'headgate.io/load-balancer-ips': address });
@@ -211,7 +239,7 @@ test.serial('When the last pool goes, an older Service takes no address of anoth
   const host = await started(t);
   for (const { metadata } of (await kube.must('GET', POOLS)).items)
     await kube.must('DELETE', `${POOLS}/${metadata.name}`);
-  const [own, port] = [host.address(110), await freePort()];
+  const [own, port] = [host.address(110), await freePort('::1')];
   await kube.must('POST', POOLS, pool('last', { blocks: [own, host.address(111)] }));
   await create('older', { port }, { 'headgate.io/load-balancer-ips': host.address(112) });
   // Times of creation are whole seconds.
@@ -274,14 +302,4 @@ async function reasonOf(name: string, namespace = 'default'): Promise<string | u
   const { status } = await kube.must('GET', servicePath(namespace, name));
   const conditions: { type: string; reason: string }[] = status.conditions ?? [];
   return conditions.find(({ type }) => type === 'headgate.io/IPAllocated')?.reason;
-}
-
-/** One that is free on ::1, too, which tests share. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '::1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

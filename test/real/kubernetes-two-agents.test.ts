@@ -1,11 +1,10 @@
 // Two load-balancer hosts on one cluster: both serve the same, one of them writes to the cluster, and the other one
 // takes over when that one dies. Each HAProxy has a network namespace of its own, since both listen on the same VIPs.
 
-import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
-import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
+import { aloneInItsNetwork } from '../support/haproxy/alone-in-its-network.ts';
 import { type RunningAgent, TestHost } from '../support/host/agent.ts';
 import { type AuditedWrite, type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import { each, serviceJson, servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
@@ -128,15 +127,6 @@ async function warnings(name: string): Promise<readonly number[]> {
   const selector = encodeURIComponent(`involvedObject.name=${name},reason=InvalidAnnotation`);
   const { items } = await kube.must('GET', `/api/v1/namespaces/default/events?fieldSelector=${selector}`);
   return items.map(({ series }: { readonly series?: { readonly count: number } }) => series?.count ?? 1);
-}
-
-/** A HAProxy for which the loopback network is its own. */
-async function aloneInItsNetwork(directory: string): Promise<string> {
-  const path = join(directory, 'haproxy');
-  const script = `#!/bin/sh\nexec unshare --net sh -c 'ip link set lo up && exec "$0" "$@"' ${haproxyExecutable} "$@"\n`;
-  await writeFile(path, script);
-  await chmod(path, 0o755);
-  return path;
 }
 
 /** haproxy.cfg without what is the host's own: the paths of its sockets, and the hash of the whole with them. */

@@ -91,6 +91,25 @@ test.serial('The API server accepts a status with ports, errors and conditions',
   await writer.close();
 });
 
+// Conformance: status.loadBalancer.ingress[].ipMode
+test.serial("The API server accepts ipMode VIP for an address that keeps the client's", async (t) => {
+  const annotations = { 'headgate.io/source-address': 'client' };
+  const service = await create('kept', {
+    ports: [['UDP', 53]],
+    loadBalancerIP: '192.0.2.53',
+    annotations,
+  });
+  const writer = writes();
+  writer.set('default/kept', serve(service, allServed));
+  const { ingress } = await until(
+    'the status is there',
+    () => read('kept'),
+    (written) => written.ingress.length > 0,
+  );
+  t.deepEqual(ingress, [{ ip: '192.0.2.53', ipMode: 'VIP', ports: [{ port: 53, protocol: 'UDP' }] }]);
+  await writer.close();
+});
+
 test.serial('An agent that takes over does not write an unchanged status again', async (t) => {
   const service = await create('again', { loadBalancerIP: '192.0.2.11' });
   const first = writes();
@@ -406,14 +425,15 @@ function elects(identity: string, onLeader = (_: boolean) => {}): Lease {
 interface Asked {
   readonly ports?: readonly (readonly [Protocol, number])[];
   readonly loadBalancerIP?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 async function create(
   name: string,
-  { ports = [['TCP', 80]], loadBalancerIP }: Asked,
+  { ports = [['TCP', 80]], loadBalancerIP, annotations = {} }: Asked,
 ): Promise<CurrentService> {
   const body = await kube.must('POST', SERVICES, {
-    metadata: { name },
+    metadata: { name, annotations },
     spec: {
       type: 'LoadBalancer',
       ports: ports.map(([protocol, port]) => ({ name: `${protocol.toLowerCase()}-${port}`, protocol, port })),

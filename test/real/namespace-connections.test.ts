@@ -36,14 +36,22 @@ test.serial(
     const reasons = async (service: string) => (await host.why(service)).problems.map(({ reason }) => reason);
     t.deepEqual(await reasons('team/web'), []);
 
+    // HAProxy counts a connection, and its end, a moment after the kernel.
+    const counted = async (connections: number) =>
+      host.until(`${connections} are counted`, async () => {
+        const [, now = '0'] =
+          /key=team .*conn_cur=(\d+)/.exec(await host.haproxy('show table headgate:namespaces')) ?? [];
+        return Number(now) === connections;
+      });
+    await counted(0);
     const open: Socket[] = [];
     t.teardown(() => {
       for (const socket of open) socket.destroy();
     });
     for (let count = 0; count < LIMIT; count++)
       open.push(await connectTo(host.address(1 + (count % 2)), VIP_PORT));
-    // HAProxy counts a connection a moment after the kernel has taken it.
-    await host.until('one more is refused', async () => !(await host.answers(2)));
+    await counted(LIMIT);
+    t.false(await host.answers(2), 'one more');
     t.true(open.every(({ destroyed }) => !destroyed));
     t.true(await host.answers(3), 'another namespace');
     for (const service of ['team/web', 'team/api'])

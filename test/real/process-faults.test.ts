@@ -364,8 +364,8 @@ async function recovered(host: TestHost, agent: RunningAgent, what: string): Pro
 
 async function idleConnection(path: string): Promise<Socket> {
   const socket = connect(path).on('error', () => undefined);
-  // Also an error of a queue that is full: then the connections before it have taken all places.
-  await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
+  // Closed by an error if the queue is full: then the connections before it have taken all places.
+  await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve));
   return socket;
 }
 

@@ -11,6 +11,7 @@ import { dashboardJson } from '../../scripts/dashboard.ts';
 import { rows } from '../../scripts/dashboard-rows.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { type RunningAgent, TestHost } from '../support/host/agent.ts';
+import { nftFlags } from '../support/host/nft.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import { servicePath, sliceJson, slicePath } from '../support/kube/kube-objects.ts';
 import { readMetrics } from '../support/report/metrics-text.ts';
@@ -18,11 +19,23 @@ import { Prometheus } from '../support/report/prometheus.ts';
 import { alertRules, recordingRules, selectorsOf } from '../support/report/rules.ts';
 import { firstCells } from '../support/repository/markdown.ts';
 import { startMembers } from '../support/traffic/members.ts';
+import { Authority, tlsSecret } from '../support/traffic/tls.ts';
 import { Load } from '../support/traffic/traffic.ts';
+import { webObjects } from '../support/values/service-objects.ts';
 import { startAgentPair } from '../support/vrrp/agent-pair.ts';
 
 const kubeAsks = kubeNeeds();
-const programs = ['prometheus', 'promtool', 'keepalived', 'ip', 'nft', 'nsenter', 'sysctl', 'openssl'];
+const programs = [
+  'prometheus',
+  'promtool',
+  'keepalived',
+  'conntrackd',
+  'ip',
+  'nft',
+  'nsenter',
+  'sysctl',
+  'openssl',
+];
 const test = requires(ava, {
   ...kubeAsks,
   haproxy: true,
@@ -143,7 +156,9 @@ test.serial(
 
 /** The query that Grafana sends if all hosts, namespaces and services are selected. */
 function asGrafana(expr: string): string {
-  return expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$(instance|namespace|service)\b/g, '.*');
+  return expr
+    .replaceAll('$__rate_interval', '1m')
+    .replaceAll(/\$(cluster|instance|namespace|service)\b/g, '.*');
 }
 
 /** The series of a variable `label_values(SELECTOR, LABEL)`. */
@@ -166,10 +181,18 @@ async function lint(text: string): Promise<string> {
   return status === 0 ? said : `${status}: ${said}`;
 }
 
-/** Two hosts in network namespaces that serve one Service. */
+/** Two hosts in network namespaces that serve one Service, also by UDP, and synchronise their connections. */
 async function startPair(t: ExecutionContext<unknown>): Promise<readonly RunningAgent[]> {
   const { active, standby } = await startAgentPair(t, VIP, {
-    prepare: (host, network) => host.serve({ address: VIP, port: 8080, members: [network.v4('client')] }),
+    flags: [...nftFlags, '--connection-sync'],
+    prepare: async (host, network) => {
+      for (const side of ['a', 'b']) await network.run(side, 'sysctl', '-qw', 'net.ipv4.ip_forward=1');
+      const members = [network.v4('client')];
+      await host.serve({ address: VIP, port: 8080, members });
+      const ports = [{ name: 'dns', port: 53, protocol: 'UDP' }];
+      const [service = {}, slice = {}] = webObjects({ name: 'dns', address: VIP, members, spec: { ports } });
+      await host.write('dns.yaml', [service, { ...slice, ports }]);
+    },
   });
   return [active.agent, standby.agent];
 }
@@ -179,7 +202,7 @@ async function hostWith(t: ExecutionContext<unknown>): Promise<{ host: TestHost;
   return { host: await TestHost.create(t, { flags }), flags };
 }
 
-/** A host with Services of the cluster, an address pool, and one of a folder with checks and under load. */
+/** A host with Services of the cluster, an address pool, and two of a folder: with checks and under load, and with TLS. */
 async function startOfCluster(t: ExecutionContext<unknown>): Promise<RunningAgent> {
   const { host, flags } = await hostWith(t);
   const settings = join(host.directory, 'headgate.yaml');
@@ -198,6 +221,17 @@ async function startOfCluster(t: ExecutionContext<unknown>): Promise<RunningAgen
   await startMembers(t, host, 2);
   const annotations = { mode: 'http', 'health-monitor': 'http' };
   await host.serve({ members: [host.address(11)], annotations });
+  const authority = await Authority.create(t);
+  await host.write('secret.yaml', [
+    tlsSecret('shop-tls', await authority.issue({ names: ['shop.example'] })),
+  ]);
+  const shop = { mode: 'https', 'tls-certificate': 'shop-tls' };
+  await host.serve({
+    name: 'shop',
+    address: host.address(2),
+    members: [host.address(11)],
+    annotations: shop,
+  });
   const agent = await host.start(['--config', settings]);
   await host.until(
     'the Service of the cluster is known',

@@ -1,5 +1,5 @@
-// The permissions in deploy/rbac.yaml on a real API server: it allows all requests of the agent with the token of the
-// agent's account, and no others.
+// The permissions in deploy/kubernetes/rbac.yaml on a real API server: it allows all requests of the agent with the token
+// of the agent's account, and no others.
 
 import ava from 'ava';
 import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
@@ -7,8 +7,10 @@ import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/kube/deploy.ts';
+import { createGatewayClass, deployGatewayApi } from '../support/kube/gateway-api.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import { until } from '../support/kube/kube-objects.ts';
+import { asNew, gatewayJson, ingressClassJson, routeJson } from '../support/values/gateways.ts';
 import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
@@ -18,6 +20,18 @@ const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
 const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
 const POOLS = '/apis/headgate.io/v1alpha1/addresspools';
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:headgate`;
+const GATEWAY_API = '/apis/gateway.networking.k8s.io/v1';
+const INGRESS_API = '/apis/networking.k8s.io/v1';
+/** Whose status the agent writes. */
+const OF_GATEWAYS = [
+  'gateways',
+  'listenersets',
+  'httproutes',
+  'grpcroutes',
+  'tlsroutes',
+  'tcproutes',
+  'udproutes',
+];
 const SERVICE = '/api/v1/namespaces/default/services/kubernetes';
 const watch = { watch: 'true', timeoutSeconds: '1', allowWatchBookmarks: 'true' };
 
@@ -51,6 +65,25 @@ const allowed: readonly Call[] = [
   ['POST', LEASES, { body: lease('headgate') }],
   ['GET', `${LEASES}/headgate`],
   ['PUT', `${LEASES}/headgate`, { body: lease('headgate') }],
+  ['GET', `${GATEWAY_API}/gatewayclasses`],
+  ['GET', `${GATEWAY_API}/gatewayclasses`, { query: watch }],
+  ['PATCH', `${GATEWAY_API}/gatewayclasses/any/status`, { body: {} }],
+  ...[...OF_GATEWAYS, 'backendtlspolicies'].flatMap((plural): Call[] => [
+    ['GET', `${GATEWAY_API}/${plural}`],
+    ['GET', `${GATEWAY_API}/${plural}`, { query: watch }],
+    ['GET', `${GATEWAY_API}/namespaces/default/${plural}/any`],
+    ['PATCH', `${GATEWAY_API}/namespaces/default/${plural}/any/status`, { body: {} }],
+  ]),
+  ['GET', `${GATEWAY_API}/referencegrants`],
+  ['GET', `${GATEWAY_API}/referencegrants`, { query: watch }],
+  ['GET', '/api/v1/namespaces'],
+  ['GET', '/api/v1/namespaces', { query: watch }],
+  ['GET', `${INGRESS_API}/ingressclasses`],
+  ['GET', `${INGRESS_API}/ingressclasses`, { query: watch }],
+  ['GET', `${INGRESS_API}/ingresses`],
+  ['GET', `${INGRESS_API}/ingresses`, { query: watch }],
+  ['GET', `${INGRESS_API}/namespaces/default/ingresses/any`],
+  ['PATCH', `${INGRESS_API}/namespaces/default/ingresses/any/status`, { body: {} }],
 ];
 
 const refused: readonly Call[] = [
@@ -59,7 +92,19 @@ const refused: readonly Call[] = [
   ['GET', '/api/v1/pods'],
   ['POST', '/api/v1/namespaces/default/pods', { body: {} }],
   ['GET', '/api/v1/configmaps'],
-  ['GET', '/api/v1/namespaces'],
+  ['GET', '/api/v1/namespaces/default'],
+  ['PATCH', '/api/v1/namespaces/default', { body: {} }],
+  ...OF_GATEWAYS.flatMap((plural): Call[] => [
+    ['POST', `${GATEWAY_API}/namespaces/default/${plural}`, { body: {} }],
+    ['PATCH', `${GATEWAY_API}/namespaces/default/${plural}/any`, { body: {} }],
+    ['PUT', `${GATEWAY_API}/namespaces/default/${plural}/any/status`, { body: {} }],
+    ['DELETE', `${GATEWAY_API}/namespaces/default/${plural}/any`],
+  ]),
+  ['PATCH', `${GATEWAY_API}/gatewayclasses/any`, { body: {} }],
+  ['PATCH', `${GATEWAY_API}/namespaces/default/referencegrants/any`, { body: {} }],
+  ['PATCH', `${INGRESS_API}/namespaces/default/ingresses/any`, { body: {} }],
+  ['PATCH', `${INGRESS_API}/ingressclasses/any`, { body: {} }],
+  ['GET', `${INGRESS_API}/networkpolicies`],
   ['GET', '/api/v1/endpoints'],
   ['GET', '/api/v1/nodes/any'],
   ['PATCH', '/api/v1/nodes/any', { body: {} }],
@@ -106,6 +151,9 @@ let api: ApiClient;
 test.before(async (t) => {
   kube = await startKube(t, { audit: true });
   await deploy(kube);
+  await deployGatewayApi(kube);
+  await createGatewayClass(kube, 'edge', 'headgate.io/gateway-controller');
+  await kube.must('POST', `${INGRESS_API}/ingressclasses`, asNew(ingressClassJson()));
   api = await agentClient(kube);
 });
 
@@ -131,27 +179,46 @@ test('The API server allows no other request', async (t) => {
 // Conformance: RBAC
 test('The API server lists exactly these permissions', async (t) => {
   const inDefault = await rulesIn('default');
-  t.deepEqual(inDefault, [
-    'addressclaims.headgate.io create',
-    'addressclaims.headgate.io delete',
-    'addressclaims.headgate.io get',
-    'addressclaims.headgate.io list',
-    'addressclaims.headgate.io update',
-    'addressclaims.headgate.io watch',
-    'addresspools.headgate.io list',
-    'addresspools.headgate.io watch',
-    'addresspools/status.headgate.io patch',
-    'endpointslices.discovery.k8s.io list',
-    'endpointslices.discovery.k8s.io watch',
-    'events.events.k8s.io create',
-    'events.events.k8s.io patch',
-    'nodes list',
-    'nodes watch',
-    'services get',
-    'services list',
-    'services watch',
-    'services/status patch',
-  ]);
+  t.deepEqual(
+    inDefault,
+    [
+      'addressclaims.headgate.io create',
+      'addressclaims.headgate.io delete',
+      'addressclaims.headgate.io get',
+      'addressclaims.headgate.io list',
+      'addressclaims.headgate.io update',
+      'addressclaims.headgate.io watch',
+      'addresspools.headgate.io list',
+      'addresspools.headgate.io watch',
+      'addresspools/status.headgate.io patch',
+      ...[...OF_GATEWAYS, 'backendtlspolicies', 'gatewayclasses'].flatMap((plural) => [
+        `${plural}.gateway.networking.k8s.io get`,
+        `${plural}.gateway.networking.k8s.io list`,
+        `${plural}.gateway.networking.k8s.io watch`,
+        `${plural}/status.gateway.networking.k8s.io patch`,
+      ]),
+      'referencegrants.gateway.networking.k8s.io list',
+      'referencegrants.gateway.networking.k8s.io watch',
+      'namespaces list',
+      'namespaces watch',
+      'ingressclasses.networking.k8s.io list',
+      'ingressclasses.networking.k8s.io watch',
+      'ingresses.networking.k8s.io get',
+      'ingresses.networking.k8s.io list',
+      'ingresses.networking.k8s.io watch',
+      'ingresses/status.networking.k8s.io patch',
+      'endpointslices.discovery.k8s.io list',
+      'endpointslices.discovery.k8s.io watch',
+      'events.events.k8s.io create',
+      'events.events.k8s.io patch',
+      'nodes list',
+      'nodes watch',
+      'services get',
+      'services list',
+      'services watch',
+      'services/status patch',
+    ].toSorted(),
+  );
   const inOwn = await rulesIn(NAMESPACE);
   t.deepEqual(
     inOwn.filter((rule) => !inDefault.includes(rule)),
@@ -185,19 +252,34 @@ test.serial(
     const annotations = { 'headgate.io/load-balancer-ips': host.address(1) };
     const spec = { type: 'LoadBalancer', ports: [{ port: VIP_PORT }] };
     await kube.must('POST', path, { metadata: { name: 'worked', annotations }, spec });
+    const addresses = [{ type: 'IPAddress', value: host.address(2) }];
+    const listeners = [{ name: 'http', port: VIP_PORT, protocol: 'HTTP' }];
+    const inDefault = `${GATEWAY_API}/namespaces/default`;
+    await kube.must('POST', `${inDefault}/gateways`, asNew(gatewayJson('edge', { addresses, listeners })));
+    await kube.must('POST', `${inDefault}/httproutes`, asNew(routeJson('api', [{ name: 'edge' }])));
     const agent = await host.start();
     const read = () => kube.api('GET', `${path}/worked`);
     await host.until(
       'its status is there',
       async () => (await read()).body.status.loadBalancer.ingress !== undefined,
     );
+    const attached = async () => (await kube.must('GET', `${inDefault}/gateways/edge`)).status.listeners;
+    await host.until('the Gateway has its status', async () => (await attached())?.[0].attachedRoutes === 1);
     await kube.must('DELETE', `${path}/worked`);
     await host.until('it is let go', async () => (await read()).status === 404);
     await agent.stop();
     const own = (await kube.writes()).filter(({ user }) => user === ACCOUNT);
     t.deepEqual(
       [...new Set(own.map(({ verb, resource, status }) => `${verb} ${resource} ${status}`))].sort(),
-      ['create events 201', 'create leases 201', 'patch services/status 200', 'update leases 200'],
+      [
+        'create events 201',
+        'create leases 201',
+        'patch gatewayclasses/status 200',
+        'patch gateways/status 200',
+        'patch httproutes/status 200',
+        'patch services/status 200',
+        'update leases 200',
+      ],
     );
     t.false(agent.log.some(({ code }) => code === 'API_REFUSED'));
   },
@@ -229,7 +311,7 @@ test.serial('`check` names each missing permission, and nothing if none is missi
   const said = await check();
   for (const [index, path] of roles.entries()) await kube.must('PATCH', path, { rules: before[index].rules });
   await until('they are back', async () => (await ask(['GET', `${LEASES}/headgate`])).status !== 403);
-  t.regex(said, /^BAD .*: apply deploy\/rbac\.yaml$/);
+  t.regex(said, /^BAD .*: apply deploy\/kubernetes\/rbac\.yaml$/);
   for (const right of wanted) t.true(said.includes(right), right);
 });
 

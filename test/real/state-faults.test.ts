@@ -2,7 +2,18 @@
 // agent restores the desired state within two seconds when it can.
 
 import { execFile } from 'node:child_process';
-import { appendFile, chmod, mkdir, readdir, rm, stat, truncate, unlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import ava, { type ExecutionContext } from 'ava';
@@ -186,8 +197,9 @@ asRoot.serial(
     await host.serve({ name: 'second', address: host.address(3) });
     await host.until('the second Service is served', () => host.answers(3));
     const ballast = join(host.stateDir, 'ballast');
-    await host.until('the last good one is kept', async () =>
-      (await readdir(join(host.stateDir, 'haproxy'))).includes('haproxy.cfg.last-good'),
+    // The new worker serves a moment before the reload is over.
+    await host.until('the last good one has it', async () =>
+      (await readFile(`${host.paths.config}.last-good`, 'utf8').catch(() => '')).includes(host.address(3)),
     );
     await writeFile(ballast, Buffer.alloc(1024 * 1024)).catch(() => undefined);
     const pids = [await host.master(), await host.worker()];

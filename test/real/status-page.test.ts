@@ -37,7 +37,7 @@ test.serial('The page shows the load balancers and follows their manifests witho
   await browser.until(`${ROWS}.length === 2 && ${ROWS}[0].innerText.includes('default/shop')`);
   await browser.until("document.querySelector('#headline').innerText.includes('All is well')");
   await host.serve({ name: 'shop', address: host.address(2), members: [] });
-  await browser.until(`${ROWS}[0].innerText.includes('not served')`);
+  await browser.until(`${ROWS}[0].innerText.includes('no ready member')`);
   await browser.until(
     "document.querySelector('#headline').innerText.includes('1 load balancer is not fully')",
   );
@@ -158,11 +158,44 @@ test.serial('A search, the filter and the pages find load balancers among many',
   t.deepEqual(browser.complaints, []);
 });
 
+test.serial(
+  'Problems stand by reason, each with a link to its load balancer, and a link scrolls to it',
+  async (t) => {
+    const { host, agent, browser } = await opened(t);
+    // Well, with names before those in trouble, so that these would be out of view if the names decided.
+    for (let at = 0; at < 40; at++) await host.serve({ name: `a-${at}`, address: host.address(100 + at) });
+    for (const name of ['x', 'y', 'z'])
+      await host.serve({ name, address: host.address(150), annotations: { algorithm: 'wrong' } });
+    await host.serve({ name: 'none', address: host.address(151), members: [] });
+    const reasons = "[...document.querySelectorAll('#problems > li summary')].map((e) => e.innerText.trim())";
+    await browser.until(`${reasons}.includes('InvalidAnnotation 3 times')`);
+    await browser.until(`${ROWS}.length >= 40`);
+    const first = `[...${ROWS}].slice(0, 5).map((e) => e.querySelector('.name').innerText)`;
+    await browser.until(`${first}.slice(0, 2).join() === 'default/y,default/z'`);
+    t.true(((await browser.value(first)) as string[]).includes('default/none'));
+
+    const link = 'document.querySelector(\'#problems > li a[href="#open=default%2Fz"]\')';
+    await browser.value(`${link}.closest('details').open = true`);
+    await browser.value(`${link}.click()`);
+    const inView =
+      "(() => { const box = document.querySelector('#detail')?.getBoundingClientRect(); return box !== undefined && box.top >= 0 && box.top < innerHeight })()";
+    const isOpen = (key: string): string =>
+      `document.querySelector('#detail')?.getAttribute('aria-label') === 'Load balancer ${key}'`;
+    await browser.until(`${isOpen('default/z')} && ${inView}`);
+
+    // A link that a user got: the row is far below.
+    await browser.go('about:blank');
+    await browser.go(`${agent.url}/#open=default%2Fa-9`);
+    await browser.until(`${isOpen('default/a-9')} && ${inView} && scrollY > 0`);
+    t.deepEqual(browser.complaints, []);
+  },
+);
+
 test.serial('Texts of objects are text on the page and never run', async (t) => {
   const { host, browser } = await opened(t);
   await host.serve({ annotations: { algorithm: HOSTILE } });
   await host.write('<img src=x onerror=hurt()>.yaml', 'kind: {');
-  await browser.until("document.querySelectorAll('#problems > li').length === 2");
+  await browser.until("document.querySelectorAll('#problems > li li').length === 2");
   const text = await browser.text();
   t.true(text.includes('<img src=x onerror='), text);
   t.is(await browser.value('typeof window.hurt'), 'undefined');
@@ -381,7 +414,9 @@ function everyTextIs(text: string): PageView {
       peer: { address: text, isHeard: true, version: text, notReady: text, lowered: [text] },
       lowered: [text],
       haproxy: { version: text, serving: true, reloadPending: [text] },
-      problems: [{ object: text, reason: text, message: text }],
+      cluster: { isSynced: true, fault: text, lastAnswer: '', isWriter: false, writer: text },
+      pools: [{ name: text, family: 'v4', free: text, used: text }],
+      problems: [{ reason: text, count: 7, shown: [{ key: text, object: text, message: text }] }],
       problemCount: 2,
     },
     list: { ...view.list, rows: [{ ...row, key: text, vips: [text, text], ports: [text] }] },

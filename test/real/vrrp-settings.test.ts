@@ -46,6 +46,24 @@ test.serial(
   },
 );
 
+test.serial(
+  'Further anchors are added and removed on one host after the other without a change of master',
+  async (t) => {
+    const pair = await startPair(t, vips(0, 20));
+    const { a, b } = pair;
+    const [pid, { becameMaster }] = [await b.vrrpPid(), await b.ask()];
+    const further = '10.9.0.3';
+    for (const host of [a, b]) host.configure({ instances: [instance(51, 200, [...ANCHORS, further])] });
+    await until('the master has it', async () => (await b.held()).includes(further), pair);
+    t.is((await b.held()).length, 23);
+    for (const host of [b, a]) host.configure({ instances: [instance(51, 200)] });
+    await until('it is gone', async () => !(await b.held()).includes(further), pair);
+    t.like(await b.ask(), { state: 'master', becameMaster });
+    t.is((await a.ask()).becameMaster, 0);
+    t.is(await b.vrrpPid(), pid);
+  },
+);
+
 test.serial('A new virtual router takes over all addresses of the old one', async (t) => {
   const pair = await startPair(t, vips(0, 20));
   const { a, b } = pair;

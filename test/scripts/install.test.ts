@@ -66,19 +66,26 @@ test.afterEach.always(async (t) => {
 
 const PROGRAMS = [
   'conntrack',
+  'conntrackd',
+  'dnsmasq',
+  'curl',
+  'fish',
   'haproxy',
   'ip',
   'keepalived',
   'make',
   'mount',
+  'unshare',
   'nft',
   'openssl',
   'chromium',
   'prometheus',
   'python3',
+  'script',
   'sysctl',
   'systemd-analyze',
   'wrk',
+  'zsh',
 ];
 
 /** Provides everything except the named programs. */
@@ -143,6 +150,21 @@ test('install.sh node installs Node and not HAProxy', async (t) => {
   t.deepEqual(await install('node'), { code: 0, stdout: '', stderr: '' });
 });
 
+test('install.sh says every moment that npm is still at work, and no longer than npm is', async (t) => {
+  const { env, install, program } = t.context;
+  env.PATIENCE = '0.2';
+  await complete(t.context, 'node_modules', 'wrk');
+  await program('npm', `sleep 1\n${NPM}`);
+  const { code, stderr } = await install('node');
+  t.is(code, 0);
+  t.true(stderr.split('install: npm ci is still at work\n').length > 2, stderr);
+  await program('npm', 'exit 1');
+  await rm(join(t.context.app, 'node_modules'), { recursive: true });
+  const failed = await install('node');
+  t.is(failed.code, 1);
+  t.regex(failed.stderr, /Cannot install the packages of package\.json: npm ci failed\n$/);
+});
+
 test('install.sh as root installs the missing packages and prevents the start of daemons', async (t) => {
   await complete(t.context, 'haproxy', 'ip');
   await t.context.program('id', 'echo 0');
@@ -201,7 +223,7 @@ test('install.sh test and install.sh bench require pip only on a machine without
   await t.context.program('id', 'echo 1000');
   await t.context.program('sudo', 'exit 1');
   await t.context.program('apt-get', APT);
-  for (const each of ['systemd-analyze', 'python3']) await t.context.program(each);
+  for (const each of ['systemd-analyze', 'python3', 'dnsmasq', 'curl']) await t.context.program(each);
   const asks = async (kind: string): Promise<void> => {
     const without = await t.context.install(kind);
     t.is(without.code, 1);
@@ -217,9 +239,12 @@ test('install.sh test and install.sh bench require pip only on a machine without
 test('install.sh test installs the programs of the tests', async (t) => {
   await complete(
     t.context,
+    'dnsmasq',
+    'curl',
     'keepalived',
+    'conntrackd',
     'mount',
-    'openssl',
+    'unshare',
     'prometheus',
     'sysctl',
     'systemd-analyze',
@@ -231,7 +256,10 @@ test('install.sh test installs the programs of the tests', async (t) => {
   t.is((await t.context.install()).code, 0);
   const { code, stderr } = await t.context.install('test');
   t.is(code, 1);
-  t.regex(stderr, / --no-install-recommends keepalived procps mount openssl systemd prometheus python3\n$/);
+  t.regex(
+    stderr,
+    / --no-install-recommends keepalived conntrackd procps mount util-linux systemd prometheus dnsmasq-base curl python3\n$/,
+  );
 });
 
 test('install.sh test continues without a program that it cannot install if tests may be skipped, and reports that', async (t) => {

@@ -10,7 +10,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { haproxyPaths } from '../../agent/haproxy/paths.ts';
 import { readVariables } from '../../agent/settings/sources.ts';
 import { loweredBy } from '../../agent/vips/vrrp.ts';
-import { instanceUnit, instantiated } from '../../scripts/instance-units.ts';
+import { instanceUnit, instantiated, landingUnit } from '../../scripts/instance-units.ts';
 import { requires } from '../support/basics/requirements.ts';
 
 const test = requires(ava, { programs: ['systemd-analyze', 'systemd-tmpfiles', 'systemd-sysusers'] });
@@ -23,7 +23,9 @@ const { log: haproxyLog } = haproxyPaths('/var/lib/headgate', '/run/headgate');
 const EXPOSURE: Readonly<Record<string, number>> = {
   headgate: 22,
   'headgate-haproxy': 17,
+  'headgate-haproxy-landing': 17,
   'headgate-keepalived': 25,
+  'headgate-conntrackd': 19,
   'headgate-prepare': 25,
   'headgate-rules': 16,
 };
@@ -72,6 +74,17 @@ test('The template units differ from the other units only in their folders and t
     t.regex(text, /^NetworkNamespacePath=\/run\/netns\/%i$/m);
     t.regex(text, /^Requires=headgate-prepare@%i\.service$/m);
   }
+});
+
+test('The unit of the landing is that of HAProxy with other folders', (t) => {
+  const text = read('headgate-haproxy-landing.service');
+  t.is(text, landingUnit(read('headgate-haproxy.service')));
+  t.notRegex(text, /headgate\/haproxy[/ ]/);
+  t.regex(text, /^PartOf=headgate-haproxy\.service$/m);
+  const landing = haproxyPaths('/var/lib/headgate', '/run/headgate', 'group', 'haproxy-landing');
+  for (const path of [landing.config, landing.masterSocket, landing.pidFile, landing.log])
+    t.true(text.includes(path), path);
+  t.true(read('headgate.tmpfiles').includes(`\nf ${landing.log} 0660 haproxy haproxy -\n`));
 });
 
 test('The end of a process for lack of memory does not end other processes of its unit', (t) => {

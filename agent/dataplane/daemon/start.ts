@@ -25,6 +25,8 @@ export interface DaemonStart<T> {
   readonly env?: NodeJS.ProcessEnv;
   /** The file that gets its messages. */
   readonly log: string;
+  /** The descriptor that gets its standard output, if that is not for messages. */
+  readonly output?: number;
   /** undefined while the daemon does not serve. */
   readonly find: () => Promise<T | undefined>;
   readonly timeoutMs: number;
@@ -33,7 +35,7 @@ export interface DaemonStart<T> {
 }
 
 const POLL_INTERVAL_MS = 10;
-const TO_APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | SAFELY;
+export const TO_APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | SAFELY;
 
 /**
  * Resolves with the process and the first result of `find`. Errors: `missing`; `failed` with the daemon's messages,
@@ -46,7 +48,8 @@ export async function startDaemon<T>(
   const { command, env = process.env, find, timeoutMs, excerpt } = start;
   const log = await open(start.log, TO_APPEND, 0o600);
   const from = (await log.stat()).size;
-  const child = spawn(...command, { detached: true, stdio: ['ignore', log.fd, log.fd], env });
+  const stdio = ['ignore' as const, start.output ?? log.fd, log.fd];
+  const child = spawn(...command, { detached: true, stdio, env });
   let end: string | undefined;
   child.once('exit', (code, signal) => {
     end = signal === null ? `exit status ${code}` : `signal ${signal}`;

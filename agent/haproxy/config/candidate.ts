@@ -4,13 +4,14 @@
 
 import { writeFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
+import { isolate } from '../../base/isolate.ts';
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import { probeBind } from './bind-probe.ts';
-import { checkConfig, isolate } from './check.ts';
+import { checkConfig } from './check.ts';
 import { type ConfigText, configText, inFileOrder } from './config-text.ts';
-import { isForHaproxy, shapeOf } from './listener-config.ts';
+import { hasSection, isForHaproxy, shapeOf } from './listener-config.ts';
 import { type Quarantine, structureOfAll } from './quarantine.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
 
@@ -25,6 +26,8 @@ export interface CandidateOptions {
   readonly scratchFile: string;
   readonly quarantine: Quarantine;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
+  /** Writes the files that haproxy.cfg names, before HAProxy reads it. Errors: FILE_WRITE. */
+  readonly writeFiles: (loadBalancers: Iterable<LoadBalancer>) => Promise<void>;
   /** `address port` of the active worker's listeners; undefined if unknown. */
   readonly bound: () => ReadonlySet<string> | undefined;
   /** True if HAProxy may bind low ports and the agent may not. */
@@ -115,6 +118,7 @@ export class CandidateMaker {
     await slice.breathe();
     for (;;) {
       const loadBalancers = this.effective(now);
+      await this.#options.writeFiles(loadBalancers.values());
       // HAProxy checks the new sections while the agent renders the whole file.
       const [isAccepted, candidate] = await Promise.all([
         this.#isAccepted(loadBalancers, now, lastGood),
@@ -130,13 +134,18 @@ export class CandidateMaker {
    */
   async rejectInvalid(desired: ReadonlyMap<string, LoadBalancer>): Promise<boolean> {
     const now = new Map(desired);
-    for (let any = false; ; any = true)
-      if (await this.#isAccepted(this.effective(now), now, new Map())) return any;
+    for (let any = false; ; any = true) {
+      const effective = this.effective(now);
+      await this.#options.writeFiles(effective.values());
+      if (await this.#isAccepted(effective, now, new Map())) return any;
+    }
   }
 
   /** Without a check, for a start: a failed start costs no traffic. */
-  prepareUnchecked(desired: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
-    return this.#candidate(this.effective(desired));
+  async prepareUnchecked(desired: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
+    const loadBalancers = this.effective(desired);
+    await this.#options.writeFiles(loadBalancers.values());
+    return this.#candidate(loadBalancers);
   }
 
   /**
@@ -263,5 +272,5 @@ export class CandidateMaker {
 }
 
 function shapesOf({ listeners }: LoadBalancer): readonly string[] {
-  return listeners.filter(isForHaproxy).map(shapeOf);
+  return listeners.filter(hasSection).map(shapeOf);
 }

@@ -100,27 +100,3 @@ function sectionAt(text: string, line: number): string | undefined {
   }
   return undefined;
 }
-
-/**
- * The suspects that are refused together with all others, for a file that HAProxy refuses without naming a line: found by
- * halves, so that one of a thousand takes some twenty checks. `isAccepted` must hold for [].
- */
-export async function isolate<T>(
-  suspects: readonly T[],
-  isAccepted: (some: readonly T[]) => Promise<boolean>,
-): Promise<readonly T[]> {
-  const refused: T[] = [];
-  await accepted([], suspects);
-  return refused;
-
-  /** `before` and all of `some` that are accepted with it. */
-  async function accepted(before: readonly T[], some: readonly T[]): Promise<readonly T[]> {
-    if (some.length === 0 || (await isAccepted([...before, ...some]))) return [...before, ...some];
-    if (some.length === 1) {
-      refused.push(...some);
-      return before;
-    }
-    const half = Math.ceil(some.length / 2);
-    return accepted(await accepted(before, some.slice(0, half)), some.slice(half));
-  }
-}

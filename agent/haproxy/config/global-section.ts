@@ -66,8 +66,9 @@ export class GlobalSection {
     this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needs);
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
-    const { hasHttp } = needs;
-    return renderContext(settings, paths, value, this.aclIds.idOf, { sharedTables: this.#tables, hasHttp });
+    const { hasHttp, hasTls, hasRoutes } = needs;
+    const more = { sharedTables: this.#tables, hasHttp, hasTls, hasRoutes };
+    return renderContext(settings, paths, value, this.aclIds.idOf, more);
   };
 
   /**

@@ -2,7 +2,7 @@
 // listener and a checked member one each. HAProxy refuses to start if they do not fit.
 
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import { isForHaproxy } from './listener-config.ts';
+import { hasSection, isForHaproxy } from './listener-config.ts';
 
 /** Sockets, pipes, log, peers, and a margin for idle server connections. */
 const OWN_DESCRIPTORS = 500;
@@ -15,21 +15,30 @@ export interface Needs {
   readonly checks: number;
   /** A listener has mode http. */
   readonly hasHttp: boolean;
+  /** A listener ends TLS. */
+  readonly hasTls: boolean;
+  /** A listener has routes. */
+  readonly hasRoutes: boolean;
 }
 
 export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let listeners = 0;
   let checks = 0;
   let hasHttp = false;
+  let hasTls = false;
+  let hasRoutes = false;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
-      if (!isForHaproxy(listener)) continue;
-      listeners += listener.addresses.length;
-      hasHttp ||= listener.mode === 'http';
-      if (listener.pool.monitor !== undefined) checks += listener.pool.members.length;
+      if (isForHaproxy(listener)) {
+        listeners += listener.addresses.length;
+        hasHttp ||= listener.mode === 'http';
+        hasTls ||= listener.tls !== undefined;
+        hasRoutes ||= listener.routing !== undefined;
+      }
+      if (hasSection(listener) && listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }
   }
-  return { listeners, checks, hasHttp };
+  return { listeners, checks, hasHttp, hasTls, hasRoutes };
 }
 
 /**

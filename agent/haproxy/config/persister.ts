@@ -16,6 +16,8 @@ export interface PersisterOptions {
   /** The load balancers for the file; undefined while a reload or a start writes it. */
   readonly loadBalancers: () => ReadonlyMap<string, LoadBalancer> | undefined;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
+  /** Writes the files that haproxy.cfg names. Errors: FILE_WRITE. */
+  readonly writeFiles: (loadBalancers: Iterable<LoadBalancer>) => Promise<void>;
   /** Writes the rejections. Errors: FILE_WRITE. */
   readonly keepRejections: () => Promise<void>;
   readonly onPersisted: (result: 'done' | 'failed') => void;
@@ -96,7 +98,7 @@ export class Persister {
   }
 
   async #write(): Promise<void> {
-    const { file, loadBalancers, context, keepRejections } = this.#options;
+    const { file, loadBalancers, context, writeFiles, keepRejections } = this.#options;
     try {
       await keepRejections();
       const desired = loadBalancers();
@@ -104,6 +106,7 @@ export class Persister {
         this.#schedule(RETRY_DELAY_MS);
         return;
       }
+      await writeFiles(desired.values());
       const { chunks } = await configText(inFileOrder(desired), context(desired));
       await file.write(chunks);
       this.worked();

@@ -2,9 +2,9 @@
 // balancer continues with its last good structure, and an address that cannot be bound is left out.
 
 import { memoByIdentity } from '../../base/memo.ts';
-import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
+import type { Certificate, Listener, LoadBalancer, Problem, Tls } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
-import { isForHaproxy, structureOf } from './listener-config.ts';
+import { hasSection, isForHaproxy, structureOf } from './listener-config.ts';
 
 export interface Rejection {
   /** The refused structure; another structure is a new attempt. */
@@ -132,9 +132,18 @@ export class Quarantine {
   }
 }
 
-/** The structure of all listeners that HAProxy serves; '' if it serves none. */
+/** TLS of the last good listener with the present contents of its certificates. */
+function renewed(lastGood: Tls, today: Tls | undefined): Tls {
+  const now = [today, ...(today?.sections ?? [])].flatMap((each) => each?.certificates ?? []);
+  const renew = (certificates: readonly Certificate[]): readonly Certificate[] =>
+    certificates.map((each) => now.find(({ name }) => name === each.name) ?? each);
+  const sections = lastGood.sections?.map((each) => ({ ...each, certificates: renew(each.certificates) }));
+  return { ...lastGood, certificates: renew(lastGood.certificates), ...(sections && { sections }) };
+}
+
+/** The structure of all listeners with a section; '' if there is none. */
 export const structureOfAll = memoByIdentity(({ listeners }: LoadBalancer): string =>
-  listeners.filter(isForHaproxy).map(structureOf).join('\n'),
+  listeners.filter(hasSection).map(structureOf).join('\n'),
 );
 
 /**
@@ -147,7 +156,8 @@ function lastGoodWithDesired(desired: LoadBalancer, lastGood: LoadBalancer): Loa
     if (today === undefined) return [];
     const addresses = listener.addresses.filter((address) => today.addresses.includes(address));
     const pool = { ...listener.pool, members: today.pool.members };
-    return [{ ...listener, addresses, allowedCidrs: today.allowedCidrs, pool }];
+    const tls = listener.tls && renewed(listener.tls, today.tls);
+    return [{ ...listener, addresses, allowedCidrs: today.allowedCidrs, tls, pool }];
   });
   return { ...desired, listeners };
 }

@@ -1,6 +1,8 @@
 // The values of the host and its settings in haproxy.cfg.
 
+import { bootId } from '../../host/boot-id.ts';
 import type { HaproxyPaths } from '../paths.ts';
+import { type ConnectionLogSettings, logWords } from './connection-log.ts';
 import { namespaceConnections } from './limits.ts';
 import type { SharedTables } from './shared-tables.ts';
 
@@ -14,6 +16,7 @@ export const GRACE_MS = 50;
 export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
+  readonly mirrorSocket: string;
   readonly serverState: string;
   /** The mode of both sockets, octal. */
   readonly socketMode: string;
@@ -34,11 +37,25 @@ export interface RenderContext {
   /** '': HAProxy keeps the user that starts it. */
   readonly user: string;
   readonly group: string;
+  /** The folder of certificates. */
+  readonly certificates: string;
+  /** The folder of the maps of routes. */
+  readonly routes: string;
+  /** A listener has routes. */
+  readonly hasRoutes: boolean;
+  /**
+   * The boot in which that folder has the certificates: in another one HAProxy leaves out the addresses that end TLS, because
+   * the folder is in memory. '' without TLS.
+   */
+  readonly boot: string;
+  /** The target of the connection log, see logWords(). */
+  readonly log: string;
+  readonly logFormat: ConnectionLogSettings['connectionLogFormat'];
   /** The unique id of an ACL, by listener name and line. */
   readonly aclId: (listener: string, line: number) => number;
 }
 
-export interface RenderSettings {
+export interface RenderSettings extends ConnectionLogSettings {
   /** 0: nine tenths of all. */
   readonly maxConnectionsPerNamespace: number;
   readonly threads: number;
@@ -56,11 +73,19 @@ export function renderContext(
   {
     sharedTables,
     hasHttp = false,
-  }: { readonly sharedTables?: SharedTables | undefined; readonly hasHttp?: boolean } = {},
+    hasTls = false,
+    hasRoutes = false,
+  }: {
+    readonly sharedTables?: SharedTables | undefined;
+    readonly hasHttp?: boolean;
+    readonly hasTls?: boolean;
+    readonly hasRoutes?: boolean;
+  } = {},
 ): RenderContext {
   return {
     adminSocket: paths.adminSocket,
     peersSocket: paths.peersSocket,
+    mirrorSocket: paths.mirrorSocket,
     serverState: paths.serverState,
     socketMode: paths.socketMode,
     maxConnections,
@@ -73,6 +98,12 @@ export function renderContext(
     ...(sharedTables && { sharedTables }),
     user: settings.haproxyUser,
     group: settings.haproxyGroup,
+    certificates: paths.certificates,
+    routes: paths.routes,
+    hasRoutes,
+    boot: hasTls ? bootId() : '',
+    log: logWords(settings.connectionLogTarget, paths.logSocket),
+    logFormat: settings.connectionLogFormat,
     aclId,
   };
 }

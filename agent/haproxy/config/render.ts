@@ -2,36 +2,46 @@
 // that it reads the templates at the start.
 
 import { hash } from 'node:crypto';
+import { dirname, join } from 'node:path';
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { HealthMonitor, Listener, LoadBalancer, Member, Pool } from '../../model/load-balancer.ts';
-import { fallbackBackend } from '../../model/names.ts';
+import { dispatcher, endedBackend, fallbackBackend } from '../../model/names.ts';
+import { LUA } from '../routes/route-files.ts';
+import { MAX_ELEMENTS } from '../routes/unservable.ts';
+import { logView } from './connection-log.ts';
 import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
 import {
   algorithmOf,
   allowedLines,
   hasFallback,
-  isForHaproxy,
+  hasSection,
+  isOnlyChecked,
+  isRouted,
+  isRoutePool,
   serverKeywords,
   socketAddress,
   structureOf,
   USUAL_WEIGHT,
 } from './listener-config.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
+import { bindWords, memberAuthority } from './tls-config.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
   listener: loadTemplate('haproxy/listener'),
+  routes: loadTemplate('haproxy/routes'),
+  connectionRoutes: loadTemplate('haproxy/connection-routes'),
 };
 const templatesHash = hash(
   'sha256',
   Object.values(templates)
     .map(({ text }) => text)
-    .join(''),
+    .join(LUA),
 );
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
-  const { aclId: _, sharedTables, ...values } = context;
+  const { aclId: _, sharedTables, certificates: __, boot: ___, ...values } = context;
   return templates.global({
     ...values,
     description: descriptionOf(structure),
@@ -56,61 +66,180 @@ export function structureHash(context: RenderContext, loadBalancers: Iterable<Lo
 
 const digests = new WeakMap<LoadBalancer, { aclId: RenderContext['aclId']; digest: string }>();
 
-/** Cached by load balancer; '' if HAProxy serves none of its listeners. */
+/** Cached by load balancer; '' if none of its listeners has a section. */
 function structureDigest(loadBalancer: LoadBalancer, aclId: RenderContext['aclId']): string {
   const known = digests.get(loadBalancer);
   if (known?.aclId === aclId) return known.digest;
   const structures = loadBalancer.listeners
-    .filter(isForHaproxy)
+    .filter(hasSection)
     .map((listener) => `${structureOf(listener)}${aclId(listener.name, 0)}\n`);
   const digest = structures.length === 0 ? '' : hash('sha256', structures.join(''), 'base64');
   digests.set(loadBalancer, { aclId, digest });
   return digest;
 }
 
-const sections = new WeakMap<LoadBalancer, Buffer>();
+/** By the folder of certificates: the landing has its own. */
+const sections = new Map<string, WeakMap<LoadBalancer, Buffer>>();
 
 /**
  * The listeners of one load balancer, each a `listen` section, because HAProxy 3.3 and newer refuse a frontend and a backend
- * of the same name. Empty if HAProxy serves none of them. Bytes outside V8's heap, which later writes of the file reuse.
+ * of the same name; a backend alone if HAProxy only checks the members. Empty if it has no part in any of them. Bytes outside
+ * V8's heap, which later writes of the file reuse.
  */
 export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderContext): Buffer {
-  let section = sections.get(loadBalancer);
+  const known = sections.get(context.certificates) ?? new WeakMap<LoadBalancer, Buffer>();
+  sections.set(context.certificates, known);
+  let section = known.get(loadBalancer);
   if (section === undefined) {
     const text = loadBalancer.listeners
-      .filter(isForHaproxy)
-      .map((listener) => templates.listener({ ...frontView(listener, context), ...poolView(listener) }))
+      .filter(hasSection)
+      .map((listener) => templates.listener(viewOf(listener, context)))
       .join('');
     section = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
     section.write(text);
-    sections.set(loadBalancer, section);
+    known.set(loadBalancer, section);
   }
   return section;
 }
 
-function frontView(listener: Listener, context: RenderContext): View {
-  return {
+function viewOf(listener: Listener, context: RenderContext): View {
+  const isCheckedOnly = isOnlyChecked(listener);
+  const isPool = isRoutePool(listener);
+  const isFrontend = isRouted(listener);
+  const kind = {
+    isOnlyChecked: isCheckedOnly,
+    isFrontend,
+    isBackend: isCheckedOnly || isPool,
+    isListen: !isCheckedOnly && !isPool && !isFrontend,
+    isServed: !isCheckedOnly && !isPool,
+    hasPool: !isCheckedOnly && !isFrontend,
+    isRoutePool: isPool && listener.mode === 'http',
     name: listener.name,
+    mode: isCheckedOnly ? 'tcp' : listener.mode,
+  };
+  return {
+    ...kind,
+    ...(kind.isServed && frontView(listener, context)),
+    ...(kind.hasPool ? poolView(listener, context) : { fallback: '' }),
+    ...checkView(listener, context),
+  };
+}
+
+/** What the servers of a listener and their checks need. */
+function checkView({ pool }: Listener, { certificates }: RenderContext): View {
+  const { monitor, timeouts } = pool;
+  return {
+    connectTimeout: timeouts.connect,
+    checkTimeout: monitor?.timeout ?? 0,
+    httpCheck: httpCheck(monitor),
+    grpcCheck: grpcCheck(monitor),
+    memberAuthority: memberAuthority(certificates, pool),
+    servers: serversOf(pool, certificates),
+  };
+}
+
+function frontView(listener: Listener, context: RenderContext): View {
+  const { dispatch } = listener;
+  const places = listener.addresses.map(
+    (address) => `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
+  );
+  return {
     namespace: listener.labels.namespace,
-    mode: listener.mode,
+    routes: routesText(listener, context),
     isHttp: listener.mode === 'http',
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
-    binds: listener.addresses.map((address) => ({
-      address: `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
-      acceptProxy: listener.acceptProxy,
+    isTls: listener.tls !== undefined,
+    hasClientCertificates: listener.tls?.clients !== undefined,
+    boot: context.boot,
+    binds: (dispatch === undefined ? places : [endedBind(listener, context)]).map((address) => ({
+      address,
+      acceptProxy: listener.acceptProxy || dispatch !== undefined,
+      tls: bindWords(context.certificates, listener),
     })),
+    dispatch: dispatch === undefined ? [] : [dispatchView(listener, places, context)],
+    isDispatched: dispatch !== undefined,
     allowed: allowedLines(listener).map((cidrs, line) => ({
       id: context.aclId(listener.name, line),
       cidrs: cidrs.join(' '),
     })),
     // `connection` rules run before the PROXY protocol header with the client's address.
-    phase: listener.acceptProxy ? 'session' : 'connection',
+    phase: listener.acceptProxy || dispatch !== undefined ? 'session' : 'connection',
     rateLimit: listener.rateLimit,
     // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: listener.rateLimit === 1 ? 500 : 1000,
+    log: logView(listener, context.log, context.logFormat),
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
+}
+
+/** The frontend that passes TLS of some hosts through, and the way from it to the listener, a socket of HAProxy's own. */
+function dispatchView(listener: Listener, places: readonly string[], context: RenderContext): View {
+  const { name, dispatch, labels } = listener;
+  return {
+    name: dispatcher(name),
+    ended: endedBackend(name),
+    socket: endedSocket(name, context),
+    namespace: labels.namespace,
+    clientTimeout: listener.clientTimeout,
+    binds: places.map((address) => ({ address })),
+    routes: routesText(
+      { ...listener, name: dispatcher(name), routing: dispatch, tls: undefined },
+      context,
+      endedBackend(name),
+    ),
+  };
+}
+
+function endedSocket(name: string, { adminSocket }: RenderContext): string {
+  return join(dirname(adminSocket), `tls-${hash('sha256', name).slice(0, 10)}.sock`);
+}
+
+function endedBind({ name }: Listener, context: RenderContext): string {
+  const { socketMode, user, group } = context;
+  const owner = `${user === '' ? '' : ` user ${user}`}${group === '' ? '' : ` group ${group}`}`;
+  return `unix@${endedSocket(name, context)} mode ${socketMode}${owner}`;
+}
+
+/** A wildcard covers at most one label less. */
+const MOST_LABELS = 12;
+/** Wider hostnames to which a request falls back. */
+const MOST_WIDER = 3;
+const ORIGIN_LABELS = 5;
+
+/** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
+function routesText(
+  { name, routing, tls }: Pick<Listener, 'name' | 'routing' | 'tls'>,
+  { routes: folder }: RenderContext,
+  ended = '',
+): string {
+  if (routing === undefined) return '';
+  // A view of each line, because lines do not see the values around them.
+  const lines = (from: number, to: number): readonly View[] =>
+    Array.from({ length: to - from + 1 }, (_, at) => ({ name, folder, number: from + at }));
+  const labels = lines(3, MOST_LABELS);
+  if (routing.kind !== 'http') {
+    const isTls = routing.kind === 'tls';
+    const whose = { isPassed: isTls && tls === undefined, isEnded: isTls && tls !== undefined };
+    const isDispatcher = ended !== '';
+    return templates
+      .connectionRoutes({ name, folder, labels, isTls, ...whose, isDispatcher, ended })
+      .trimEnd();
+  }
+  return templates
+    .routes({
+      name,
+      folder,
+      labels,
+      detectsMisdirected: routing.detectMisdirected && tls !== undefined,
+      scheme: tls === undefined ? 'http' : 'https',
+      widers: lines(1, MOST_WIDER),
+      elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
+      originLabels: lines(2, ORIGIN_LABELS),
+      redirects: ['301', '302', '303', '307', '308'],
+      answers: ['403', '404', '503'],
+    })
+    .trimEnd();
 }
 
 const BALANCE = {
@@ -120,23 +249,24 @@ const BALANCE = {
   random: 'random(2)',
 } as const;
 
-function poolView({ name, pool }: Listener): View {
-  const { monitor, timeouts } = pool;
+function poolView(listener: Listener, { certificates }: RenderContext): View {
+  const { name, pool } = listener;
+  const { timeouts } = pool;
   const algorithm = algorithmOf(pool);
   return {
     balance: BALANCE[algorithm],
     isConsistent: algorithm === 'source-hash',
-    connectTimeout: timeouts.connect,
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,
     tunnelTimeout: timeouts.tunnel,
     persistence: pool.persistence,
-    checkTimeout: monitor?.timeout ?? 0,
-    httpCheck: httpCheck(monitor),
-    grpcCheck: grpcCheck(monitor),
-    fallback: hasFallback(pool) ? fallbackBackend(name) : '',
-    fallbackServers: hasFallback(pool) ? serversOf({ ...pool, monitor: undefined }) : [],
-    servers: serversOf(pool),
+    cookie: pool.cookie,
+    retries: pool.retry?.attempts ?? 0,
+    retryCodes: pool.retry?.codes.map((code) => ` ${code}`).join('') ?? '',
+    // Clients of a pool of routes may have addresses of both families.
+    tableType: listener.family === 'v4' && !isRoutePool(listener) ? 'ip' : 'ipv6',
+    fallback: hasFallback(listener) ? fallbackBackend(name) : '',
+    fallbackServers: hasFallback(listener) ? serversOf({ ...pool, monitor: undefined }, certificates) : [],
   };
 }
 
@@ -151,11 +281,11 @@ function grpcCheck(monitor: HealthMonitor | undefined): readonly View[] {
   return [{ question: grpcQuestion(monitor), expectation: grpcExpectation }];
 }
 
-function serversOf(pool: Pool): readonly View[] {
+function serversOf(pool: Pool, certificates: string): readonly View[] {
   return pool.members.map((member) => ({
     name: member.name,
     address: socketAddress(member.address, member.port),
-    keywords: serverKeywords(pool, member, weightInFile(member)).join(' '),
+    keywords: serverKeywords(pool, member, weightInFile(member), certificates).join(' '),
   }));
 }
 

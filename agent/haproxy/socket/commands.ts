@@ -1,6 +1,9 @@
 // The commands of a plan: every change that HAProxy's socket can make, as typed values. command-text.ts turns them into
 // text, and checks each token.
 
+import type { Certificate } from '../../model/load-balancer.ts';
+import type { Row } from '../routes/maps.ts';
+
 export type Command =
   | AddServer
   | SetServerState
@@ -8,10 +11,18 @@ export type Command =
   | AssumeHealth
   | SetServerWeight
   | ForgetClients
+  | RememberClient
   | ShutdownSessions
   | DeleteServer
+  | SetCookieKey
   | AddCidr
-  | DeleteCidr;
+  | DeleteCidr
+  | FrontendCommand
+  | MapEntryCommand
+  | ClearMap
+  | CertificateCommand
+  | CrtListCommand
+  | AbortCertificate;
 
 interface ServerCommand<Kind extends string> {
   readonly kind: Kind;
@@ -42,10 +53,25 @@ export interface SetServerWeight extends ServerCommand<'SetServerWeight'> {
   readonly weight: number;
 }
 
+/** Gives the servers of a backend, also those that were added, their cookies. */
+export interface SetCookieKey {
+  readonly kind: 'SetCookieKey';
+  readonly backend: string;
+}
+
 /** Ends the session persistence of a server's clients, so that they get another server. */
 export interface ForgetClients {
   readonly kind: 'ForgetClients';
   readonly backend: string;
+  readonly serverId: number;
+}
+
+/** Gives a client with session persistence its server. */
+export interface RememberClient {
+  readonly kind: 'RememberClient';
+  readonly backend: string;
+  /** The client's address. */
+  readonly address: string;
   readonly serverId: number;
 }
 
@@ -63,3 +89,88 @@ interface AclCommand<Kind extends string> {
 
 export type AddCidr = AclCommand<'AddCidr'>;
 export type DeleteCidr = AclCommand<'DeleteCidr'>;
+
+/**
+ * `SetMapEntry` changes the value of an entry that the map has; `AddMapEntry` must not be sent for one that it has, because
+ * HAProxy would have it twice.
+ */
+export interface MapEntryCommand {
+  readonly kind: 'AddMapEntry' | 'SetMapEntry' | 'DeleteMapEntry';
+  /** The file in the configuration. */
+  readonly map: string;
+  readonly key: string;
+  /** Not sent with `DeleteMapEntry`. */
+  readonly value: string;
+  /** The place of a route's row. */
+  readonly place?: RowPlace;
+}
+
+export interface RowPlace {
+  readonly listener: string;
+  /** The listener's table that the row belongs to. */
+  readonly table: string;
+  readonly row: Row;
+}
+
+export interface RowCommand extends MapEntryCommand {
+  readonly place: RowPlace;
+}
+
+export function isOfRow(command: Command): command is RowCommand {
+  return 'place' in command && command.place !== undefined;
+}
+
+export interface ClearMap {
+  readonly kind: 'ClearMap';
+  readonly map: string;
+}
+
+export function isOfCertificate(command: Command): command is CertificateCommand {
+  const { kind } = command;
+  return kind === 'NewCertificate' || kind === 'StageCertificate' || kind === 'CommitCertificate';
+}
+
+/** True for a command that belongs to a change of HAProxy's files of certificates and lists. */
+export function isOfTls(command: Command): command is CertificateCommand | CrtListCommand {
+  return isOfCertificate(command) || command.kind === 'AddToList' || command.kind === 'RemoveFromList';
+}
+
+/**
+ * New content of a certificate: `NewCertificate` if the worker does not have the file yet, then `StageCertificate`, which sends
+ * the text of the file, then `CommitCertificate`. One at a time, because HAProxy has one transaction.
+ */
+export interface CertificateCommand {
+  readonly kind: 'NewCertificate' | 'StageCertificate' | 'CommitCertificate';
+  /** One of the listeners that have it. */
+  readonly listener: string;
+  /** The path by which HAProxy knows it. */
+  readonly file: string;
+  readonly certificate: Certificate;
+}
+
+/** A listener gets a certificate besides the others, or loses one; not the first, which is its default. */
+export interface CrtListCommand {
+  readonly kind: 'AddToList' | 'RemoveFromList';
+  readonly listener: string;
+  readonly list: string;
+  readonly file: string;
+  readonly certificate: string;
+  /** The whole line, if it has options or a filter behind the file. */
+  readonly line?: string;
+}
+
+/** Ends a transaction that a refused command has left open. */
+export interface AbortCertificate {
+  readonly kind: 'AbortCertificate';
+  readonly file: string;
+}
+
+/** Its sockets refuse connections from now on, and accept them again; those that are open continue. A reload enables it. */
+export interface FrontendCommand {
+  readonly kind: 'DisableFrontend' | 'EnableFrontend';
+  readonly listener: string;
+}
+
+export function isOfFrontend(command: Command): command is FrontendCommand {
+  return command.kind === 'DisableFrontend' || command.kind === 'EnableFrontend';
+}

@@ -8,7 +8,7 @@ import { askOnce } from './ask-once.ts';
 import { type Processes, parseShowProc } from './readings.ts';
 
 /** While a reload is under way. */
-const POLL_INTERVAL_MS = 20;
+const POLL_INTERVAL_MS = 5;
 const RELOAD_TIMEOUT_MS = 30_000;
 /** A master that executes itself again refuses connections for a moment, and a signal to reload may be lost or end it. */
 const RESTART_TIMEOUT_MS = 2_000;

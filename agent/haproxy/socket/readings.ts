@@ -83,6 +83,54 @@ export function* parseAclList(text: string): Generator<AclPlace, void, void> {
   }
 }
 
+/** A certificate as HAProxy shows it. */
+export interface ShownCertificate {
+  readonly sha1: string;
+  readonly chainLength: number;
+}
+
+/** Of `show ssl cert FILE`; undefined if the worker has none of that file. */
+export function parseCertificate(text: string): ShownCertificate | undefined {
+  const sha1 = /^SHA1 FingerPrint: ([0-9A-F]{40})$/m.exec(text)?.[1];
+  if (sha1 === undefined) return undefined;
+  return { sha1, chainLength: text.match(/^Chain Subject: /gm)?.length ?? 0 };
+}
+
+/** Of `show ssl crt-list FILE`: the files of certificates, in order; none for an unknown list. */
+export function parseCrtList(text: string): readonly string[] {
+  const [title = '', ...lines] = text.split('\n');
+  if (!title.startsWith('# ')) return [];
+  return lines.map((line) => line.split(' ')[0] ?? '').filter((file) => file !== '');
+}
+
+/**
+ * Of `show map FILE`: an address in memory, the key, the value. None for a map that no rule reads. A generator, because there
+ * may be very many.
+ */
+export function* parseMap(
+  text: string,
+): Generator<{ readonly key: string; readonly value: string }, void, void> {
+  if (text.startsWith('Unknown map identifier')) return;
+  for (const line of linesOf(text)) {
+    if (line === '') continue;
+    const [, key, value] = /^0x[0-9a-f]+ (\S+) (.*)$/.exec(line) ?? [];
+    if (key === undefined || value === undefined) throw unreadable('map', line);
+    yield { key, value };
+  }
+}
+
+/** Of `show stat -1 1 -1`: the frontends that an order has disabled. */
+export function disabledFrontends(text: string): ReadonlySet<string> {
+  const [header = '', ...rows] = text.split('\n');
+  const status = header.split(',').indexOf('status');
+  if (status === -1) throw unreadable('frontends', text.slice(0, 200));
+  return new Set(
+    rows
+      .map((row) => row.split(',', status + 1))
+      .flatMap((fields) => (fields[status] === 'PAUSED' ? fields.slice(0, 1) : [])),
+  );
+}
+
 export interface Session {
   /** HAProxy's name for the session in commands. */
   readonly pointer: string;
@@ -137,6 +185,14 @@ export function parseShowProc(text: string): Processes {
   }
   if (master === undefined) throw unreadable('processes', text, 'no master');
   return { master, workers, oldWorkers };
+}
+
+/** The entries of `show table` that have a server. */
+export function parseTable(text: string): readonly { readonly address: string; readonly memberId: number }[] {
+  return Array.from(
+    text.matchAll(/^0x[0-9a-f]{1,16}: key=([0-9a-f.:]{2,45}) .*\bserver_id=([1-9]\d{0,9})\b/gm),
+    ([, address = '', id]) => ({ address, memberId: Number(id) }),
+  );
 }
 
 function* linesOf(text: string): Generator<string, undefined, void> {

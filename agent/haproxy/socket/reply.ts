@@ -18,7 +18,7 @@ export interface Failed {
 
 /**
  * - `gone`: the server or pattern to delete does not exist;
- * - `exists`: a server with this name exists, with any address;
+ * - `exists`: a server or certificate with this name exists, whatever it has;
  * - `id-taken`: a server with another name has this id;
  * - `busy`: the server still has connections; retry later;
  * - `not-removable`: the server is not in maintenance, or the configuration refers to it;
@@ -62,14 +62,49 @@ const ID_TAKEN = /^'id' : custom id \d+ already used at .* \('server ([^']*)'\)\
 
 /** `text`: the whole reply without the prompt. */
 export function judgeReply(command: Command, text: string): Reply {
-  const trimmed = text.replace(/\n+$/, '');
-  if (trimmed === (SUCCESS[command.kind] ?? '')) return DONE;
+  // The prompts before the lines of a payload, up to 3.1.
+  const trimmed = text.replace(/^(?:\+ )+/, '').replace(/\n+$/, '');
+  if (isSuccess(command, trimmed)) return DONE;
   return { ok: false, kind: failureOf(command, trimmed), text: trimmed };
 }
 
 const DONE: Done = { ok: true };
 
+/** Replies about certificates name the file: with a transaction of another file under way, 2.6 changes that one. */
+function isSuccess(command: Command, text: string): boolean {
+  switch (command.kind) {
+    case 'NewCertificate':
+      return text === `New empty certificate store '${command.file}'!`;
+    case 'StageCertificate':
+      return (
+        text === `Transaction created for certificate ${command.file}!` ||
+        text === `Transaction updated for certificate ${command.file}!`
+      );
+    case 'CommitCertificate':
+      return inProgress(text) === `Committing ${command.file}`;
+    case 'AddToList':
+      return inProgress(text) === `Inserting certificate '${command.file}' in crt-list '${command.list}'`;
+    case 'RemoveFromList':
+      return text === `Entry '${command.file}' deleted in crtlist '${command.list}'!`;
+    case 'DisableFrontend':
+      return text === '' || text === 'All sockets are already disabled.';
+    case 'EnableFrontend':
+      return text === '' || text === 'All sockets are already enabled.';
+    case 'AbortCertificate':
+      return text === `Transaction aborted for certificate '${command.file}'!`;
+    default:
+      return text === (SUCCESS[command.kind] ?? '');
+  }
+}
+
+/** The line before `Success!`, without a dot for each place that has the certificate; '' for another end. */
+function inProgress(text: string): string {
+  return /^([^\n]*?)\.*\nSuccess!$/.exec(text)?.[1] ?? '';
+}
+
 function failureOf(command: Command, text: string): Failure {
+  if (command.kind === 'NewCertificate' && text === `Certificate '${command.file}' already exists!`)
+    return 'exists';
   const known = FAILURES.get(text);
   if (known === 'missing-server' && command.kind === 'DeleteServer') return 'gone';
   if (known !== undefined) return known;

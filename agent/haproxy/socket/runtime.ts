@@ -1,6 +1,7 @@
 // The connection to one HAProxy worker: sends commands and judges the replies. HAProxy ties a connection to the worker
 // that accepted it: it ends with this worker, and it keeps an old worker alive until it is closed.
 
+import { readFile } from 'node:fs/promises';
 import { sleep } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { type Serial, serial } from '../../base/serial.ts';
@@ -145,7 +146,8 @@ export class Runtime {
     const lines: string[] = [];
     for (const command of commands) {
       if (slice.isOver) await slice.breathe();
-      lines.push(commandText(command, this.worker.capabilities));
+      const payload = command.kind === 'StageCertificate' ? await readPayload(command.file) : '';
+      lines.push(commandText(command, this.worker.capabilities, payload));
     }
     return lines;
   }
@@ -176,6 +178,13 @@ export class Runtime {
       throw new HeadgateError('RUNTIME_CLOSED', message, { retry: 'now' });
     }
   }
+}
+
+/** HAProxy gets what is in the file, which it reads at its next start. Errors: FILE_READ. */
+async function readPayload(file: string): Promise<string> {
+  return readFile(file, 'latin1').catch((cause: unknown) => {
+    throw new HeadgateError('FILE_READ', `Cannot read "${file}"`, { retry: 'never', cause });
+  });
 }
 
 /** Reads the end only: a regular expression would be tried at every line of a text of megabytes. */

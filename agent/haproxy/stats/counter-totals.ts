@@ -55,17 +55,24 @@ export class CounterTotals {
     return this.#byKind;
   }
 
-  /** Takes the rows of the active worker. `end()`: all rows were read, and a series without a row is gone. */
+  /**
+   * Takes the rows of the active worker, then those of an active worker of another HAProxy beside it. `end()`: all rows were
+   * read, and a series without a row is gone, unless the other HAProxy, which may have it, could not be read.
+   */
   round(
     info: Info,
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
-  ): { row(row: StatRow): void; end(): void } {
+  ): {
+    row(row: StatRow): void;
+    beside(info: Info): (row: StatRow) => void;
+    end(isWhole?: boolean): void;
+  } {
     if (this.#inherited !== undefined) this.#continue(this.#inherited, info);
     this.#inherited = undefined;
-    const worker = this.#countProcess(info);
     const round = ++this.#round;
-    return {
-      row: (row) => {
+    const rowOf =
+      (worker: WorkerCounts) =>
+      (row: StatRow): void => {
         const { proxy, name } = row;
         if (!isListener(proxy)) {
           const owner = this.#seriesOf(row);
@@ -73,20 +80,33 @@ export class CounterTotals {
           return;
         }
         const key = keyOf(proxy, name);
-        const series = this.#series.get(key) ?? this.#add(key);
         const listener = listenerOf(proxy, loadBalancers);
+        const isServed = listener?.engine !== 'kernel';
+        // The kernel counts its listeners and pools itself.
+        if (!isServed && kindOf(key) !== 'member') return;
+        const series = this.#series.get(key) ?? this.#add(key);
+        if (series.round === round) {
+          addOldRow(series, row, worker);
+          // The other one has stopped listening.
+          if (row.status === 'OPEN') series.status = row.status;
+          return;
+        }
+        series.isServed = isServed;
         if (series.labels === '' || series.source !== listener) {
           series.source = listener;
           series.labels = labelsOf(series.kind, proxy, name, listener);
         }
         series.round = round;
         addRow(series, row, worker, this.#now());
-      },
-      end: () => {
+      };
+    return {
+      row: rowOf(this.#countProcess(info)),
+      beside: (other) => rowOf(this.#countProcess(other)),
+      end: (isWhole = true) => {
         const byKind: Record<SeriesKind, Series[]> = { listener: [], pool: [], member: [] };
         for (const [key, series] of this.#series) {
           if (series.round === round) byKind[series.kind].push(series);
-          else this.#remove(key);
+          else if (isWhole) this.#remove(key);
         }
         this.#byKind = byKind;
       },
@@ -173,8 +193,8 @@ function listenerOf(name: string, loadBalancers: ReadonlyMap<string, LoadBalance
 function labelsOf(kind: SeriesKind, name: string, server: string, listener: Listener | undefined): string {
   const labels = listener?.labels ?? labelsOfListener(name);
   if (labels === undefined) return '';
-  if (kind !== 'member') return listenerSeries(labels);
-  return memberSeries(labels, server, listener && membersByName(listener).get(server));
+  if (kind !== 'member') return listenerSeries({ name, labels });
+  return memberSeries({ name, labels }, server, listener && membersByName(listener).get(server));
 }
 
 const listenersByName = memoByIdentity(

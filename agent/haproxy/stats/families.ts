@@ -14,6 +14,8 @@ interface Metric {
   readonly type: 'counter' | 'gauge';
   readonly help: string;
   readonly value: Value | readonly (readonly [labels: string, value: Value])[];
+  /** Members that HAProxy only checks have no sample. */
+  readonly isOfTraffic?: true;
 }
 
 const raw = (column: Column): Value => {
@@ -55,40 +57,58 @@ const gauge = (name: string, help: string, value: Metric['value']): Metric => {
 /** The metrics that listeners, pools and members have in common. */
 const common = (
   of: string,
-  sessions = 'Sessions: connections, or requests in http mode',
+  sessions = `Sessions of the ${of}: connections, or requests in http mode`,
 ): readonly Metric[] => [
-  gauge(`headgate_${of}_open_connections`, 'Open connections, also of replaced workers', raw('scur')),
+  gauge(
+    `headgate_${of}_open_connections`,
+    `Open connections of the ${of}, also in replaced workers`,
+    raw('scur'),
+  ),
   counter(`headgate_${of}_sessions_total`, sessions, raw('stot')),
-  counter(`headgate_${of}_received_bytes_total`, 'Bytes from clients', raw('bin')),
-  counter(`headgate_${of}_sent_bytes_total`, 'Bytes to clients', raw('bout')),
+  counter(`headgate_${of}_received_bytes_total`, `Bytes from clients through the ${of}`, raw('bin')),
+  counter(`headgate_${of}_sent_bytes_total`, `Bytes to clients through the ${of}`, raw('bout')),
 ];
 
+const membersOf = (of: string) => (of === 'member' ? 'the member' : `members of the ${of}`);
+
 const toMembers = (of: string): readonly Metric[] => [
-  counter(`headgate_${of}_connection_errors_total`, 'Failed connection attempts to a member', raw('econ')),
-  counter(`headgate_${of}_response_errors_total`, 'Responses that a member broke off', raw('eresp')),
-  counter(`headgate_${of}_retries_total`, 'Retried connection attempts to a member', raw('wretr')),
-  counter(`headgate_${of}_member_aborts_total`, 'Transfers aborted by the member', raw('srv_abrt')),
+  counter(
+    `headgate_${of}_connection_errors_total`,
+    `Failed connection attempts to ${membersOf(of)}`,
+    raw('econ'),
+  ),
+  counter(`headgate_${of}_response_errors_total`, `Responses that ${membersOf(of)} broke off`, raw('eresp')),
+  counter(`headgate_${of}_retries_total`, `Retried connection attempts to ${membersOf(of)}`, raw('wretr')),
+  counter(
+    `headgate_${of === 'member' ? of : `${of}_member`}_aborts_total`,
+    `Transfers that ${membersOf(of)} aborted`,
+    raw('srv_abrt'),
+  ),
   gauge(
     `headgate_${of}_queue_time_average_seconds`,
-    'Average time in the queue over the last 1,024 sessions',
+    `Average time in the queue of the ${of} over the last 1,024 sessions`,
     average('qtime'),
   ),
   gauge(
     `headgate_${of}_connect_time_average_seconds`,
-    'Average time to connect to the member over the last 1,024 sessions',
+    `Average time to connect to ${membersOf(of)} over the last 1,024 sessions`,
     average('ctime'),
   ),
   gauge(
     `headgate_${of}_response_time_average_seconds`,
-    'Average time to the first byte of the response over the last 1,024 sessions; http mode only',
+    `Average time to the first byte of the response of ${membersOf(of)} over the last 1,024 sessions; http mode only`,
     averageInHttp('rtime'),
   ),
   gauge(
     `headgate_${of}_session_time_average_seconds`,
-    'Average duration of the last 1,024 sessions',
+    `Average duration of the last 1,024 sessions of the ${of}`,
     average('ttime'),
   ),
-  counter(`headgate_${of}_http_responses_total`, 'HTTP responses; http mode only', codes),
+  counter(
+    `headgate_${of}_http_responses_total`,
+    `HTTP responses of the ${of}, by class; http mode only`,
+    codes,
+  ),
 ];
 /** HAProxy's status of a pool without members is UP. */
 const anyActive = (): Value => {
@@ -101,52 +121,83 @@ const queue = (): Value => {
   return ({ values }) => (Number.isNaN(values[limit]) ? Number.NaN : (values[waiting] as number));
 };
 
+const ofTraffic = (...metrics: readonly Metric[]): readonly Metric[] =>
+  metrics.map((metric) => ({ ...metric, isOfTraffic: true }));
+
 const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
   listener: [
     gauge('headgate_listener_up', 'Whether the listener accepts connections', ({ status }) =>
       Number(status === 'OPEN'),
     ),
-    gauge('headgate_listener_connection_limit', 'Connection limit', raw('slim')),
-    ...common('listener', 'Connections that were allowed'),
+    gauge(
+      'headgate_listener_connection_limit',
+      'Limit of concurrent connections of the listener',
+      raw('slim'),
+    ),
+    ...common('listener', 'Connections to the listener that were allowed'),
     counter(
       'headgate_listener_connections_total',
-      'Connections, also those that were denied',
+      'Connections to the listener, also those that were denied',
       raw('conn_tot'),
     ),
     counter(
       'headgate_listener_denied_connections_total',
-      'Connections that source ranges or the rate limit denied',
+      'Connections to the listener that source ranges or the rate limit denied',
       sum('dcon', 'dses'),
     ),
-    counter('headgate_listener_request_errors_total', 'Invalid requests', raw('ereq')),
-    counter('headgate_listener_http_requests_total', 'HTTP requests; http mode only', http('req_tot')),
-    counter('headgate_listener_http_responses_total', 'HTTP responses; http mode only', codes),
+    counter('headgate_listener_request_errors_total', 'Invalid requests to the listener', raw('ereq')),
+    counter(
+      'headgate_listener_http_requests_total',
+      'HTTP requests to the listener; http mode only',
+      http('req_tot'),
+    ),
+    counter(
+      'headgate_listener_http_responses_total',
+      'HTTP responses of the listener, by class; http mode only',
+      codes,
+    ),
   ],
   pool: [
-    gauge('headgate_pool_up', 'Whether a member accepts connections', anyActive()),
-    gauge('headgate_pool_active_members', 'Members that accept connections', raw('act')),
+    gauge('headgate_pool_up', 'Whether any member of the pool accepts connections', anyActive()),
+    gauge('headgate_pool_active_members', 'Members of the pool that accept connections', raw('act')),
     ...common('pool'),
-    gauge('headgate_pool_queue', 'Connections in the queue', raw('qcur')),
+    gauge('headgate_pool_queue', 'Connections in the queue of the pool', raw('qcur')),
     ...toMembers('pool'),
-    counter('headgate_pool_redispatches_total', 'Connections moved to another member', raw('wredis')),
-    counter('headgate_pool_client_aborts_total', 'Transfers aborted by the client', raw('cli_abrt')),
+    counter(
+      'headgate_pool_redispatches_total',
+      'Connections of the pool moved to another member',
+      raw('wredis'),
+    ),
+    counter(
+      'headgate_pool_client_aborts_total',
+      'Transfers of the pool that clients aborted',
+      raw('cli_abrt'),
+    ),
     counter('headgate_pool_downs_total', 'Times that the pool lost its last member', raw('chkdown')),
-    counter('headgate_pool_downtime_seconds_total', 'Time without an active member', raw('downtime')),
+    counter(
+      'headgate_pool_downtime_seconds_total',
+      'Time of the pool without an active member',
+      raw('downtime'),
+    ),
   ],
   member: [
     gauge('headgate_member_up', 'Whether the member accepts new connections', ({ status }) =>
       Number(isUp(status)),
     ),
-    gauge('headgate_member_draining', 'Always 1; only draining members have a sample', ({ status }) =>
-      status.startsWith('DRAIN') ? 1 : Number.NaN,
+    gauge(
+      'headgate_member_draining',
+      'Always 1 for a draining member; others have no sample',
+      ({ status }) => (status.startsWith('DRAIN') ? 1 : Number.NaN),
     ),
-    gauge('headgate_member_weight', 'Weight', raw('weight')),
-    ...common('member'),
-    gauge('headgate_member_queue', 'Connections in the queue', queue()),
-    ...toMembers('member'),
+    gauge('headgate_member_weight', 'Weight of the member in HAProxy', raw('weight')),
+    ...ofTraffic(
+      ...common('member'),
+      gauge('headgate_member_queue', 'Connections in the queue of the member', queue()),
+      ...toMembers('member'),
+    ),
     gauge(
       'headgate_member_check_passed',
-      'Whether the last health check passed',
+      'Whether the last health check of the member passed',
       // No sample before the worker's first check.
       ({ hasCheck, checkStatus }) =>
         hasCheck && !/^(\* )?(INI|UNK)$/.test(checkStatus)
@@ -155,10 +206,10 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
     ),
     gauge(
       'headgate_member_check_duration_seconds',
-      'Duration of the last health check',
+      'Duration of the last health check of the member',
       checked('check_duration', 1_000),
     ),
-    counter('headgate_member_check_failures_total', 'Failed health checks', checked('chkfail')),
+    counter('headgate_member_check_failures_total', 'Failed health checks of the member', checked('chkfail')),
     counter(
       'headgate_member_downs_total',
       'Times that health checks took the member out of service',
@@ -166,7 +217,7 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
     ),
     counter(
       'headgate_member_downtime_seconds_total',
-      'Time out of service by health checks',
+      'Time that health checks kept the member out of service',
       checked('downtime'),
     ),
   ],
@@ -184,9 +235,11 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
   if (sample === undefined) return [read];
   const families = [read, ...processFamilies(sample)];
   for (const kind of ['listener', 'pool', 'member'] as const) {
-    const rows = sample.series[kind];
-    if (rows.length === 0) continue;
-    for (const { name, type, help, value } of seriesMetrics[kind]) {
+    const all = sample.series[kind];
+    const served = all.filter(({ isServed }) => isServed);
+    for (const { name, type, help, value, isOfTraffic } of seriesMetrics[kind]) {
+      const rows = isOfTraffic ? served : all;
+      if (rows.length === 0) continue;
       const values = typeof value === 'function' ? ([['', value]] as const) : value;
       const parts = values.map(
         ([labels, of]): MetricPart => ({ labels, rows, value: of as MetricPart['value'] }),
@@ -207,36 +260,48 @@ function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): r
     return Number.isNaN(exact) ? info.number(`${name}_MB`) * MIB : exact;
   };
   const version = `version="${info.version.text.replaceAll(/[\\"]/g, '')}"`;
-  const duration = 'Duration of the last round that read the statistics';
+  const duration = 'Duration of the last round that read the statistics of HAProxy';
   const ageHelp = 'Age of the metrics of listeners, pools and members';
-  const sent = 'Bytes sent to clients and members';
+  const sent = 'Bytes that HAProxy has sent to clients and members';
   return [
-    one('headgate_haproxy_info', 'Always 1; the version is a label', 1, { labels: version }),
+    one('headgate_haproxy_info', 'Always 1; the version of HAProxy is a label', 1, { labels: version }),
     one('headgate_haproxy_statistics_duration_seconds', duration, seconds),
     one('headgate_haproxy_statistics_age_seconds', ageHelp, age, { isLive: true }),
     one(
       'headgate_haproxy_worker_start_time_seconds',
-      'Start time of the worker',
+      'Start time of the active HAProxy worker, since the Unix epoch',
       info.number('Start_time_sec'),
     ),
-    one('headgate_haproxy_old_workers', 'Replaced workers that have not ended', oldWorkers),
-    one('headgate_haproxy_threads', 'Threads', info.number('Nbthread')),
-    one('headgate_haproxy_idle_ratio', 'Idle share of time, from 0 to 1', info.number('Idle_pct') / 100),
+    one('headgate_haproxy_old_workers', 'Replaced HAProxy workers that have not ended', oldWorkers),
+    one('headgate_haproxy_threads', 'Threads of the active HAProxy worker', info.number('Nbthread')),
+    one(
+      'headgate_haproxy_idle_ratio',
+      'Share of time in which HAProxy is idle, from 0 to 1',
+      info.number('Idle_pct') / 100,
+    ),
     one(
       'headgate_haproxy_open_connections',
       'Open connections of clients to the active worker',
       info.number('CurrConns'),
     ),
-    one('headgate_haproxy_connection_limit', 'Connection limit', info.number('Maxconn')),
-    one('headgate_haproxy_tasks', 'Tasks', info.number('Tasks')),
-    one('headgate_haproxy_run_queue', 'Tasks that wait for a thread', info.number('Run_queue')),
-    one('headgate_haproxy_fds_limit', 'Limit of file descriptors', info.number('Ulimit-n')),
+    one(
+      'headgate_haproxy_connection_limit',
+      'Limit of concurrent connections of HAProxy',
+      info.number('Maxconn'),
+    ),
+    one('headgate_haproxy_tasks', 'Tasks in the active HAProxy worker', info.number('Tasks')),
+    one('headgate_haproxy_run_queue', 'Tasks in HAProxy that wait for a thread', info.number('Run_queue')),
+    one('headgate_haproxy_fds_limit', 'Limit of open file descriptors of HAProxy', info.number('Ulimit-n')),
     one('headgate_haproxy_pool_allocated_bytes', "Memory allocated by HAProxy's pools", bytes('PoolAlloc')),
     one('headgate_haproxy_pool_used_bytes', "Memory in use in HAProxy's pools", bytes('PoolUsed')),
-    total('headgate_haproxy_connections_total', 'Connections', 'CumConns'),
-    total('headgate_haproxy_requests_total', 'Requests and TCP sessions', 'CumReq'),
+    total('headgate_haproxy_connections_total', 'Connections that HAProxy has accepted', 'CumConns'),
+    total(
+      'headgate_haproxy_requests_total',
+      'HTTP requests and TCP sessions that HAProxy has handled',
+      'CumReq',
+    ),
     total('headgate_haproxy_sent_bytes_total', sent, 'TotalBytesOut'),
-    total('headgate_haproxy_dropped_logs_total', 'Lost log messages', 'DroppedLogs'),
+    total('headgate_haproxy_dropped_logs_total', 'Log messages that HAProxy has lost', 'DroppedLogs'),
   ];
 }
 

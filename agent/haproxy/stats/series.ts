@@ -17,6 +17,8 @@ export interface Series {
   /** In the order of the columns: totals over all workers, then gauges. */
   readonly values: number[];
   isHttp: boolean;
+  /** False if HAProxy only checks the member: the kernel forwards to it. */
+  isServed: boolean;
   hasCheck: boolean;
   status: string;
   checkStatus: string;
@@ -52,6 +54,7 @@ export function newSeries(kind: SeriesKind): Series {
     source: undefined,
     values: allColumns.map((_, at) => (at < counterCount ? 0 : Number.NaN)),
     isHttp: false,
+    isServed: true,
     hasCheck: false,
     status: '',
     checkStatus: '',

@@ -31,6 +31,14 @@ export interface Sample {
   readonly age: () => number;
 }
 
+/** Another HAProxy of this agent, whose listeners have the same series. */
+export interface Beside {
+  /** It has listeners. */
+  readonly isUsed: () => boolean;
+  /** The connection to its active worker; undefined if there is none. */
+  readonly worker: () => Runtime | undefined;
+}
+
 export interface StatisticsOptions {
   /** The path of the totals on disk. */
   readonly file: string;
@@ -60,6 +68,7 @@ export class Statistics {
   readonly #totals: CounterTotals;
   readonly #file: BackgroundWrite;
   readonly #fault = new Fault();
+  #beside: Beside = { isUsed: () => false, worker: () => undefined };
   /** Replaced workers by pid. */
   readonly #old = new Map<number, Runtime>();
   readonly #oldRounds: Rounds;
@@ -68,8 +77,8 @@ export class Statistics {
   #isAwaited = false;
   /** This agent or the previous one has made a round. */
   #isActive = false;
-  /** The id of the last round's worker. */
-  #lastWorker = '';
+  /** The ids of the last round's active workers. */
+  #lastWorkers = '';
   #isClosed = false;
 
   constructor(options: StatisticsOptions) {
@@ -90,6 +99,11 @@ export class Statistics {
       onFailed: (error) => log.error('Cannot follow old HAProxy workers', { error: messageOf(error) }),
       clock,
     });
+  }
+
+  /** Counts the active worker of another HAProxy as well; its replaced workers come by retire(). */
+  include(beside: Beside): void {
+    this.#beside = beside;
   }
 
   /** Reads the previous agent's totals. */
@@ -127,7 +141,7 @@ export class Statistics {
     this.#oldRounds.close();
     if (this.#isActive) await this.#round(true);
     for (const runtime of this.#old.values()) runtime.close();
-    if (this.#lastWorker !== '') this.#file.soon();
+    if (this.#lastWorkers !== '') this.#file.soon();
     await this.#file.close();
   }
 
@@ -142,17 +156,20 @@ export class Statistics {
 
   async #read(): Promise<Sample | undefined> {
     const began = this.#clock.monotonic();
-    const info = await this.#readActive();
-    if (info === undefined) return undefined;
+    const infos = await this.#readActive();
+    if (infos === undefined) return undefined;
+    const [info] = infos;
     // Their open connections are added to those of the active worker.
     const others = [...this.#old.values()].map((runtime) => this.#readOld(runtime).catch(() => undefined));
     await Promise.all(others);
-    this.#totals.keepWorkers(new Set([info.pid, ...this.#old.keys()]));
+    if (infos.length > 1 || !this.#beside.isUsed())
+      this.#totals.keepWorkers(new Set([...infos.map(({ pid }) => pid), ...this.#old.keys()]));
     // If this agent is killed, the next agent can only read the active worker again, and only if the file has its id.
     // All other counts must be in the file before they are shown.
-    if (info.id === this.#lastWorker && others.length === 0) this.#file.soon();
+    const ids = infos.map(({ id }) => id).join();
+    if (ids === this.#lastWorkers && others.length === 0) this.#file.soon();
     else await this.#file.now();
-    this.#lastWorker = info.id;
+    this.#lastWorkers = ids;
     return {
       info,
       process: this.#totals.process,
@@ -163,19 +180,36 @@ export class Statistics {
     };
   }
 
-  /** If the worker is replaced during the round, the round begins again with the new worker. */
-  async #readActive(): Promise<Info | undefined> {
+  /** [] if the other HAProxy is not in use, undefined if it cannot be read. */
+  async #readBeside(rowsOf: (info: Info) => (row: StatRow) => void): Promise<readonly Info[] | undefined> {
+    const runtime = this.#beside.worker();
+    if (runtime === undefined) return this.#beside.isUsed() ? undefined : [];
+    try {
+      const info = parseInfo(await runtime.ask('show info', { lane: 'bulk' }));
+      await this.#readRows(runtime, 'bulk', rowsOf(info));
+      return [info];
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
+   * If the worker is replaced during the round, the round begins again with the new worker. The second one is that of the
+   * other HAProxy.
+   */
+  async #readActive(): Promise<readonly [Info, ...Info[]] | undefined> {
     const { active, desired, log } = this.#options;
     for (let attempt = 1; ; attempt++) {
       const runtime = active();
       try {
         if (runtime === undefined) throw new HeadgateError('RUNTIME_CONNECT', 'No HAProxy worker answers');
         const info = parseInfo(await runtime.ask('show info', { lane: 'bulk' }));
-        const { row, end } = this.#totals.round(info, desired);
+        const { row, beside, end } = this.#totals.round(info, desired);
         await this.#readRows(runtime, 'bulk', row);
-        end();
+        const other = await this.#readBeside(beside);
+        end(other !== undefined);
         this.#fault.clear();
-        return info;
+        return [info, ...(other ?? [])];
       } catch (error) {
         if (attempt < MAX_ATTEMPTS && !this.#isClosed) {
           await this.#wait(RETRY_DELAY_MS);

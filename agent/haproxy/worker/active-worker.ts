@@ -239,9 +239,11 @@ export class ActiveWorker {
     });
   }
 
-  /** Changes during the reload first: they have waited for the new worker. */
+  /** Changes during the reload first, and what must refuse connections: they have waited for the new worker. */
   #replanSoon(next: BootedWorker, old: BootedWorker): void {
-    this.#options.replan([...this.#changedDuringReload]);
+    // A new worker listens at all addresses.
+    const refusing = old.running.disabled().map(ownerOfListener);
+    this.#options.replan([...this.#changedDuringReload, ...refusing]);
     setImmediate(() => {
       if (this.#closed) return;
       this.#replan(next, old);

@@ -17,6 +17,8 @@ const REPLACED: WorkerOutcome = {
   acknowledged: [],
   refused: [],
   repaired: [],
+  refusedCertificates: [],
+  refusedRows: [],
   beyondRepair: [],
   lost: new HeadgateError('RUNTIME_CLOSED', 'The worker was replaced before it replied', { retry: 'now' }),
 };

@@ -2,22 +2,36 @@
 // worker. Reads behind all urgent commands; a listener that changes during the audit is left for the next one.
 
 import { Slice } from '../../base/slice.ts';
-import { readAllowed, readListener, readServers, serversOf } from '../readback.ts';
+import type { Certificate } from '../../model/load-balancer.ts';
+import type { HaproxyPaths } from '../paths.ts';
+import {
+  correctRows,
+  readAllowed,
+  readCertificates,
+  readDisabled,
+  readListener,
+  readServers,
+  serversOf,
+} from '../readback.ts';
 import type { RunningListener, RunningServer } from '../running.ts';
 import type { Worker } from '../worker.ts';
 
-/** Listeners whose allowed clients one audit reads, so that its cost does not grow with the cluster. */
+/** Listeners whose allowed clients and certificates one audit reads, so that its cost does not grow with the cluster. */
 const ALLOWED_READ_PER_AUDIT = 50;
 
 export interface AuditResult {
   /** Listeners that differed, with the differences for the log. */
   readonly drifted: ReadonlyMap<string, string>;
-  /** The listener at which the next audit begins to read allowed clients. */
+  /** The listener at which the next audit begins to read allowed clients and certificates. */
   readonly next: number;
 }
 
 /** `from`: `next` of the last audit. Errors: those of the connection. */
-export async function audit(worker: Worker, from: number): Promise<AuditResult> {
+export async function audit(
+  worker: Worker,
+  from: number,
+  { certificates, routes }: Pick<HaproxyPaths, 'certificates' | 'routes'>,
+): Promise<AuditResult> {
   const { runtime, running } = worker;
   const names = [...running.names()];
   const before = new Map(names.map((name) => [name, running.changesOf(name)]));
@@ -41,6 +55,8 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
     drifted.set(name, words);
     running.putServers(name, servers);
   }
+  for (const [name, words] of await otherFrontends(worker, (each) => before.get(each)))
+    drifted.set(name, words);
   const some = names.slice(from, from + ALLOWED_READ_PER_AUDIT);
   for (const name of await withOtherClients(worker, some)) {
     const believed = running.get(name)?.allowed ?? [];
@@ -49,7 +65,50 @@ export async function audit(worker: Worker, from: number): Promise<AuditResult> 
     const words = clientsInWords(running.get(name)?.allowed ?? [], believed);
     if (running.changesOf(name) === changes + 1 && words !== '') drifted.set(name, words);
   }
+  for (const [name, words] of await otherCertificates(worker, some, certificates)) drifted.set(name, words);
+  for (const [name, words] of await correctRows(worker, routes)) drifted.set(name, shortened(words));
   return { drifted, next: from + some.length >= names.length ? 0 : from + some.length };
+}
+
+/** Listeners whose sockets another process has disabled or enabled, with words for the log. */
+async function otherFrontends(
+  worker: Worker,
+  changesBefore: (listener: string) => number | undefined,
+): Promise<ReadonlyMap<string, string>> {
+  const { runtime, running } = worker;
+  const disabled = await readDisabled(runtime);
+  await settled(worker);
+  const drifted = new Map<string, string>();
+  for (const name of new Set([...disabled, ...running.disabled()])) {
+    const isDisabled = disabled.has(name);
+    if (running.changesOf(name) !== changesBefore(name)) continue;
+    if (running.get(name)?.isDisabled === isDisabled) continue;
+    drifted.set(name, isDisabled ? 'it refuses connections' : 'it accepts connections');
+    running.setDisabled(name, isDisabled);
+  }
+  return drifted;
+}
+
+/** Listeners with a certificate of which the worker has another content than recorded, with words for the log. */
+async function otherCertificates(
+  { runtime, running }: Worker,
+  listeners: readonly string[],
+  folder: string,
+): Promise<ReadonlyMap<string, string>> {
+  const listenerOf = new Map(
+    listeners.flatMap((listener) =>
+      (running.get(listener)?.certificates ?? []).map((name) => [name, listener] as const),
+    ),
+  );
+  const believed = [...listenerOf.keys()].flatMap((name) => running.certificate(name) ?? []);
+  const drifted = new Map<string, string>();
+  for (const [name, found] of await readCertificates(runtime, believed, folder)) {
+    const isChangedSince = !believed.includes(running.certificate(name) as Certificate);
+    if (found !== undefined || isChangedSince) continue;
+    running.putCertificate(name, undefined);
+    drifted.set(listenerOf.get(name) ?? '', `certificate ${name} has another content`);
+  }
+  return drifted;
 }
 
 /** Listeners whose allowed clients differ, or changed while they were read. */

@@ -7,7 +7,6 @@ import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
-import { isForHaproxy } from '../config/listener-config.ts';
 import { readServers } from '../readback.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
 import type { BootedWorker } from '../worker.ts';
@@ -15,6 +14,8 @@ import type { BootedWorker } from '../worker.ts';
 export interface CheckWatchOptions {
   readonly worker: () => BootedWorker | undefined;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** Which of the listeners with a health monitor it reads. */
+  readonly isRead: (listener: Listener) => boolean;
   /** Milliseconds from the end of one round to the next. */
   readonly interval: () => number;
   /** Keys of load balancers with a member that went up or down. */
@@ -63,9 +64,12 @@ export class CheckWatch {
 
   /** These load balancers have changed. */
   changed(keys: Iterable<string>): void {
+    const { desired, isRead } = this.#options;
     for (const key of keys) {
-      const listeners = (this.#options.desired.get(key)?.listeners ?? []).filter(isMonitored);
-      const names = listeners.map(({ name }) => name);
+      const listeners = desired.get(key)?.listeners ?? [];
+      const names = listeners
+        .filter((listener) => listener.pool.monitor !== undefined && isRead(listener))
+        .map(({ name }) => name);
       if (names.length === 0) this.#monitored.delete(key);
       else this.#monitored.set(key, names);
     }
@@ -104,10 +108,6 @@ export class CheckWatch {
     await readServers(serving.runtime, listeners, take, report);
     this.#results = next;
   }
-}
-
-function isMonitored(listener: Listener): boolean {
-  return listener.pool.monitor !== undefined && isForHaproxy(listener);
 }
 
 function isSame(a: ReadonlyMap<string, CheckResult>, b: ReadonlyMap<string, CheckResult>): boolean {

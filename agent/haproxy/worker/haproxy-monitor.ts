@@ -8,7 +8,7 @@ import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { Rounds } from '../../base/rounds.ts';
 import type { Load } from '../../dataplane/status.ts';
-import { trimLog } from '../../host/daemon-output.ts';
+import { DaemonLog } from '../../host/daemon-output.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
@@ -43,6 +43,8 @@ export interface HaproxyMonitorOptions {
   readonly requestReload: (cause: ReloadCause) => void;
   readonly replan: (keys: Iterable<string>) => void;
   readonly onRepair: (what: Repair) => void;
+  /** Removes files that no listener has any more. */
+  readonly tidy: () => Promise<void>;
   readonly settings: () => Pick<
     HaproxySettings,
     'auditInterval' | 'haproxySupervisor' | 'hardStopAfter' | 'netns'
@@ -68,6 +70,7 @@ export class HaproxyMonitor {
   readonly #rounds: Rounds;
   readonly #fault = new Fault();
   readonly #overdue: OverdueWorkers;
+  readonly #daemonLog: DaemonLog;
   /** At the last look for a second HAProxy, which reads the command lines of all processes. */
   #adminSocket: FileIdentity | undefined;
   #count = 0;
@@ -82,6 +85,7 @@ export class HaproxyMonitor {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#lastAudit = this.#clock.monotonic();
+    this.#daemonLog = new DaemonLog(options.paths.log, MAX_LOG_BYTES);
     this.#overdue = new OverdueWorkers({
       ...options,
       hardStopAfter: () => options.settings().hardStopAfter,
@@ -112,19 +116,21 @@ export class HaproxyMonitor {
 
   close(): void {
     this.#rounds.close();
+    this.#daemonLog.close();
   }
 
   async #round(): Promise<void> {
     const { paths, worker, settings } = this.#options;
     this.#count++;
     // Also without a worker: a HAProxy that ends at each start writes its log each time.
-    if (this.#count % ROUNDS_PER_TRIM === 0) await trimLog(paths.log, MAX_LOG_BYTES, await masterPid(paths));
+    if (this.#count % ROUNDS_PER_TRIM === 0) this.#daemonLog.trim(await masterPid(paths));
     const active = worker();
     if (active === undefined) return;
     await this.#checkWorker(active);
     await this.#checkFiles();
     await this.#checkStrangers(active);
     if (this.#count % ROUNDS_PER_LOOK === 0 && !this.#options.isReloading()) await this.#overdue.end();
+    if (this.#count % ROUNDS_PER_TRIM === 0 && !this.#options.isReloading()) await this.#options.tidy();
     await this.#probeBlocked();
     if (this.#clock.monotonic() - this.#lastAudit >= settings().auditInterval) await this.#audit();
   }
@@ -210,7 +216,7 @@ export class HaproxyMonitor {
     const audited = worker();
     if (audited === undefined) return;
     this.#lastAudit = this.#clock.monotonic();
-    const { drifted, next } = await audit(audited, this.#auditFrom);
+    const { drifted, next } = await audit(audited, this.#auditFrom, this.#options.paths);
     this.#auditFrom = next;
     if (audited !== worker()) return;
     for (const [listener, what] of drifted) {

@@ -6,6 +6,7 @@ import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import type { DataplaneFacts, Liveness, LivenessOptions } from '../../dataplane/dataplane.ts';
 import { isShortage } from '../../host/shortage.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
+import { refusesConnections } from '../config/listener-config.ts';
 import { type SocketAddress, whyNotListening } from './listening.ts';
 
 export interface HaproxyLivenessOptions {
@@ -93,7 +94,8 @@ export class HaproxyLiveness {
     const { desired, facts } = this.#options;
     for (const key of desired.keys()) {
       const loadBalancer = facts.served(key);
-      if (loadBalancer !== undefined && loadBalancer !== 'pending') yield* loadBalancer.listeners;
+      if (loadBalancer === undefined || loadBalancer === 'pending') continue;
+      for (const listener of loadBalancer.listeners) if (!refusesConnections(listener)) yield listener;
     }
   }
 }

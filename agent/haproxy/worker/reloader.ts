@@ -34,6 +34,8 @@ export interface ReloaderOptions {
   readonly persister: Persister;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly worker: () => BootedWorker | undefined;
+  /** The worker of another HAProxy, which may have checked the same members. */
+  readonly beside: () => BootedWorker | undefined;
   /** The descriptors that the last candidate needs and HAProxy lacks; '' if it has enough. */
   readonly shortage: () => string;
   /** Makes the new worker the active one. */
@@ -56,6 +58,7 @@ const FORCED: readonly ReloadCause[] = [
   'adopted',
   'server-renumbered',
   'server-changed',
+  'certificate-too-long',
 ];
 
 /** reload() fails with these codes before the master has the order. */
@@ -251,12 +254,13 @@ export class Reloader {
     { loadBalancers }: Candidate,
     order: () => Promise<T>,
   ): Promise<T> {
-    const { paths, log } = this.#options;
+    const { paths, beside, log } = this.#options;
+    const workers = [worker, beside()].filter((each) => each !== undefined);
     const warn = (error: unknown): void =>
       log.warn('Members that are down may get traffic after the reload, until the next checks', {
         error: messageOf(error),
       });
-    await keepServerStates(worker, loadBalancers, paths).catch(warn);
+    await keepServerStates(workers, loadBalancers, paths).catch(warn);
     try {
       return await order();
     } finally {

@@ -16,24 +16,28 @@ type ServerStateFile = Pick<HaproxyPaths, 'serverState' | 'fileMode'>;
 const EMPTY = '1\n';
 
 /**
- * Writes the results of this worker's checks for all pools that `next` has with the same monitor. Errors: those of the
- * connection, FILE_WRITE.
+ * Writes the results of these workers' checks for all pools that `next` has with the same monitor; the first worker that has
+ * a pool counts. Errors: those of the connection, FILE_WRITE.
  */
 export async function keepServerStates(
-  worker: BootedWorker,
+  workers: readonly BootedWorker[],
   next: ReadonlyMap<string, LoadBalancer>,
   file: ServerStateFile,
 ): Promise<void> {
-  const names: string[] = [];
+  const names = new Map<BootedWorker, string[]>();
   for (const { key, listeners } of next.values())
-    for (const listener of listeners) if (hasResults(worker, key, listener)) names.push(listener.name);
+    for (const listener of listeners) {
+      const worker = workers.find((each) => hasResults(each, key, listener));
+      if (worker !== undefined) names.get(worker)?.push(listener.name) ?? names.set(worker, [listener.name]);
+    }
   const rows: string[] = [];
   let header = '';
-  await readServers(worker.runtime, names, (_, answer) => {
-    const kept = keptRows(answer);
-    header ||= kept.header;
-    rows.push(...kept.rows);
-  });
+  for (const [{ runtime }, own] of names)
+    await readServers(runtime, own, (_, answer) => {
+      const kept = keptRows(answer);
+      header ||= kept.header;
+      rows.push(...kept.rows);
+    });
   if (rows.length === 0) return forgetServerStates(file);
   const lines = [header, ...rows].filter(Boolean).map((line) => `${line}\n`);
   await writeAtomically(file.serverState, [EMPTY, ...lines], { mode: file.fileMode });

@@ -1,11 +1,14 @@
 // Session affinity over a reload: the old worker sends its tables to the new one, but only if it has completely received
 // them itself. HAProxy 2.6 waits for tables for 5 s after a cold start; a worker that is reloaded in that time sends none,
-// and one that is reloaded while it receives a large table may send a part.
+// and one that is reloaded while it receives a large table may send a part. Between two HAProxies, the agent copies entries.
 
 import { sleep, systemClock } from '../../base/clock.ts';
+import type { AffinityClient } from '../../dataplane/moves.ts';
 import { isListener } from '../../model/names.ts';
+import { isForHaproxy } from '../config/listener-config.ts';
 import { GRACE_MS } from '../config/render-context.ts';
-import type { Worker } from '../worker.ts';
+import { parseTable } from '../socket/readings.ts';
+import type { BootedWorker, Worker } from '../worker.ts';
 
 const POLL_INTERVAL_MS = 100;
 /** Between two commands that keep a replaced worker awake, and for how long they are sent. */
@@ -45,6 +48,34 @@ export async function keepAwakeForTables({ runtime }: Worker): Promise<void> {
   } catch {
     // It has ended.
   }
+}
+
+/** The clients with session affinity of these load balancers. Errors: those of the connection. */
+export async function affinityClients(
+  { runtime, booted }: BootedWorker,
+  keys: Iterable<string>,
+): Promise<readonly AffinityClient[]> {
+  const listeners = [...keys].flatMap((key) => booted.get(key)?.listeners.filter(isForHaproxy) ?? []);
+  const names = listeners.filter(({ pool }) => pool.persistence > 0).map(({ name }) => name);
+  const tables = await runtime.askAll(
+    names.map((name) => `show table ${name}`),
+    { lane: 'bulk' },
+  );
+  return names.flatMap((listener, at) =>
+    parseTable(tables[at] ?? '').map((entry) => ({ listener, ...entry })),
+  );
+}
+
+/** Gives these clients their members, behind all urgent commands. Errors: those of the connection. */
+export async function rememberClients(
+  { runtime, running }: Worker,
+  clients: readonly AffinityClient[],
+): Promise<void> {
+  const known = clients.filter(({ listener }) => running.has(listener));
+  const commands = known.map(({ listener, address, memberId }) => {
+    return { kind: 'RememberClient', backend: listener, address, serverId: memberId } as const;
+  });
+  if (commands.length > 0) await runtime.send(commands, { lane: 'bulk' });
 }
 
 /** The output has no flags if HAProxy has no peers. */

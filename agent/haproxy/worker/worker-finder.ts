@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
-import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import { inFileOrder } from '../config/config-text.ts';
@@ -15,6 +15,7 @@ import type { RenderContext } from '../config/render-context.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { isOwn } from '../process/find-master.ts';
 import { readRunning } from '../readback.ts';
+import type { Tables } from '../routes/tables.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
 import type { BootedWorker } from '../worker.ts';
@@ -25,6 +26,8 @@ export interface WorkerFinderOptions {
   readonly file: ConfigFile;
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** The rows of a listener with routes that are in the files of the maps. */
+  readonly tablesOf: (listener: Listener) => Tables;
   readonly log: Log;
 }
 
@@ -77,7 +80,7 @@ export class WorkerFinder {
     const bound = new Set<string>();
     const slice = new Slice(EXPECT_SLICE_MS);
     for (const loadBalancer of booted.values()) {
-      running.boot(loadBalancer, aclId);
+      running.boot(loadBalancer, aclId, this.#options.tablesOf);
       for (const place of loadBalancer.listeners.flatMap(bindsOf)) bound.add(place);
       if (slice.isOver) await slice.breathe();
     }
@@ -102,7 +105,7 @@ export class WorkerFinder {
 
   /** undefined if no HAProxy answers at the sockets, or only one that is stopping. Reads only. */
   async adopt(phase: Phase = 'running'): Promise<BootedWorker | undefined> {
-    const { maker, context, file, log } = this.#options;
+    const { maker, context, file, tablesOf, log } = this.#options;
     const runtime = await this.#connectOwn(phase);
     if (runtime === undefined) return undefined;
     try {
@@ -120,7 +123,12 @@ export class WorkerFinder {
       }
       const inOrder = inFileOrder(booted);
       const rendering = context(booted);
-      const running = await readRunning(runtime, inOrder, true, rendering.aclId);
+      const { certificates, routes } = rendering;
+      const running = await readRunning(runtime, inOrder, true, rendering.aclId, {
+        certificates,
+        routes,
+        tablesOf,
+      });
       maker.accept(booted);
       const structure = structureHash(rendering, inOrder);
       return { runtime, running, booted, structure, bound: bindsIn(booted) };

@@ -1,25 +1,29 @@
-// The source of objects that is the API server: Services, EndpointSlices, Nodes, AddressPools and AddressClaims, each
-// kind by a reflector of its own. Reports nothing before it has all objects, then each event at once. While no API server
-// answers, the last known objects stay: those of the snapshot if the agent has just started.
+// The source of objects that is the API server: each kind by a reflector of its own. Reports nothing before it has all
+// objects, then each event at once. While no API server answers, the last known objects stay: those of the snapshot if the
+// agent has just started. Kinds of the Gateway API and Ingresses are read once a class names this agent as its controller.
 // Owns the reflectors and the snapshot.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import type { StatusName } from '../../model/object-statuses.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
+import { type CurrentObject, hasOwnEntry, readCurrentObject } from '../current-object.ts';
 import { type CurrentService, readCurrentService } from '../current-service.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
+import { isStatusKind } from '../status-kinds.ts';
 import { ApiSnapshot } from './api-snapshot.ts';
 import type { ApiStreams } from './kubernetes-api.ts';
-import type { ParseObject, ReflectedChange } from './reflected.ts';
-import { KINDS, type ReflectedKind, resourcesOf } from './reflected-kinds.ts';
+import { otherVersions } from './other-versions.ts';
+import type { Current, ParseObject, ReflectedChange } from './reflected.ts';
+import { isOwnClass, type ReflectedKind, readAfter, resourcesOf } from './reflected-kinds.ts';
 import { Reflector } from './reflector.ts';
 import type { Lack, ReflectorObserver, ReflectorStatus, ReflectorTimes } from './reflector-terms.ts';
 
 export interface ApiSourceOptions {
   readonly api: ApiStreams;
-  readonly kinds?: readonly ReflectedKind[];
+  readonly kinds: readonly ReflectedKind[];
   /** Empty: all. */
   readonly namespaces: readonly string[];
   /** A label selector of Services, as in kubectl's -l; '' for all. */
@@ -29,6 +33,10 @@ export interface ApiSourceOptions {
   readonly onChange: (change: ObjectsChange) => void;
   /** The API has shown a Service, perhaps with a change of status or finalizer only, which `onChange` does not report. */
   readonly onService?: (key: string) => void;
+  /** As onService, of an object of the Gateway API or an Ingress. */
+  readonly onObject?: (name: StatusName) => void;
+  /** The API server has a kind only in other versions than the agent reads, so that the agent continues without it. */
+  readonly onOtherVersions?: (kind: ReflectedKind, versions: readonly string[]) => void;
   /** A fault without harm for now: the snapshot is damaged or cannot be written. */
   readonly onFailure: (error: HeadgateError) => void;
   readonly observer?: ReflectorObserver;
@@ -46,17 +54,22 @@ const SNAPSHOT_AFTER_MS = 2_000;
 export class ApiSource {
   /** Resolves when all objects come from the API server. */
   readonly synced: Promise<void>;
+  readonly #synced = Promise.withResolvers<void>();
   /**
    * Resolves when there are objects; with `nothing` if there is neither an API server that answers in time nor a
    * snapshot: objects may then come later, as a change.
    */
   readonly ready: Promise<ReadyBy>;
   readonly #options: ApiSourceOptions;
-  readonly #reflectors: readonly Reflector<KubernetesObject>[];
+  /** All, with their kinds; those of Gateways and Ingresses may not have been started. */
+  readonly #all: ReadonlyMap<Reflector<KubernetesObject>, ReflectedKind>;
+  readonly #started = new Set<Reflector<KubernetesObject>>();
   readonly #snapshot: ApiSnapshot | undefined;
   /** Milliseconds since the epoch, as in the annotations. */
   readonly #startedAt = Date.now();
   readonly #ready = Promise.withResolvers<ReadyBy>();
+  /** Once all kinds are: those that are read because of a later class do not change that. */
+  #isSynced = false;
   #isReporting = false;
   #problems: readonly Problem[] = [];
   #problemLists: readonly (readonly Problem[])[] = [];
@@ -67,19 +80,25 @@ export class ApiSource {
 
   constructor(options: ApiSourceOptions) {
     this.#options = options;
-    const { kinds = KINDS, namespaces, serviceSelector } = options;
+    const { kinds, namespaces, serviceSelector } = options;
     const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
-    this.#reflectors = resources.map(
-      (resource) =>
+    this.#all = new Map(
+      resources.map((resource) => [
         new Reflector({
           api: options.api,
           resource: { ...resource, parse },
           onChange: (change, by) => this.#take(change, by),
-          onCurrent: (key) => options.onService?.(key),
+          onUnknown: () => void this.#lookForOtherVersions(resource),
+          onCurrent: (key) => {
+            if (resource.kind === 'Service') options.onService?.(key);
+            else options.onObject?.(`${resource.kind} ${key}`);
+          },
           onConnected: () => this.#nudge(),
           observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
           ...(options.times && { times: options.times }),
         }),
+        resource.kind,
+      ]),
     );
     if (options.snapshotPath !== undefined) {
       this.#snapshot = new ApiSnapshot({
@@ -89,63 +108,120 @@ export class ApiSource {
         onFailure: options.onFailure,
       });
     }
-    this.synced = Promise.all(this.#reflectors.map(({ synced }) => synced)).then(() => undefined);
+    this.synced = this.#synced.promise;
     this.ready = this.#ready.promise;
   }
 
   start(): void {
     const { snapshotAfterMs = SNAPSHOT_AFTER_MS, clock = systemClock } = this.#options;
     this.#cancelSnapshot = clock.after(snapshotAfterMs, () => void this.#useSnapshot());
-    for (const reflector of this.#reflectors) reflector.start();
+    this.#startThose((kind) => readAfter(kind) === undefined);
   }
 
   get isSynced(): boolean {
-    return this.#reflectors.every(({ isSynced }) => isSynced);
+    return this.#isSynced;
   }
 
   /** Why the last request for one of the kinds failed, '' if none did. */
   get fault(): string {
-    return this.#reflectors.map((reflector) => reflector.status().fault).find(Boolean) ?? '';
+    return (
+      this.status()
+        .map(({ fault }) => fault)
+        .find(Boolean) ?? ''
+    );
   }
 
   /** The time of the last answer or event of any kind, milliseconds since the epoch; 0 before the first. */
   get lastAnswer(): number {
-    return Math.max(0, ...this.#reflectors.map((reflector) => reflector.status().lastAnswer));
+    return Math.max(0, ...this.status().map(({ lastAnswer }) => lastAnswer));
   }
 
   /** Why there are no objects of a kind although all kinds are synced. */
   lackOf(kind: ReflectedKind): Lack {
-    return this.#reflectors.find((reflector) => reflector.status().kind === kind)?.lack ?? 'none';
+    return [...this.#all].find(([, each]) => each === kind)?.[0].lack ?? 'none';
   }
 
   /** The Service as the API has shown it last; undefined if it has not, or if the Service is gone. */
   currentService(key: string): CurrentService | undefined {
-    for (const reflector of this.#reflectors) {
-      const service = reflector.known.current(key);
-      if (service !== undefined) return service;
+    return this.#current('Service', key) as CurrentService | undefined;
+  }
+
+  /** An object of the Gateway API or an Ingress as the API has shown it last. */
+  currentObject(name: StatusName): CurrentObject | undefined {
+    const [kind = '', key = ''] = name.split(' ', 2);
+    return this.#current(kind, key) as CurrentObject | undefined;
+  }
+
+  /** The names of the objects whose status has an entry of this agent. */
+  *withOwnEntries(): Generator<StatusName, void, void> {
+    for (const [reflector, kind] of this.#all) {
+      if (!isStatusKind(kind)) continue;
+      for (const { key } of reflector.known.objects()) {
+        const current = reflector.known.current(key) as CurrentObject | undefined;
+        if (current !== undefined && hasOwnEntry(current)) yield `${kind} ${key}`;
+      }
+    }
+  }
+
+  #current(kind: string, key: string): Current | undefined {
+    for (const [reflector, each] of this.#all) {
+      const current = each === kind ? reflector.known.current(key) : undefined;
+      if (current !== undefined) return current;
     }
     return undefined;
   }
 
   status(): readonly ReflectorStatus[] {
-    return this.#reflectors.map((reflector) => reflector.status());
+    return [...this.#started].map((reflector) => reflector.status());
   }
 
   /** Writes the last changes to the snapshot. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelSnapshot?.();
-    await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
+    await Promise.all([...this.#all.keys()].map((reflector) => reflector.close()));
     await this.#snapshot?.close();
     this.#ready.resolve('nothing');
   }
 
   #take({ upserted, removed }: ReflectedChange<KubernetesObject>, by: 'list' | 'event'): void {
     if (this.#closed) return;
-    if (this.isSynced) this.#snapshot?.start();
+    if (by === 'list' || upserted.some(isOwnClass)) this.#startDependents();
+    if (!this.#isSynced && [...this.#started].every(({ isSynced }) => isSynced)) {
+      this.#isSynced = true;
+      this.#snapshot?.start();
+      this.#synced.resolve();
+    }
     if (this.#isReporting)
       this.#report(upserted, removed, by === 'event' ? this.#triggerTimeOf(upserted) : 0);
-    else if (this.isSynced) this.#reportAll('api');
+    else if (this.#isSynced) this.#reportAll('api');
+  }
+
+  /** Starts the kinds for which there is a class now; they are never stopped. */
+  #startDependents(): void {
+    const classes = new Set<string>();
+    for (const reflector of this.#started)
+      for (const object of reflector.known.objects()) {
+        // All objects of a reflector have one kind.
+        if (object.kind !== 'GatewayClass' && object.kind !== 'IngressClass') break;
+        if (isOwnClass(object)) classes.add(object.kind);
+      }
+    this.#startThose((kind) => classes.has(readAfter(kind) ?? ''));
+  }
+
+  #startThose(isMeant: (kind: ReflectedKind) => boolean): void {
+    for (const [reflector, kind] of this.#all) {
+      if (this.#started.has(reflector) || !isMeant(kind)) continue;
+      this.#started.add(reflector);
+      reflector.start();
+    }
+  }
+
+  async #lookForOtherVersions(resource: ReturnType<typeof resourcesOf>[number]): Promise<void> {
+    const { api, onOtherVersions } = this.#options;
+    // It only serves a line of the log.
+    const versions = await otherVersions(api, resource).catch(() => []);
+    if (versions.length > 0 && !this.#closed) onOtherVersions?.(resource.kind, versions);
   }
 
   /** If no kind can be reached, it uses the snapshot without waiting. */
@@ -153,7 +229,7 @@ export class ApiSource {
     this.#options.observer?.onFailure?.(kind, error);
     if (this.#isReporting || error.code !== 'API_UNREACHABLE' || this.#unreached.has(kind)) return;
     this.#unreached.add(kind);
-    const kinds = new Set(this.#reflectors.map((reflector) => reflector.status().kind));
+    const kinds = new Set(this.status().map(({ kind: each }) => each));
     if (this.#unreached.size === kinds.size) void this.#useSnapshot();
   }
 
@@ -164,7 +240,7 @@ export class ApiSource {
       this.#ready.resolve('nothing');
       return;
     }
-    for (const reflector of this.#reflectors) {
+    for (const reflector of this.#all.keys()) {
       reflector.seed(objects.filter((object) => isOf(object, reflector.status())));
     }
     this.#reportAll('snapshot');
@@ -196,8 +272,8 @@ export class ApiSource {
 
   /** The same list as before unless a reflector's list has changed. */
   #allProblems(): readonly Problem[] {
-    const lists = this.#reflectors.map((reflector) =>
-      reflector.lack === 'forbidden' ? NOT_PERMITTED : reflector.known.problems,
+    const lists = [...this.#all].map(([reflector, kind]) =>
+      reflector.lack === 'forbidden' ? notPermitted(kind) : reflector.known.problems,
     );
     if (lists.some((list, index) => list !== this.#problemLists[index])) {
       this.#problemLists = lists;
@@ -207,17 +283,19 @@ export class ApiSource {
   }
 
   *#objects(): Generator<KubernetesObject, void, void> {
-    for (const reflector of this.#reflectors) yield* reflector.known.objects();
+    for (const reflector of this.#all.keys()) yield* reflector.known.objects();
   }
 
   #nudge(): void {
-    for (const reflector of this.#reflectors) reflector.nudge();
+    for (const reflector of this.#started) reflector.nudge();
   }
 }
 
 const parse: ParseObject<KubernetesObject> = (json) => {
   const parsed = parseObject(json, '');
-  return parsed.objects[0]?.kind === 'Service' ? { ...parsed, current: readCurrentService(json) } : parsed;
+  const kind = parsed.objects[0]?.kind ?? '';
+  if (kind === 'Service') return { ...parsed, current: readCurrentService(json) };
+  return isStatusKind(kind) ? { ...parsed, current: readCurrentObject(json) } : parsed;
 };
 
 function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): boolean {
@@ -226,11 +304,23 @@ function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): b
   );
 }
 
-const NOT_PERMITTED: readonly Problem[] = [
-  {
-    object: 'AddressPools and AddressClaims',
-    reason: 'NotPermitted',
-    message:
-      "The API server does not let this agent's account read them (403): apply deploy/rbac.yaml; until then no pool gives an address",
-  },
-];
+/** By kind; kinds of one API share one problem. */
+function notPermitted(kind: ReflectedKind): readonly Problem[] {
+  if (kind === 'AddressPool' || kind === 'AddressClaim') return NO_POOLS;
+  return kind === 'IngressClass' || kind === 'Ingress' ? NO_INGRESSES : NO_GATEWAYS;
+}
+
+const NO_POOLS = refused('AddressPools and AddressClaims', 'until then no pool gives an address');
+const NO_GATEWAYS = refused(
+  'GatewayClasses, Gateways and routes',
+  'until then no Gateway is served; or set "gatewayApi" to false',
+);
+const NO_INGRESSES = refused(
+  'IngressClasses and Ingresses',
+  'until then no Ingress is served; or set "ingress" to false',
+);
+
+function refused(object: string, consequence: string): readonly Problem[] {
+  const message = `The API server does not let this agent's account read them (403): apply deploy/kubernetes/rbac.yaml; ${consequence}`;
+  return [{ object, reason: 'NotPermitted', message }];
+}

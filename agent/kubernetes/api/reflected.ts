@@ -6,6 +6,7 @@ import { compactList } from '../../base/compact.ts';
 import { sameValue } from '../../base/same-value.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import type { CurrentObject } from '../current-object.ts';
 import type { CurrentService } from '../current-service.ts';
 import { type ApiObject, apiObjectOf } from './watch-events.ts';
 
@@ -26,9 +27,11 @@ export interface ReflectedChange<T> {
 export type ParseObject<T> = (json: Readonly<Record<string, unknown>>) => {
   readonly objects: readonly T[];
   readonly problems: readonly Problem[];
-  /** Of a Service. */
-  readonly current?: CurrentService | undefined;
+  /** Of an object whose status the agent writes. */
+  readonly current?: Current | undefined;
 };
+
+export type Current = CurrentService | CurrentObject;
 
 interface Entry<T> {
   readonly uid: string;
@@ -37,7 +40,7 @@ interface Entry<T> {
   /** undefined if it has never been readable, or is ignored. */
   readonly object: T | undefined;
   readonly problems: readonly Problem[];
-  readonly current: CurrentService | undefined;
+  readonly current: Current | undefined;
 }
 
 /** Of so few objects the loss of all but one needs no confirmation. */
@@ -54,7 +57,7 @@ export class Reflected<T extends Keyed> {
 
   /**
    * `weighs`: objects that serve traffic; the loss of most of these needs a confirmation, too.
-   * `onCurrent`: the API has shown a new version of the Service, see `current()`.
+   * `onCurrent`: the API has shown a new version of the object, see `current()`.
    */
   constructor(
     parse: ParseObject<T>,
@@ -89,8 +92,8 @@ export class Reflected<T extends Keyed> {
     return this.#entries.get(key)?.uid;
   }
 
-  /** The Service as the API has shown it last. */
-  current(key: string): CurrentService | undefined {
+  /** The object as the API has shown it last. */
+  current(key: string): Current | undefined {
     return this.#entries.get(key)?.current;
   }
 

@@ -7,12 +7,16 @@ export interface ReflectedResource<T> {
   readonly kind: string;
   /** `v1`, `discovery.k8s.io/v1`. */
   readonly apiVersion: string;
+  /** Requested if the API server does not know `apiVersion` of the kind. */
+  readonly orVersion?: string;
   /** As in the path: `endpointslices`. */
   readonly plural: string;
   /** '' for all namespaces, and for what has none. */
   readonly namespace: string;
   /** '' for all. */
   readonly labelSelector: string;
+  /** `type=kubernetes.io/tls`; undefined for all. */
+  readonly fieldSelector?: string;
   /** The API server may not know the kind, or forbid it: the reflector repeats the request, other kinds do not wait. */
   readonly isOptional?: boolean;
   /** Gets JSON with kind and apiVersion. */

@@ -24,8 +24,10 @@ export interface ReflectorOptions<T> {
   readonly resource: ReflectedResource<T>;
   /** Called for each event and for each list that differs, not before the first list. */
   readonly onChange: (change: ReflectedChange<T>, by: 'list' | 'event') => void;
-  /** The API has shown a new version of the Service, see `current()`. */
+  /** The API has shown a new version of the object, see `Reflected.current()`. */
   readonly onCurrent?: (key: string) => void;
+  /** The API server does not know the optional kind. */
+  readonly onUnknown?: () => void;
   /** The API server answers again: other reflectors need not wait any longer. */
   readonly onConnected?: () => void;
   readonly observer?: ReflectorObserver;
@@ -47,7 +49,9 @@ export class Reflector<T extends Keyed> {
   readonly #options: ReflectorOptions<T>;
   readonly #times: ReflectorTimes;
   readonly #random: () => number;
-  readonly #client: ResourceClient;
+  #client: ResourceClient;
+  /** The one in use, and the other one if the resource has two. */
+  #versions: readonly [apiVersion: string, orVersion?: string];
   readonly #attempts: Attempts;
   readonly #firstList = Promise.withResolvers<void>();
   /** The version to watch from; undefined: list first. */
@@ -74,9 +78,15 @@ export class Reflector<T extends Keyed> {
     this.#random = options.random ?? Math.random;
     this.#attempts = new Attempts(this.#random);
     this.#client = new ResourceClient(options.api, options.resource);
-    const { kind, apiVersion, parse, weighs } = options.resource;
+    const { kind, apiVersion, orVersion, parse, weighs } = options.resource;
+    this.#versions = orVersion === undefined ? [apiVersion] : [apiVersion, orVersion];
     // The items of a list lack both.
-    this.known = new Reflected((json) => parse({ ...json, kind, apiVersion }), weighs, options.onCurrent);
+    const named = (json: Readonly<Record<string, unknown>>) => ({
+      ...json,
+      kind,
+      apiVersion: this.#versions[0],
+    });
+    this.known = new Reflected((json) => parse(named(json)), weighs, options.onCurrent);
     this.synced = this.#firstList.promise;
   }
 
@@ -132,12 +142,9 @@ export class Reflector<T extends Keyed> {
         if (this.#version !== undefined && !this.#isClosed) await this.#watch(this.#version);
       } catch (error) {
         if (this.#isClosed) break;
-        if (this.#doesWithout(error)) {
-          askedMs = this.#times.absent * (1 + this.#random());
-        } else {
-          this.#attempts.failed();
-          askedMs = this.#failed(error);
-        }
+        const absentMs = this.#doesWithout(error);
+        if (absentMs === undefined) this.#attempts.failed();
+        askedMs = absentMs ?? this.#failed(error);
       }
       const pauseMs = this.#attempts.pause(askedMs, this.#mustVerify);
       if (pauseMs > 0 && !this.#isClosed) await this.#attempts.wait(pauseMs);
@@ -156,21 +163,34 @@ export class Reflector<T extends Keyed> {
   }
 
   /**
-   * True to continue without an optional kind, which the API server does not know or does not let this agent read.
-   * Known objects stay.
+   * The wait until the next request for an optional kind, in milliseconds, if the API server does not know it or does not
+   * let this agent read it; undefined for another error. Known objects stay.
    */
-  #doesWithout(error: unknown): boolean {
-    if (!this.#options.resource.isOptional || !(error instanceof Refusal)) return false;
+  #doesWithout(error: unknown): number | undefined {
+    if (!this.#options.resource.isOptional || !(error instanceof Refusal)) return undefined;
     const lack = lackOf(error.status);
     // A watch that is forbidden after a list was allowed is a failure like any other.
-    if (lack === 'none' || (lack === 'forbidden' && this.#version !== undefined)) return false;
+    if (lack === 'none' || (lack === 'forbidden' && this.#version !== undefined)) return undefined;
     if (this.#version !== undefined) this.#relist('expired');
     this.#answered();
     this.#fault = lack === 'unknown' ? '' : messageOf(error);
-    if (this.#lack === lack) return true;
+    if (lack === 'unknown' && this.#useOtherVersion()) return 0;
+    const waitMs = this.#times.absent * (1 + this.#random());
+    if (this.#lack === lack) return waitMs;
     if (lack === 'forbidden') this.#failed(error);
+    else this.#options.onUnknown?.();
     this.#sync(lack, { upserted: [], removed: [] });
-    return true;
+    return waitMs;
+  }
+
+  /** False if the resource has none that is still to be requested: the next request begins with the first one again. */
+  #useOtherVersion(): boolean {
+    const { api, resource } = this.#options;
+    const [used, other] = this.#versions;
+    if (other === undefined) return false;
+    this.#versions = [other, used];
+    this.#client = new ResourceClient(api, { ...resource, apiVersion: other });
+    return other === resource.orVersion;
   }
 
   /** The first list may come from the API server's cache; a later one decides what is gone, so it must be current. */

@@ -12,7 +12,10 @@ import { ListItems, type ListMetadata } from './list-items.ts';
 import type { ReflectedResource, WatchEnd } from './reflector-terms.ts';
 import { parseWatchEvent, type WatchEvent } from './watch-events.ts';
 
-type Resource = Pick<ReflectedResource<unknown>, 'apiVersion' | 'plural' | 'namespace' | 'labelSelector'>;
+type Resource = Pick<
+  ReflectedResource<unknown>,
+  'apiVersion' | 'plural' | 'namespace' | 'labelSelector' | 'fieldSelector'
+>;
 type Query = Readonly<Record<string, string>>;
 
 export interface WatchOptions {
@@ -178,7 +181,7 @@ export class Refusal extends HeadgateError {
 }
 
 export function resourceRequest(
-  { apiVersion, plural, namespace, labelSelector }: Resource,
+  { apiVersion, plural, namespace, labelSelector, fieldSelector }: Resource,
   query: Query,
   timeoutMs: number,
 ): ApiRequest {
@@ -186,7 +189,11 @@ export function resourceRequest(
   return {
     method: 'GET',
     path: `${group}${namespace === '' ? '' : `/namespaces/${namespace}`}/${plural}`,
-    query: labelSelector === '' ? query : { ...query, labelSelector },
+    query: {
+      ...query,
+      ...(labelSelector !== '' && { labelSelector }),
+      ...(fieldSelector !== undefined && { fieldSelector }),
+    },
     timeoutMs,
   };
 }

@@ -1,10 +1,13 @@
-// The rights that an agent's account needs besides those to list, as in deploy/rbac.yaml, and the request that checks one
-// of them (a SelfSubjectAccessReview, which the API server does not store). Pure.
+// The rights that an agent's account needs besides those to list, as in deploy/kubernetes/rbac.yaml, and the request that
+// checks one of them (a SelfSubjectAccessReview, which the API server does not store). Pure.
 // https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/self-subject-access-review-v1/
 
 import { isMapping } from '../../base/validate.ts';
 import { ADDRESS_GROUP } from '../object-names.ts';
+import { groupOf } from '../parse-object.ts';
+import { isStatusKind } from '../status-kinds.ts';
 import type { ApiRequest } from './kubernetes-api.ts';
+import { classKindOf, type ReflectedKind, resourcesOf } from './reflected-kinds.ts';
 
 export interface Right {
   readonly verb: string;
@@ -17,15 +20,20 @@ export interface Right {
   readonly name: string;
 }
 
-/** `namespaces`: empty for all. `hasPools`: the cluster has the definitions of deploy/crds. */
+/**
+ * `namespaces`: empty for all. `kinds`: those that the API server has and the agent reads. `classes`: those of which an object
+ * names this agent as its controller.
+ */
 export function neededRights({
   namespaces,
   lease,
-  hasPools,
+  kinds,
+  classes,
 }: {
   readonly namespaces: readonly string[];
   readonly lease: { readonly namespace: string; readonly name: string };
-  readonly hasPools: boolean;
+  readonly kinds: ReadonlySet<ReflectedKind>;
+  readonly classes: ReadonlySet<string>;
 }): readonly Right[] {
   const places = namespaces.length === 0 ? [''] : namespaces;
   const ofLease = { namespace: lease.namespace };
@@ -37,10 +45,16 @@ export function neededRights({
       ...rights('events.k8s.io', 'events', ['create', 'patch'], { namespace }),
     ]),
     ...rights('', 'nodes', ['watch']),
-    ...(hasPools ? OF_POOLS : []),
+    ...(kinds.has('AddressPool') && kinds.has('AddressClaim') ? OF_POOLS : []),
+    ...[...kinds].flatMap((kind) => rightsOfClasses(kind, namespaces, classes)),
     ...rights('coordination.k8s.io', 'leases', ['create'], ofLease),
     ...rights('coordination.k8s.io', 'leases', ['get', 'update'], { ...ofLease, name: lease.name }),
   ];
+}
+
+/** To read the certificates of a namespace, '' for all. */
+export function certificateRights(namespace: string): readonly Right[] {
+  return rights('', 'secrets', ['list', 'watch'], { namespace });
 }
 
 export function rightRequest({ verb, ...of }: Right, timeoutMs: number): ApiRequest {
@@ -77,6 +91,26 @@ function rights(
 ): readonly Right[] {
   const [resource = '', subresource = ''] = path.split('/');
   return verbs.map((verb) => ({ verb, group, resource, subresource, namespace, name }));
+}
+
+/** Of a kind of the Gateway API, or of Ingresses. */
+function rightsOfClasses(
+  kind: ReflectedKind,
+  namespaces: readonly string[],
+  classes: ReadonlySet<string>,
+): readonly Right[] {
+  const ofClass = classKindOf(kind);
+  if (ofClass === undefined) return [];
+  return resourcesOf(kind, namespaces, '').flatMap(({ apiVersion, plural, namespace }) => {
+    const group = groupOf(apiVersion);
+    const watch = rights(group, plural, ['watch'], { namespace });
+    if (!isStatusKind(kind) || !classes.has(ofClass)) return watch;
+    return [
+      ...watch,
+      ...rights(group, plural, ['get'], { namespace }),
+      ...rights(group, `${plural}/status`, ['patch'], { namespace }),
+    ];
+  });
 }
 
 const OF_POOLS = [

@@ -85,14 +85,15 @@ export function lastingIdentity(folder: string): string {
   return isFolder(stat) ? `${stat.ino} ${stat.birthtimeMs}` : '';
 }
 
-/** Why the agent cannot read a folder of the settings; undefined if it can. */
-export function folderFault(path: string): HeadgateError | undefined {
+/** Why the agent cannot read a folder or a file of the settings; undefined if it can. */
+export function placeFault(path: string): HeadgateError | undefined {
   try {
-    if (!statSync(path).isDirectory()) throw new Error('it is not a folder');
-    accessSync(path, constants.R_OK | constants.X_OK);
+    const stat = statSync(path);
+    if (!stat.isDirectory() && !stat.isFile()) throw new Error('it is neither a folder nor a file');
+    accessSync(path, stat.isFile() ? constants.R_OK : constants.R_OK | constants.X_OK);
     return undefined;
   } catch (cause) {
-    const message = `Cannot read the folder of manifests "${path}"`;
+    const message = `Cannot read the manifests "${path}"`;
     return new HeadgateError('SETTINGS_INVALID', message, { retry: 'never', cause });
   }
 }
@@ -113,6 +114,10 @@ export function statOf(path: string): Stats | string {
 
 export function isFolder(stat: Stats | string): stat is Stats {
   return typeof stat !== 'string' && stat.isDirectory();
+}
+
+export function isFile(stat: Stats | string): stat is Stats {
+  return typeof stat !== 'string' && stat.isFile();
 }
 
 export function isReadable(folder: string): boolean {

@@ -1,4 +1,4 @@
-// Watches folders of manifests with their subfolders, and reports each file that may have changed: at once by inotify,
+// Watches folders of manifests with their subfolders, or single files of a folder, and reports each file that may have changed: at once by inotify,
 // within seconds if inotify does not cover it (network file systems, mounts, symbolic links), within a minute after lost
 // events. Knows which folders are away: their objects still count.
 // Reads directories and the times of files, never their content, in short slices.
@@ -21,6 +21,7 @@ import {
 } from './file-system.ts';
 import { FolderWatchers } from './folder-watchers.ts';
 import { fileProblem } from './manifest-file.ts';
+import type { ManifestPlaces } from './manifest-places.ts';
 
 export interface FolderReports {
   /** The file may have changed, appeared or gone. If its folder goes, each of its files is reported. */
@@ -64,6 +65,7 @@ const EVENTS_PER_SCAN = 4096;
 const FAULTS = { gone: 'Cannot read the folder', empty: 'The folder is empty' } as const;
 
 export class ManifestFolders {
+  readonly #places: ManifestPlaces;
   readonly #roots: readonly string[];
   readonly #reports: FolderReports;
   readonly #times: FolderTimes;
@@ -81,7 +83,9 @@ export class ManifestFolders {
   #events = 0;
   #isClosed = false;
 
-  constructor(roots: readonly string[], reports: FolderReports, times: FolderTimes = DEFAULT_TIMES) {
+  constructor(places: ManifestPlaces, reports: FolderReports, times: FolderTimes = DEFAULT_TIMES) {
+    const roots = places.folders;
+    this.#places = places;
     this.#roots = roots;
     this.#reports = reports;
     this.#times = times;
@@ -191,13 +195,13 @@ export class ManifestFolders {
       yield;
       // inotify does not report changes behind a link.
       if (isLink) isCovered = false;
-      if (name.startsWith('.')) continue;
+      if (!this.#mayCount(path, name)) continue;
       const entry = join(path, name);
       const stat = statOf(entry);
       if (isFolder(stat)) {
         subfolders.add(entry);
         if (!isAbove(identityOf(stat), folder)) this.#queue.set(entry, folder);
-      } else if (isManifestName(name)) {
+      } else if (this.#isManifest(path, name)) {
         files.add(entry);
         if (!this.#reports.isRead(entry, stampOf(stat))) this.#reports.onFile(entry);
       }
@@ -241,6 +245,15 @@ export class ManifestFolders {
     return folder;
   }
 
+  /** False for an entry that is ignored, whatever it is. */
+  #mayCount(folder: string, name: string): boolean {
+    return this.#places.namesIn(folder)?.has(name) ?? !name.startsWith('.');
+  }
+
+  #isManifest(folder: string, name: string): boolean {
+    return this.#places.namesIn(folder) !== undefined || isManifestName(name);
+  }
+
   #leave(folder: Folder | undefined): void {
     if (folder === undefined) return;
     this.#watchers.forget(folder.path);
@@ -259,10 +272,10 @@ export class ManifestFolders {
       // The folder itself was moved or removed, and its watcher with it.
       this.#watchers.forget(path);
       this.#scanFolder(path, folder.parent);
-    } else if (name.startsWith('.')) {
+    } else if (!this.#mayCount(path, name)) {
       // Kubernetes replaces this link to replace all files of a mounted ConfigMap at once.
       if (name === '..data') this.#scanFolder(path, folder.parent);
-    } else if (isManifestName(name)) {
+    } else if (this.#isManifest(path, name)) {
       const entry = join(path, name);
       folder.files.add(entry);
       this.#reports.onFile(entry);

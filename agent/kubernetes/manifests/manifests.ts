@@ -1,4 +1,4 @@
-// The source of objects that are files: reads folders of manifests, watches them, and reports the differences.
+// The source of objects that are files: reads folders of manifests, or single files, watches them, and reports the differences.
 // Additions and changes are reported at once; a missing object, or a file that looks unfinished, counts only after a
 // moment. What cannot be read of a file keeps its last good version; other objects and files are not affected.
 // Reads files and keeps snapshots of them; owns the watchers.
@@ -9,22 +9,23 @@ import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
 import {
-  folderFault,
   isBare,
   isIn,
   lastingIdentity,
   type ManifestContent,
+  placeFault,
   readManifest,
 } from './file-system.ts';
 import { type KnownFile, LossPolicy } from './known-file.ts';
 import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
 import { type FolderTimes, ManifestFolders } from './manifest-folders.ts';
 import { ManifestObjects } from './manifest-objects.ts';
+import { manifestPlaces } from './manifest-places.ts';
 import { ManifestSnapshots } from './manifest-snapshots.ts';
 
 export interface ManifestSourceOptions {
-  /** Absolute paths. */
-  readonly directories: readonly string[];
+  /** Absolute paths of folders and single files. */
+  readonly places: readonly string[];
   /** Where the last good content of each file is kept over a restart; undefined: nowhere. */
   readonly snapshotDirectory: string | undefined;
   readonly onChange: (change: ObjectsChange) => void;
@@ -41,6 +42,8 @@ const DEFAULT_LOSS_DELAY_MS = 100;
 
 export class ManifestSource {
   readonly #options: ManifestSourceOptions;
+  /** The folders that it watches. */
+  readonly #directories: readonly string[];
   readonly #lossPolicy: LossPolicy;
   readonly #folders: ManifestFolders;
   readonly #snapshots: ManifestSnapshots | undefined;
@@ -54,8 +57,10 @@ export class ManifestSource {
   #isClosed = false;
 
   constructor(options: ManifestSourceOptions) {
-    const { directories, snapshotDirectory, onFailure, folderTimes } = options;
+    const { snapshotDirectory, onFailure, folderTimes } = options;
+    const places = manifestPlaces(options.places);
     this.#options = options;
+    this.#directories = places.folders;
     this.#lossPolicy = new LossPolicy(options.lossDelayMs ?? DEFAULT_LOSS_DELAY_MS);
     if (snapshotDirectory !== undefined)
       this.#snapshots = new ManifestSnapshots(snapshotDirectory, onFailure);
@@ -76,17 +81,17 @@ export class ManifestSource {
       onFailure,
       isRead: (path: string, stamp: string) => this.#objects.known(path)?.stamp === stamp,
     };
-    this.#folders = new ManifestFolders(directories, reports, folderTimes);
+    this.#folders = new ManifestFolders(places, reports, folderTimes);
   }
 
   /**
    * Resolves when everything has been read once and reported in one change, if there is anything.
-   * Errors: SETTINGS_INVALID if a folder does not exist and has no snapshots.
+   * Errors: SETTINGS_INVALID if a folder or a file does not exist, and a folder has no snapshots.
    */
   async start(): Promise<void> {
-    const { directories } = this.#options;
+    const directories = this.#directories;
     for (const directory of directories) {
-      const fault = folderFault(directory);
+      const fault = placeFault(directory);
       if (fault === undefined && !this.#isOtherAndBare(directory)) continue;
       const isRestored = this.#restoreFiles(directory).length > 0;
       if (isRestored) this.#folders.assumeAway(directory, fault === undefined ? 'empty' : 'gone');
@@ -165,7 +170,7 @@ export class ManifestSource {
   }
 
   #read(path: string): void {
-    const read = readManifest(path, this.#options.directories);
+    const read = readManifest(path, this.#directories);
     const file = this.#objects.file(path);
     file.stamp = read.stamp;
     const isBack = file.absent && read.kind !== 'Absent';
@@ -261,8 +266,9 @@ export class ManifestSource {
     if (bytes !== undefined) this.#objects.put(file, parseManifest(file.path, bytes).objects, []);
   }
 
+  /** A file that may hold a Secret, readable or not, is not copied to another place. */
   #keep({ path, objects, unsaved }: KnownFile): void {
-    if (objects.size === 0) {
+    if (objects.size === 0 || unsaved?.bytes.includes('Secret')) {
       if (this.#isStarted) this.#snapshots?.remove(path);
     } else if (unsaved !== undefined) this.#snapshots?.save(path, unsaved.bytes);
   }

@@ -10,7 +10,7 @@ import { accept } from '../api/api-answer.ts';
 import type { ApiResponse } from '../api/kubernetes-api.ts';
 import type { WriterOptions } from './write-queue.ts';
 
-/** The name of the Lease, as in deploy/rbac.yaml. */
+/** The name of the Lease, as in deploy/kubernetes/rbac.yaml. */
 export const LEASE = 'headgate';
 
 /** Forbidden; no such namespace. */

@@ -11,8 +11,6 @@ export interface StatusFacts {
   /** True if it has confirmed to serve the listener of this name at this address. */
   serves(listener: string, address: string): boolean;
   readonly problems: readonly Problem[];
-  /** How a listener's connections reach the members; default `Proxy`. */
-  ipMode?(listener: string): 'Proxy' | 'VIP';
   /** Octavia's operating status; undefined if there is no health monitor. */
   readonly health?: { readonly status: string; readonly message: string } | undefined;
 }
@@ -27,6 +25,7 @@ export interface DesiredStatus {
 
 export interface DesiredIngress {
   readonly ip: string;
+  /** `VIP`: members see the client's address on every port, as they would if kube-proxy forwarded inside the cluster. */
   readonly ipMode: 'Proxy' | 'VIP';
   readonly ports: readonly PortStatus[];
   /** No port is served yet: an address that is published stays, another one waits. */
@@ -64,7 +63,7 @@ export function desiredStatus(loadBalancer: LoadBalancer, facts: StatusFacts): D
   );
   const statesOf = (address: string) => states.filter((state) => state.address === address);
   return {
-    ingress: compactList(addresses.flatMap((address) => ingressOf(address, statesOf(address), facts))),
+    ingress: compactList(addresses.flatMap((address) => ingressOf(address, statesOf(address)))),
     conditions: [
       ipAllocated(addresses, statesOf, problems),
       programmed(addresses.length > 0, states, problems),
@@ -114,16 +113,20 @@ const PORT_FAULTS: readonly ProblemReason[] = [
   'AddressUnavailable',
 ];
 
+/** A port with such a problem is not served unless it has a certificate from before. */
+const CERTIFICATE_FAULTS: readonly ProblemReason[] = ['CertificateMissing', 'InvalidCertificate'];
+/** Only a mistake in its TLS keeps a port from being served. */
+const UNSERVED_FAULTS: readonly ProblemReason[] = [...CERTIFICATE_FAULTS, 'InvalidAnnotation'];
+
 function portState(
   listener: Listener,
   address: string,
   problems: readonly Problem[],
   facts: StatusFacts,
 ): PortState {
-  const problem = problems.find(
-    (each) => PORT_FAULTS.includes(each.reason) && isAbout(each, listener, address),
-  );
   const isDesired = listener.addresses.includes(address);
+  const faults = isDesired ? PORT_FAULTS : [...PORT_FAULTS, ...UNSERVED_FAULTS];
+  const problem = problems.find((each) => faults.includes(each.reason) && isAbout(each, listener, address));
   const isServed = isDesired && facts.serves(listener.name, address);
   if (isServed && problem === undefined) return { address, listener, fault: undefined, message: '' };
   // The dataplane does not get a port that exceeds a share, so that it never confirms it.
@@ -139,15 +142,14 @@ function isAbout({ port, reason, message }: Problem, listener: Listener, address
   return true;
 }
 
-function ingressOf(address: string, states: readonly PortState[], facts: StatusFacts): DesiredIngress[] {
+function ingressOf(address: string, states: readonly PortState[]): DesiredIngress[] {
   if (states.length === 0 || isTakenByAnother(states)) return [];
-  const [first] = states;
   const ports = states.map(({ listener: { port, protocol }, fault }) => ({
     ...(fault === undefined ? {} : { error: `headgate.io/${fault}` }),
     port,
     protocol,
   }));
-  const ipMode = (first && facts.ipMode?.(first.listener.name)) ?? 'Proxy';
+  const ipMode = states.every(({ listener }) => listener.sourceAddress === 'client') ? 'VIP' : 'Proxy';
   return [{ ip: address, ipMode, ports, onlyIfPublished: states.every(({ fault }) => fault !== undefined) }];
 }
 
@@ -168,7 +170,7 @@ function ipAllocated(
     return condition(IP_ALLOCATED, 'True', reason, [own.join(', '), message].filter(Boolean).join('; '));
   }
   const [taken] = addresses.flatMap(statesOf);
-  const { reason = 'AddressPending', message = 'The Service has no address yet' } =
+  const { reason = 'Pending', message = 'The address of the Service is being chosen' } =
     problem ?? (taken && { reason: taken.fault, message: taken.message }) ?? {};
   return condition(IP_ALLOCATED, 'False', reason, message);
 }
@@ -184,25 +186,33 @@ function programmed(
   problems: readonly Problem[],
 ): DesiredCondition {
   const no = (reason: string, message: string) => condition(PROGRAMMED, 'False', reason, message);
-  if (!hasAddress) return no('AddressPending', 'The Service has no address to listen on');
+  if (!hasAddress) {
+    const isUndecided = !problems.some(({ reason }) => ADDRESS_FAULT.test(reason));
+    return no(isUndecided ? 'Pending' : 'AddressPending', 'The Service has no address to listen on');
+  }
   const rejection = problems.find(({ reason }) => reason === 'ConfigurationRejected');
   if (rejection !== undefined) return no(rejection.reason, rejection.message);
   const faults = states.filter(({ fault }) => fault !== undefined);
-  if (faults.length === 0) return served(states);
+  if (faults.length === 0) return served(states, problems);
   const first = faults.find(({ fault }) => fault !== 'Pending');
   if (first?.fault === undefined)
     return no('Pending', `${notServed(faults)}: the load balancer has not confirmed them yet`);
   return no(first.fault, `${notServed(faults)}: ${first.message}`);
 }
 
+const ABOUT_CERTIFICATES: readonly ProblemReason[] = [...CERTIFICATE_FAULTS, 'CertificateExpired'];
+
 /**
  * The load balancer cannot make pods ready, and an owner may want none: the condition stays true, and its reason says
- * that there are none.
+ * that there are none. The same holds for a certificate that is served although it has a problem.
  */
-function served(states: readonly PortState[]): DesiredCondition {
+function served(states: readonly PortState[], problems: readonly Problem[]): DesiredCondition {
   const empty = states.filter(
     ({ listener }) => !listener.pool.members.some(({ state }) => state === 'ready'),
   );
+  const certificate = problems.find(({ reason }) => ABOUT_CERTIFICATES.includes(reason));
+  if (empty.length === 0 && certificate !== undefined)
+    return condition(PROGRAMMED, 'True', certificate.reason, `All ports are served. ${certificate.message}`);
   if (empty.length === 0) return condition(PROGRAMMED, 'True', 'Programmed', 'All ports are served');
   const message = `All ports are served, but these refuse connections because no member is ready: ${portsOf(empty)}`;
   return condition(PROGRAMMED, 'True', 'NoMembers', message);

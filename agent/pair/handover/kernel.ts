@@ -14,6 +14,8 @@ import { type Diversion, renderDiversion, renderRemoval } from './diversion.ts';
 export interface KernelSettings {
   /** A network namespace by its name in /run/netns; '' for the agent's own. */
   readonly netns: string;
+  /** The program: another version than that of the kernel path could not read its tables. */
+  readonly nft: string;
   /** The interface of the VIPs and this host's own address on it, now. */
   readonly place: () => { readonly interface: string; readonly address: string };
   /** The name of the table, which only this agent uses. */
@@ -101,7 +103,7 @@ export class HandoverKernel {
   }
 
   #nft(text: string, flags: readonly string[] = []): Promise<void> {
-    return this.#withFile('rules', text, (path) => this.#run('nft', [...flags, '-f', path]));
+    return this.#withFile('rules', text, (path) => this.#run(this.#settings.nft, [...flags, '-f', path]));
   }
 
   async #withFile(name: string, text: string, use: (path: string) => Promise<unknown>): Promise<void> {

@@ -4,7 +4,7 @@
 import { nearestHint } from '../../base/nearest.ts';
 import { quote } from '../../base/quote.ts';
 import type { Problem } from '../../model/load-balancer.ts';
-import { ALIAS_PREFIX, type Alias } from './aliases.ts';
+import { type Alias, ELSEWHERE } from './aliases.ts';
 import { oneOf } from './kinds.ts';
 import { ANNOTATIONS, type Annotation, type AnnotationValues, FIELDS, type Field, PREFIX } from './table.ts';
 
@@ -12,6 +12,8 @@ export type { AnnotationValues } from './table.ts';
 
 export interface ReadAnnotations {
   readonly values: AnnotationValues;
+  /** Annotations whose value is not allowed, so that it is the default. */
+  readonly refused: ReadonlySet<Field>;
   readonly problems: readonly Problem[];
 }
 
@@ -34,9 +36,10 @@ export function readAnnotations(
   object: string,
   defaults: AnnotationValues = ANNOTATION_DEFAULTS,
 ): ReadAnnotations {
-  const { given, unknown } = collect(annotations);
+  const { given, unknown, elsewhere } = collect(annotations);
   const values: Draft = { ...defaults };
   const refusals: string[] = [];
+  const refused = new Set<Field>();
   /** Titles of the annotations that are in force. */
   const inForce = new Map<Field, string>();
   for (const field of FIELDS) {
@@ -44,7 +47,10 @@ export function readAnnotations(
     if (annotation === undefined) continue;
     const refusal = assign(values, field, annotation);
     if (refusal === undefined) inForce.set(field, annotation.title);
-    else refusals.push(refusal);
+    else {
+      refusals.push(refusal);
+      refused.add(field);
+    }
   }
   for (const [field, title] of inForce) {
     const { monitors } = ANNOTATIONS[field];
@@ -75,8 +81,9 @@ export function readAnnotations(
     values.healthMonitorTimeout = interval;
   }
   refusals.push(...unknownRefusals(unknown));
+  for (const name of elsewhere) refusals.push(`Cannot use annotation ${quote(name)}: ${ELSEWHERE.get(name)}`);
   const problems = refusals.map((message): Problem => ({ object, reason: 'InvalidAnnotation', message }));
-  return { values, problems };
+  return { values, refused, problems };
 }
 
 /** True if the Service itself has this annotation or an alias of it. */
@@ -119,38 +126,43 @@ interface FullName {
   readonly fullName: string;
   readonly field: Field;
   readonly alias: Alias | undefined;
+  /** The lowest of a field's names counts; 0 is Headgate's own. */
+  readonly rank: number;
 }
 
 function namesOf(field: Field): readonly FullName[] {
   const { name, aliases = [] } = ANNOTATIONS[field];
   return [
-    { fullName: `${PREFIX}${name}`, field, alias: undefined },
-    ...aliases.map((alias) => ({ fullName: alias.name, field, alias })),
+    { fullName: `${PREFIX}${name}`, field, alias: undefined, rank: 0 },
+    ...aliases.map((alias, at) => ({ fullName: alias.name, field, alias, rank: at + 1 })),
   ];
 }
 
 const NAMES = FIELDS.map((field) => ANNOTATIONS[field].name);
 const BY_FULL_NAME = new Map(FIELDS.flatMap(namesOf).map((name) => [name.fullName, name]));
 
-/** A Headgate annotation has precedence over its alias. `unknown`: names with Headgate's prefix. */
+/** A Headgate annotation has precedence over its aliases, and these in the order of the table. */
 function collect(annotations: Readonly<Record<string, string>>): {
   given: ReadonlyMap<Field, GivenAnnotation>;
+  /** Names with Headgate's prefix. */
   unknown: readonly string[];
+  /** Names of other providers, see ELSEWHERE. */
+  elsewhere: readonly string[];
 } {
-  const given = new Map<Field, GivenAnnotation>();
+  const given = new Map<Field, GivenAnnotation & Pick<FullName, 'rank'>>();
   const unknown: string[] = [];
+  const elsewhere: string[] = [];
   for (const name of Object.keys(annotations)) {
-    const isOwn = name.startsWith(PREFIX);
-    if (!isOwn && !name.startsWith(ALIAS_PREFIX)) continue;
     const known = BY_FULL_NAME.get(name);
     if (known === undefined) {
-      if (isOwn) unknown.push(name);
-    } else if (isOwn || !given.has(known.field)) {
-      const text = annotations[name] ?? '';
-      given.set(known.field, { title: `annotation "${name}"`, text, alias: known.alias });
+      if (name.startsWith(PREFIX)) unknown.push(name);
+      else if (ELSEWHERE.has(name)) elsewhere.push(name);
+    } else if (known.rank < (given.get(known.field)?.rank ?? Number.POSITIVE_INFINITY)) {
+      const { field, alias, rank } = known;
+      given.set(field, { title: `annotation "${name}"`, text: annotations[name] ?? '', alias, rank });
     }
   }
-  return { given, unknown };
+  return { given, unknown, elsewhere };
 }
 
 /** Puts the value into `values`, or returns the reason why it is invalid. */
@@ -165,6 +177,8 @@ function assign<K extends Field>(
     return `${refusal} is longer than ${MAX_VALUE_CHARACTERS} characters`;
   const own = alias === undefined ? text.trim() : alias.translate(text.trim());
   const value = own === undefined ? undefined : kind.parse(own);
+  const whyNot = own === undefined ? undefined : kind.whyNot?.get(own);
+  if (whyNot !== undefined) return `${refusal}: ${whyNot}`;
   if (value === undefined) return `${refusal} is not ${alias?.words(kind.limits) ?? kind.words}`;
   values[field] = value;
   return undefined;

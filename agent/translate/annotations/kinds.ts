@@ -14,6 +14,8 @@ export interface Kind<T> {
   readonly words: string;
   /** For numbers and durations; in milliseconds for durations. */
   readonly limits?: Limits;
+  /** Why a value is refused that an author may well expect, instead of `words`. */
+  readonly whyNot?: ReadonlyMap<string, string>;
   /** undefined if the value is not allowed. The time is at most proportional to the text. */
   parse(text: string): T | undefined;
   /** The text that parses to this value. */
@@ -122,6 +124,76 @@ export const objectName = textKind(
   (text) =>
     text.length <= 253 &&
     /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text),
+);
+
+/** A list without repetitions, as one text. `most`: how many items it may have. */
+function listKind(
+  type: string,
+  item: string,
+  most: number,
+  isAllowed: (item: string) => boolean,
+): Kind<readonly string[]> {
+  return {
+    type,
+    words: `a list of 1 to ${most} ${item}, separated by commas`,
+    parse: (text) => {
+      const items = [...new Set(text.split(',').map((each) => each.trim()))];
+      return items.length <= most && items.every(isAllowed) ? items : undefined;
+    },
+    format: (value) => value.join(','),
+  };
+}
+
+export const secretNames = listKind(
+  'names',
+  'names of Secrets (a-z, 0-9, - and ., at most 253 characters)',
+  16,
+  (text) => objectName.parse(text) !== undefined,
+);
+
+/** `clients` for a ConfigMap, `secret/shop-tls` for a Secret; gives the dependency without its namespace. */
+export const authorityObject = textKind(
+  'object',
+  'the name of a ConfigMap, or secret/ with the name of a Secret, or nothing',
+  (text) => text === '' || objectName.parse(text.replace(/^secret\//, '')) !== undefined,
+);
+
+/** Numbers and names, as a Service's ports have them. */
+export const portList = listKind(
+  'ports',
+  'numbers or names of ports',
+  32,
+  (text) =>
+    (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) ||
+    /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text),
+);
+
+/** Those of OpenSSL that are not broken and have forward secrecy: for TLS 1.2 first, then for TLS 1.3. */
+export const CIPHERS = [
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+] as const;
+
+export const cipherList = listKind(
+  'ciphers',
+  'known ciphers, such as ECDHE-RSA-AES128-GCM-SHA256',
+  CIPHERS.length,
+  (text) => CIPHERS.some((cipher) => cipher === text),
+);
+
+/** Names of RFC 7301, and `none` for no negotiation. */
+export const protocolList = listKind(
+  'protocols',
+  'names of protocols (letters, digits, -, _, / and .), or none',
+  8,
+  (text) => /^[A-Za-z0-9][A-Za-z0-9._/-]{0,31}$/.test(text),
 );
 
 /** A non-empty value of a Kubernetes label. */

@@ -3,13 +3,26 @@
 
 import { kebabCase } from '../../base/kebab-case.ts';
 import type { HealthMonitor } from '../../model/load-balancer.ts';
-import { type Alias, counted, milliseconds, minusOneForNone, seconds, spelled } from './aliases.ts';
+import {
+  type Alias,
+  counted,
+  likewise,
+  milliseconds,
+  minusOneForNone,
+  ofMetallb,
+  same,
+  seconds,
+  spelled,
+} from './aliases.ts';
 import {
   addressPerFamily,
+  authorityObject,
   bodyPattern,
   bodyText,
   bool,
+  CIPHERS,
   choice,
+  cipherList,
   DAY,
   duration,
   durationOrOff,
@@ -21,7 +34,10 @@ import {
   MINUTE,
   objectName,
   path,
+  portList,
+  protocolList,
   SECOND,
+  secretNames,
   statusCodes,
   wholeNumber,
   word,
@@ -49,7 +65,10 @@ export interface Annotation<T> {
 
 type Monitor = HealthMonitor['type'] | 'kube-proxy';
 
-const monitored: readonly Monitor[] = ['tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'];
+const monitored = ['tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'udp', 'kube-proxy'] as const;
+export const NO_SCTP =
+  'there is no probe by SCTP; use a probe by TCP with annotation "headgate.io/health-monitor-port"';
+const monitorType = { ...choice('none', ...monitored), whyNot: new Map([['sctp', NO_SCTP]]) };
 const monitoredByHttp: readonly Monitor[] = ['http', 'https'];
 const idle = [500 * MILLISECOND, 24 * DAY] as const;
 
@@ -71,12 +90,13 @@ const TABLE = {
       }),
     ],
   }),
-  mode: annotation(choice('tcp', 'http'), {
+  mode: annotation(choice('tcp', 'http', 'https'), {
     default: 'tcp',
     doc: [
       'The protocol that the load balancer reads on the TCP ports.',
       '`tcp` forwards bytes of any protocol.',
-      '`http` balances each request and sends the client address to members in `X-Forwarded-For`; it serves plain HTTP only, so use `tcp` for ports with TLS.',
+      '`http` balances each request and sends the client address to members in `X-Forwarded-For`; with `tls-certificate` inside TLS, without it plain HTTP only, so use `tcp` for ports whose TLS the members end.',
+      '`https` is `http` that is never served without TLS on the ports of `tls-ports`: see [TLS](tls.md).',
     ],
     example: 'http',
     aliases: [spelled('x-forwarded-for', { true: 'http', false: 'tcp' })],
@@ -90,13 +110,132 @@ const TABLE = {
     ],
     example: 'kernel',
   }),
-  healthMonitor: annotation(choice('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'), {
+  sourceAddress: annotation(choice('load-balancer', 'client'), {
+    default: 'load-balancer',
+    doc: [
+      'Whose address members get the packets from, on ports that the kernel forwards.',
+      '`load-balancer` works with members anywhere.',
+      "`client` keeps the client's address, and needs members whose route to the clients leads through the load balancer: see [gateway mode](kernel-path.md#gateway-mode).",
+      'Members of ports that HAProxy forwards get the client address by `proxy-protocol`.',
+    ],
+    example: 'client',
+  }),
+  tlsCertificate: annotation(secretNames, {
+    default: [],
+    defaultWords: 'none: TLS passes through',
+    doc: [
+      'The Secrets of type `kubernetes.io/tls`, in the namespace of the Service, with which the load balancer ends TLS: see [TLS](tls.md).',
+      'With several, a client gets the certificate that has the name it asks for; if none has, or if it asks for none, the first one.',
+      'A port without a usable certificate is not served; never is it served without TLS.',
+    ],
+    example: 'shop-tls',
+    aliases: [
+      same('default-tls-container-ref', 'the name of a Secret; containers of Barbican cannot be read'),
+    ],
+    perService: true,
+  }),
+  tlsPorts: annotation(portList, {
+    default: [],
+    defaultWords: 'all TCP ports',
+    doc: ['The ports on which the load balancer ends TLS, by number or name.'],
+    example: '443,https-alt',
+  }),
+  tlsMinVersion: annotation(choice('1.2', '1.3'), {
+    default: '1.2',
+    doc: ['The lowest version of TLS that clients may use.'],
+    example: '1.3',
+  }),
+  tlsCiphers: annotation(cipherList, {
+    default: [],
+    defaultWords: "the preferences of the host's OpenSSL",
+    doc: [
+      `The ciphers that clients may use: ${CIPHERS.map((name) => `\`${name}\``).join(', ')}.`,
+      'If it names none of TLS 1.3 (which begin with `TLS_`), all of TLS 1.3 are allowed; the same holds for TLS 1.2.',
+    ],
+    example: 'ECDHE-ECDSA-AES128-GCM-SHA256,ECDHE-RSA-AES128-GCM-SHA256',
+  }),
+  tlsAlpn: annotation(protocolList, {
+    default: [],
+    defaultWords: '`h2,http/1.1` in HTTP mode, otherwise `none`',
+    doc: [
+      'The protocols that the load balancer offers clients inside TLS (ALPN), the preferred one first.',
+      'In HTTP mode only `h2` and `http/1.1` have a meaning: `http/1.1` alone turns HTTP/2 off.',
+    ],
+    example: 'http/1.1',
+  }),
+  tlsClientCertificates: annotation(choice('none', 'optional', 'required'), {
+    default: 'none',
+    doc: [
+      'Whether clients must have a certificate of an authority in `tls-client-ca`.',
+      '`optional` also serves clients without a certificate, but none with a wrong one.',
+      'In HTTP mode members get `X-SSL-Client-Verify` (0 for a verified certificate), `X-SSL-Client-DN`, `X-SSL-Client-CN` and `X-SSL-Client-SHA1`, none of them without a certificate; headers that begin with `X-SSL-Client` and come from clients are removed.',
+    ],
+    example: 'required',
+  }),
+  tlsClientCa: annotation(authorityObject, {
+    default: '',
+    defaultWords: 'none',
+    doc: [
+      'The authorities of client certificates: a ConfigMap with `ca.crt`, or a Secret with it, in the namespace of the Service.',
+      'Without a usable one the port is not served.',
+    ],
+    example: 'clients',
+    perService: true,
+  }),
+  tlsClientCrl: annotation(authorityObject, {
+    default: '',
+    defaultWords: 'none',
+    doc: [
+      'The revocation lists (CRLs) of client certificates: a ConfigMap with `ca.crl`, or a Secret with it, in the namespace of the Service.',
+      'It needs a list of each authority that a chain can have, the root included; clients of an authority without one, or whose list has expired, are refused.',
+      'Without a usable one the port is not served.',
+    ],
+    example: 'clients',
+    perService: true,
+  }),
+  memberTls: annotation(choice('none', 'verified', 'unverified'), {
+    default: 'none',
+    doc: [
+      'Whether the load balancer uses TLS to the members of the TCP ports.',
+      '`verified` needs `member-tls-ca` and `member-tls-name`; without a usable authority the port is not served.',
+      '`unverified` keeps out listeners only, no one who can change packets.',
+      'Health monitors on the port of the members use the same TLS.',
+    ],
+    example: 'verified',
+  }),
+  memberTlsCa: annotation(authorityObject, {
+    default: '',
+    defaultWords: 'none',
+    doc: [
+      "The authorities of the members' certificates: a ConfigMap with `ca.crt`, or a Secret with it, in the namespace of the Service.",
+    ],
+    example: 'secret/internal-ca',
+    perService: true,
+  }),
+  memberTlsName: annotation(hostName, {
+    default: '',
+    defaultWords: 'none',
+    doc: ["The name that the members' certificates must have, and that members are asked for (SNI)."],
+    example: 'shop.internal',
+  }),
+  memberHttpVersion: annotation(choice('1.1', '2'), {
+    default: '1.1',
+    doc: [
+      'The version of HTTP that members get, in HTTP mode.',
+      '`2` is for members that speak HTTP/2 without an upgrade, such as gRPC servers.',
+    ],
+    example: '2',
+  }),
+  healthMonitor: annotation(monitorType, {
     default: 'none',
     doc: [
       'How the load balancer itself probes the members: see [health monitors](health-monitors.md).',
       'Kubernetes already removes pods that are not ready, so this is for faults that Kubernetes cannot see, such as a broken network between this load balancer and a member; each probe costs time on both sides.',
       '`tcp` connects, `tls` makes a TLS handshake, `http` and `https` send a request and check the status code, `grpc` and `grpcs` use the health checking protocol of gRPC; certificates are not verified.',
       "`kube-proxy` is for members that are nodes and probes the node's kube-proxy: at `spec.healthCheckNodePort` with `externalTrafficPolicy: Local`, otherwise at port 10256.",
+      '`udp` is for UDP ports: it sends an empty datagram, and only an answer of ICMP that nothing listens counts as a failure; silence does not.',
+      "On UDP and SCTP ports the other types probe by TCP, at `health-monitor-port`; without it they probe the member's own port, but only if the Service itself has this annotation, and no TCP port or one of the same number.",
+      'The alias is `udp` for UDP ports, as in Octavia.',
     ],
     example: 'http',
     aliases: [spelled('enable-health-monitor', { true: 'tcp', false: 'none' })],
@@ -294,6 +433,16 @@ const TABLE = {
     ],
     example: '200',
   }),
+  log: annotation(choice('none', 'errors', 'all'), {
+    default: undefined,
+    defaultWords: 'the setting `connectionLog`',
+    doc: [
+      'Which connections of the TCP ports, in HTTP mode which requests, are written to the [connection log](connection-log.md).',
+      '`errors` writes those that fail or are retried on another member, in HTTP mode also answers with a status of 500 or more.',
+      'A change is a reload of HAProxy.',
+    ],
+    example: 'errors',
+  }),
   members: annotation(choice('pods', 'nodes'), {
     default: undefined,
     defaultWords: 'the setting `members`',
@@ -333,6 +482,11 @@ const TABLE = {
       "Each must be of one of the Service's `spec.ipFamilies`.",
     ],
     example: '192.0.2.10,2001:db8::10',
+    aliases: [
+      ...ofMetallb('loadBalancerIPs', addressPerFamily),
+      likewise('kube-vip.io/loadbalancerIPs', addressPerFamily),
+      likewise('lbipam.cilium.io/ips', addressPerFamily),
+    ],
     perService: true,
   }),
   addressPool: annotation(objectName, {
@@ -343,6 +497,7 @@ const TABLE = {
       'An address that it already has stays, even if it belongs to another pool.',
     ],
     example: 'internal',
+    aliases: ofMetallb('address-pool', objectName),
   }),
   addressSharingKey: annotation(word, {
     default: undefined,
@@ -352,6 +507,7 @@ const TABLE = {
       'They must be in one namespace, unless the pool allows others.',
     ],
     example: 'front',
+    aliases: [...ofMetallb('allow-shared-ip', word), likewise('lbipam.cilium.io/sharing-key', word)],
   }),
 };
 

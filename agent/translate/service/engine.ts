@@ -3,18 +3,19 @@
 
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Engine, Problem } from '../../model/load-balancer.ts';
-import { type AnnotationValues, isAnnotated } from '../annotations/annotations.ts';
+import { ANNOTATION_DEFAULTS, type AnnotationValues, isAnnotated } from '../annotations/annotations.ts';
 import { ANNOTATIONS, type Field } from '../annotations/table.ts';
 
 /** With another value than this, a port needs HAProxy. */
 const OF_HAPROXY = {
   mode: 'tcp',
+  tlsCertificate: ANNOTATION_DEFAULTS.tlsCertificate,
+  memberTls: 'none',
   acceptProxyProtocol: false,
   proxyProtocol: 'none',
   connectionLimit: 0,
   rateLimit: 0,
   memberConnectionLimit: 0,
-  healthMonitor: 'none',
 } as const satisfies Partial<AnnotationValues>;
 
 const FIELDS = Object.keys(OF_HAPROXY) as readonly (keyof typeof OF_HAPROXY)[];
@@ -36,19 +37,28 @@ export function engineProblems(
   });
   // One that a TCP port of the same Service uses is no mistake.
   if (!ports.some(({ protocol }) => protocol === 'TCP'))
-    return FIELDS.filter((field) => isAnnotated(annotations, field)).map((field) =>
-      problem(field, 'it is for TCP ports, and the Service has none'),
-    );
+    return [...FIELDS, 'log' as const]
+      .filter((field) => isAnnotated(annotations, field))
+      .map((field) => problem(field, 'it is for TCP ports, and the Service has none'));
+  const problems: Problem[] = [];
   const [first] = needingHaproxy(values);
-  if (first === undefined || values.engine !== 'kernel' || !isAnnotated(annotations, 'engine')) return [];
-  const { name, kind } = ANNOTATIONS[first];
-  const value = (kind.format as (value: unknown) => string)(values[first]);
-  return [
-    problem(
-      'engine',
-      `the kernel cannot do "headgate.io/${name}": "${value}", so that HAProxy forwards its TCP ports`,
-    ),
-  ];
+  if (first !== undefined && values.engine === 'kernel' && isAnnotated(annotations, 'engine')) {
+    const { name, kind } = ANNOTATIONS[first];
+    const value = (kind.format as (value: unknown) => string)(values[first]);
+    const why = `the kernel cannot do "headgate.io/${name}": "${value}", so that HAProxy forwards its TCP ports`;
+    problems.push(problem('engine', why));
+  }
+  const asksForLog = isAnnotated(annotations, 'log') && values.log !== 'none';
+  if (asksForLog && ports.every((port) => engineOf(port, values) === 'kernel')) {
+    const remedy = 'remove it, or annotation "headgate.io/engine"';
+    problems.push(problem('log', `the kernel forwards its ports, and logs no connections: ${remedy}`));
+  }
+  const needsKernel = values.sourceAddress === 'client' && isAnnotated(annotations, 'sourceAddress');
+  if (needsKernel && ports.some((port) => engineOf(port, values) === 'haproxy')) {
+    const remedy = 'use "headgate.io/proxy-protocol", or "headgate.io/engine": "kernel"';
+    problems.push(problem('sourceAddress', `HAProxy forwards its TCP ports from its own address: ${remedy}`));
+  }
+  return problems;
 }
 
 function needingHaproxy(values: AnnotationValues): readonly (keyof typeof OF_HAPROXY)[] {

@@ -1,7 +1,17 @@
 // Makes a listener from one port of a Service, its annotations and its members. Pure.
 
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
-import type { Engine, Family, HealthMonitor, Listener, Member, Pool } from '../../model/load-balancer.ts';
+import type {
+  ConnectionLog,
+  Engine,
+  Family,
+  HealthMonitor,
+  Listener,
+  Member,
+  MemberTls,
+  Pool,
+  Tls,
+} from '../../model/load-balancer.ts';
 import { listenerName } from '../../model/names.ts';
 import type { AnnotationValues } from '../annotations/annotations.ts';
 import { engineOf } from './engine.ts';
@@ -14,30 +24,38 @@ export interface ListenerParts {
   /** The addresses to bind. */
   readonly addresses: readonly string[];
   readonly values: AnnotationValues;
+  readonly log: ConnectionLog;
+  readonly tls: Tls | undefined;
+  readonly memberTls: MemberTls | undefined;
   readonly ranges: SourceRanges;
   readonly members: readonly Member[];
   readonly monitor: HealthMonitor | undefined;
 }
 
 export function listenerOf(parts: ListenerParts): Listener {
-  const { service, port, family, addresses, values, ranges } = parts;
+  const { service, port, family, addresses, values, log, tls, ranges } = parts;
   const { namespace, name } = service;
   const engine = engineOf(port, values);
   return {
     name: serviceListenerName(service, port, family),
     labels: { namespace, service: name, port: String(port.port), protocol: port.protocol, family },
     engine,
+    sourceAddress: engine === 'kernel' ? values.sourceAddress : 'load-balancer',
+    reachedBy: 'clients',
+    routing: undefined,
     protocol: port.protocol,
     port: port.port,
     portName: port.name,
     family,
     addresses,
-    mode: engine === 'haproxy' ? values.mode : 'tcp',
+    mode: engine === 'kernel' || values.mode === 'tcp' ? 'tcp' : 'http',
+    tls: engine === 'haproxy' ? tls : undefined,
     acceptProxy: engine === 'haproxy' && values.acceptProxyProtocol,
     allowedCidrs: ranges.allowed[family],
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
     clientTimeout: values.timeoutClient,
+    log: engine === 'haproxy' ? log : 'none',
     pool: poolOf(parts, engine),
   };
 }
@@ -50,11 +68,15 @@ export function serviceListenerName(
   return listenerName({ kind: 'Service', namespace, name }, port, family);
 }
 
-function poolOf({ values, service, members, monitor }: ListenerParts, engine: Engine): Pool {
+function poolOf(parts: ListenerParts, engine: Engine): Pool {
+  const { values, service, memberTls, members, monitor } = parts;
   return {
     algorithm: values.algorithm,
     persistence: service.affinitySeconds,
-    monitor: engine === 'haproxy' ? monitor : undefined,
+    monitor,
+    tls: engine === 'haproxy' ? memberTls : undefined,
+    httpVersion: engine === 'haproxy' && values.mode !== 'tcp' ? values.memberHttpVersion : '1.1',
+    cookie: '',
     proxyProtocol: engine === 'haproxy' ? values.proxyProtocol : 'none',
     timeouts: {
       connect: values.timeoutConnect,
@@ -62,7 +84,7 @@ function poolOf({ values, service, members, monitor }: ListenerParts, engine: En
       tunnel: values.timeoutTunnel,
       queue: values.timeoutQueue,
     },
-    memberConnectionLimit: values.memberConnectionLimit,
+    memberConnectionLimit: engine === 'haproxy' ? values.memberConnectionLimit : 0,
     whenEmpty: values.whenEmpty,
     whenAllDown: values.whenAllDown,
     members,

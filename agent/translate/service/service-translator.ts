@@ -17,16 +17,18 @@ import type {
 import { objectInWords } from '../../model/names.ts';
 import type { PortAddress, PortRequest } from '../../model/port-owners.ts';
 import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
+import { ageOf, precedenceOf } from '../precedence.ts';
 import type { RequestedPorts, Translation, Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { engineProblems } from './engine.ts';
-import { healthMonitor } from './health-monitor.ts';
+import { healthMonitor, monitorProblems } from './health-monitor.ts';
 import { listenerOf, serviceListenerName } from './listener.ts';
 import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
 import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
 import { type AddressesView, hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
+import { type CertificatesView, tlsOf } from './tls.ts';
 
 /** The part of the store of objects that translation reads. */
 export interface ClusterView {
@@ -45,6 +47,9 @@ export interface ServiceTranslatorOptions {
   readonly settings: () => TranslateSettings;
   /** The addresses that a Service has from address pools. */
   readonly ofPools: AddressesView;
+  /** The Service is about to get an address, or the reason why it gets none; without it every Service is decided. */
+  readonly isUndecided?: (key: OwnerKey) => boolean;
+  readonly certificates: CertificatesView;
   readonly desired: Pick<DesiredState, 'portOwners' | 'remembered' | 'shares'>;
 }
 
@@ -66,16 +71,12 @@ export class ServiceTranslator implements Translator {
     const ports: PortRequest[] = [];
     for (const vip of serviceVips(service, values.loadBalancerIps, settings, pools).vips) {
       const { address } = vip;
-      // Services of folders overrule, so that no user of the cluster can take an address that the host itself serves,
-      // such as that of the API server.
-      const isFirst = !isOfFolder && isGiven(vip, service);
-      const precedence = { overrules: isOfFolder, rank: isFirst ? RANKS.given : RANKS.named };
+      const precedence = precedenceOf(vip, { isOfFolder, statusIPs: service.statusIPs });
       for (const { protocol, port } of service.ports)
         if (hasPort(pools, address, { protocol, port }))
           ports.push({ address, protocol, port, ...precedence });
     }
-    // The author of a manifest could write any time, and any status.
-    return { created: isOfFolder ? Number.POSITIVE_INFINITY : service.created, ports };
+    return { created: ageOf(service.created, isOfFolder), ports };
   }
 
   translate(key: OwnerKey, before: LoadBalancer | undefined): Translation {
@@ -96,31 +97,39 @@ export class ServiceTranslator implements Translator {
   #loadBalancer(
     service: Service,
     settings: TranslateSettings,
-    { values, problems: annotationProblems }: ReadAnnotations,
+    annotations: ReadAnnotations,
     isOnNodes: boolean,
     previous: LoadBalancer | undefined,
     reads: Dependency[],
   ): LoadBalancer {
-    const { cluster, desired, ofPools } = this.#options;
+    const { cluster, desired, ofPools, isUndecided, certificates } = this.#options;
+    const { values } = annotations;
     const { key, namespace, name } = service;
     const pools = ofPools(key);
     const ranges = sourceRanges(service);
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
     const problems: Problem[] = [
-      ...annotationProblems,
+      ...annotations.problems,
       ...engineProblems(service, values),
+      ...monitorProblems(service, values, isOnNodes),
       ...ranges.problems,
       ...vipProblems,
     ];
+    const log = values.log ?? settings.connectionLog;
     const shadowed = cluster.shadowed(key);
     if (shadowed !== undefined && reasonToIgnore(shadowed, settings) === undefined)
       problems.push(duplicate(key));
-    if (vips.length === 0 && !pools?.problems.length) problems.push(pending(key));
+    if (vips.length === 0 && !pools?.problems.length && isUndecided?.(key) !== true)
+      problems.push(pending(key));
 
     const slices = this.#slices(service);
-    const monitor = healthMonitor(service, values, isOnNodes, problems);
     const listeners: Listener[] = [];
     for (const port of service.ports) {
+      const monitor = healthMonitor(service, port, values, isOnNodes);
+      const ofPort = tlsOf(service, port, annotations, certificates);
+      const { tls, memberTls, isServed } = ofPort;
+      problems.push(...ofPort.problems);
+      for (const read of ofPort.reads) if (!reads.includes(read)) reads.push(read);
       for (const family of ['v4', 'v6'] as const) {
         const ofFamily = vips.filter((vip) => vip.family === family);
         if (ofFamily.length === 0) continue;
@@ -134,9 +143,10 @@ export class ServiceTranslator implements Translator {
         if (refused.length > 0) problems.push(refusedMembers(key, port, refused));
         for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
         const members = keepLast(values, now, usable(last).usable);
-        const granted = ofFamily.filter(({ address }) => hasPort(pools, address, port));
+        const granted = ofFamily.filter(({ address }) => isServed && hasPort(pools, address, port));
         const addresses = this.#ownAddresses(key, port, granted, problems);
-        listeners.push(listenerOf({ service, port, family, addresses, values, ranges, members, monitor }));
+        const parts = { service, port, family, addresses, values, log, tls, memberTls };
+        listeners.push(listenerOf({ ...parts, ranges, members, monitor }));
       }
     }
     return {
@@ -198,14 +208,6 @@ export class ServiceTranslator implements Translator {
 
 const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 
-/** A Service that has an address has precedence over one that only names it. */
-const RANKS = { given: 0, named: 1 } as const;
-
-/** True if the Service already has the address. */
-function isGiven({ source, address }: Vip, { statusIPs }: Service): boolean {
-  return source === 'pool' || source === 'spec.clusterIPs' || statusIPs.includes(address);
-}
-
 function annotationsOf(service: Service, settings: TranslateSettings): ReadAnnotations {
   return readAnnotations(service.annotations, `Service ${service.key}`, settings.annotationDefaults);
 }
@@ -232,7 +234,7 @@ function duplicate(key: OwnerKey): Problem {
 
 function pending(key: OwnerKey): Problem {
   const message =
-    'Waiting for an address: set annotation "headgate.io/load-balancer-ips" or spec.loadBalancerIP to an address of this load balancer';
+    'Waiting for an address, because no AddressPool gives it one: create an AddressPool, or set annotation "headgate.io/load-balancer-ips" to an address of this load balancer';
   return problem(key, 'AddressPending', message);
 }
 

@@ -102,7 +102,8 @@ export function hasPort(
   return ports.length === 0 || ports.some((each) => each.protocol === protocol && each.port === port);
 }
 
-function parseVip(text: string, source: Vip['source']): Vip | string {
+/** As the end of a sentence why the text is no VIP. */
+export function parseVip(text: string, source: Vip['source']): Vip | string {
   const parsed = parseAddress(text.trim());
   if (parsed === undefined) return 'is not an IPv4 or IPv6 address';
   const { address, family } = parsed;

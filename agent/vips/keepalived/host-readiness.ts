@@ -1,8 +1,8 @@
 // Repeats the checks of preflight.ts while the agent runs, because an administrator may change the host at any time.
 // Logs each fault when it appears, changes or ends.
 
+import type { Finding } from '../../host/finding.ts';
 import type { Log } from '../../host/log.ts';
-import type { Finding } from './preflight.ts';
 
 export class HostReadiness {
   readonly #preflight: () => Promise<readonly Finding[]>;

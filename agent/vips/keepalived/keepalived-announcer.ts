@@ -62,7 +62,8 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
     this.#counters = new VrrpCounters(paths.counters);
     this.#states = new VrrpStates(
       (state) => {
-        log.info('VRRP has changed its state', { instance: state.instance, state: state.state });
+        const level = state.state === 'fault' ? 'warn' : 'info';
+        log[level]('VRRP has changed its state', { instance: state.instance, state: state.state });
         for (const callback of this.#onState) callback(state);
         // The link may have come up without the address.
         void this.#ownAddress.check();
@@ -89,7 +90,6 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
       netns: settings.netns,
       file: this.#file,
       daemon: this.#daemon,
-      log,
       onRefused: (addresses) => onRefused?.(this.#book.usersOf(addresses)),
     });
     this.#readiness = new HostReadiness(

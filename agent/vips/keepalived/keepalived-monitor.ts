@@ -4,7 +4,7 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Reconciler } from '../../base/reconciler.ts';
 import { Rounds } from '../../base/rounds.ts';
-import { trimLog } from '../../host/daemon-output.ts';
+import { DaemonLog } from '../../host/daemon-output.ts';
 import { AdvertFlow } from './advert-flow.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
@@ -38,6 +38,7 @@ const MAX_LOG_BYTES = 4 * 1024 * 1024;
 export class KeepalivedMonitor {
   readonly #options: KeepalivedMonitorOptions;
   readonly #clock: Clock;
+  readonly #daemonLog: DaemonLog;
   readonly #pulse: Pulse;
   readonly #flow: AdvertFlow;
   readonly #checks: Rounds;
@@ -52,6 +53,7 @@ export class KeepalivedMonitor {
     const { daemon, reconciler, advertInterval, auditInterval, clock = systemClock } = options;
     this.#options = options;
     this.#clock = clock;
+    this.#daemonLog = new DaemonLog(options.paths.log, MAX_LOG_BYTES);
     this.#pulse = new Pulse(daemon.vrrpProcess, advertInterval);
     this.#flow = new AdvertFlow(advertInterval);
     const onFailed = (error: unknown): void => reconciler.fail(error);
@@ -74,6 +76,7 @@ export class KeepalivedMonitor {
     this.#isOpen = false;
     this.#checks.close();
     this.#audits.close();
+    this.#daemonLog.close();
   }
 
   /** Checks at once. Never rejects: an error is a fault until a step succeeds. */
@@ -160,8 +163,8 @@ export class KeepalivedMonitor {
   /** Compares keepalived and its file with the desired state. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { paths, daemon, file, readiness, reconciler, hasRefused, metrics, log } = this.#options;
-    await trimLog(paths.log, MAX_LOG_BYTES, daemon.pid);
+    const { daemon, file, readiness, reconciler, hasRefused, metrics, log } = this.#options;
+    this.#daemonLog.trim(daemon.pid);
     await readiness.check();
     await daemon.checkForSecond();
     const found = await file.read();

@@ -4,19 +4,14 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../../base/errors.ts';
+import type { Finding } from '../../host/finding.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
+import { readSysctl } from '../../host/sysctl.ts';
 import { hostAddresses } from '../host-addresses.ts';
 import type { VrrpSettings } from '../vrrp.ts';
 import type { KeepalivedPaths } from './paths.ts';
 import { keepalivedProgram, networkOf } from './process.ts';
-
-export interface Finding {
-  readonly what: string;
-  readonly ok: boolean;
-  /** The finding, and the remedy if it is a fault. */
-  readonly detail: string;
-}
 
 export interface PreflightSettings {
   readonly keepalived: string;
@@ -131,7 +126,7 @@ function hasV6({ address, instances }: VrrpSettings): boolean {
 async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   for (const { key, orKey = key, values, otherwise } of requiredSysctls(vrrp)) {
-    const [own, other] = [await sysctl(netns, key), await sysctl(netns, orKey)];
+    const [own, other] = [await readSysctl(netns, key), await readSysctl(netns, orKey)];
     const value = String(Math.max(Number(own), Number(other)));
     const name = sysctlName(key);
     const ok = values.includes(value);
@@ -150,7 +145,7 @@ async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Find
  */
 async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
   const { interface: device } = vrrp;
-  const v4 = await sysctl(netns, ['net', 'ipv4', 'ip_forward']);
+  const v4 = await readSysctl(netns, ['net', 'ipv4', 'ip_forward']);
   const findings = [{ what: 'net.ipv4.ip_forward', ok: true, detail: forwards(v4) }];
   if (!hasV6(vrrp)) return findings;
   const conf = ['net', 'ipv6', 'conf', device];
@@ -159,8 +154,8 @@ async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly F
     [...conf, 'accept_ra'],
   ];
   const [name, accept] = [sysctlName(forwardingKey), sysctlName(acceptKey)];
-  const v6 = await sysctl(netns, forwardingKey);
-  const takesRoutes = v6 === '0' || (await sysctl(netns, acceptKey)) !== '1';
+  const v6 = await readSysctl(netns, forwardingKey);
+  const takesRoutes = v6 === '0' || (await readSysctl(netns, acceptKey)) !== '1';
   const ok = takesRoutes || (await output(netns, 'ip', ['-6', 'route', 'show', 'default'])) !== '';
   const detail = ok
     ? forwards(v6)
@@ -171,10 +166,6 @@ async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly F
 function forwards(value: string): string {
   if (Number(value) === 0) return 'is 0: HAProxy needs no forwarding';
   return `is ${value}: HAProxy needs no forwarding; leave it on only if the host routes for other hosts, which can then reach members past HAProxy`;
-}
-
-function sysctl(netns: string, key: SysctlKey): Promise<string> {
-  return output(netns, 'cat', [`/proc/sys/${key.join('/')}`]);
 }
 
 /** The name for the command sysctl: if the first separator is a slash, a dot is part of a name. */

@@ -1,6 +1,5 @@
-// Chooses the VIPs that keepalived gets, from the addresses on this host's interfaces, and logs each refused VIP once.
+// Chooses the VIPs that keepalived gets, from the addresses on this host's interfaces.
 
-import type { Log } from '../../host/log.ts';
 import { hasV6, hostAddresses } from '../host-addresses.ts';
 import { type Refused, usableVips } from '../usable.ts';
 import type { VrrpSettings } from '../vrrp.ts';
@@ -12,7 +11,6 @@ export interface VipChoiceOptions {
   readonly netns: string;
   readonly file: Pick<ConfigFile, 'text'>;
   readonly daemon: Pick<Daemon, 'pid' | 'isVerified' | 'readDump'>;
-  readonly log: Log;
   /** These addresses are newly refused, or no longer refused. */
   readonly onRefused: (addresses: ReadonlySet<string>) => void;
 }
@@ -38,7 +36,7 @@ export class VipChoice {
 
   /** The VIPs that keepalived can get. Errors: COMMAND_FAILED. */
   async choose(vips: ReadonlySet<string>, vrrp: VrrpSettings): Promise<readonly string[]> {
-    const { netns, file, daemon, log, onRefused } = this.#options;
+    const { netns, file, daemon, onRefused } = this.#options;
     const held = new Set(heldIn(file.text ?? ''));
     if (daemon.pid !== 0 && !daemon.isVerified)
       for (const { addresses } of (await daemon.readDump()) ?? [])
@@ -47,8 +45,6 @@ export class VipChoice {
     const { usable, refused } = usableVips(vips, vrrp, await hostAddresses(netns), held, isV6Possible);
     const before = this.#refused;
     const now = new Map(refused.map((each) => [each.address, each]));
-    for (const { address, reason } of refused)
-      if (!before.has(address)) log.warn('Refused a VIP', { address, reason });
     this.#refused = now;
     const changed = [...before.keys(), ...now.keys()].filter(
       (each) => before.get(each)?.reason !== now.get(each)?.reason,

@@ -63,7 +63,7 @@ export function vrrpFamilies({ instances }: VrrpSettings, states: Pick<VrrpState
       (which): MetricFamily => ({
         name: `headgate_vrrp_advertisements_${which}_total`,
         type: 'counter',
-        help: `Advertisements ${which}`,
+        help: `Advertisements of the VRRP instance that this host has ${which}`,
         parts: [{ labels: '', rows, value: (row) => stateOf(row).adverts[which] }],
       }),
     ),

@@ -17,6 +17,7 @@ import { FakeApi, type Json, refusal } from '../../support/kube/fake-api.ts';
 import { until } from '../../support/kube/kube-objects.ts';
 import { claim, pool } from '../../support/values/address-requests.ts';
 import { node, slice } from '../../support/values/build.ts';
+import { gateway, gatewayClass, ingressClass } from '../../support/values/gateways.ts';
 import { parsedObject, serviceJson } from '../../support/values/kubernetes-json.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 import { SETTINGS } from '../../support/values/translated.ts';
@@ -82,6 +83,7 @@ async function keeperFor(
         return place.isBarred;
       },
       onLeader: () => undefined,
+      events: { record: () => undefined },
       services: { requestFinalizer: async () => true },
     },
     onChanged: (keys) => told.push(...keys),
@@ -96,7 +98,7 @@ async function keeperFor(
   });
   const assigned = async (change: Parameters<Cluster['apply']>[0]): Promise<ReadonlySet<string>> => {
     const before = told.length;
-    const { services: keys } = cluster.apply(change, source);
+    const { owners: keys } = cluster.apply(change, source);
     const answer = keeper.assign(keys);
     // What takes longer than a slice is told, not answered.
     const isDecided = () => [...keys].every((key) => answer.has(key) || told.indexOf(key, before) >= 0);
@@ -160,6 +162,51 @@ test('assign() gives an address at once, but publishes it only after its claim i
   t.deepEqual(await claimsInFile(), [`default/web ${address}`]);
   t.like(keeper.status(), { home: 'file', leading: true, unkept: 0, fault: '' });
   t.like(keeper.status().pools[0], { name: 'a', family: 'v4', used: '1' });
+});
+
+test('A Gateway gets an address once its class names this agent, and keeps it for a while after it is gone', async (t) => {
+  const { keeper, cluster, serve, addressesOf } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.1'])] },
+  });
+  const key = 'gateway:default/edge';
+  await keeper.start();
+  await serve(gateway(), gatewayClass('edge', 'example.org/other'));
+  t.is(addressesOf(key), undefined);
+  // The translation of the Gateway has read its class.
+  cluster.apply({ upserted: [gatewayClass()], removed: [] }, 'manifests');
+  t.deepEqual([...keeper.assign([key])], [key]);
+  t.deepEqual(addressesOf(key), ['192.0.2.1']);
+  await serve(service('web'));
+  t.regex(
+    keeper.ofPools('default/web')?.problems[0]?.message ?? '',
+    /^It has no IPv4 address yet: no free address in pool "a"$/,
+  );
+  cluster.apply({ upserted: [], removed: [{ kind: 'Gateway', key: 'default/edge' }] }, 'manifests');
+  keeper.assign([key]);
+  // A Service that there is comes before a Gateway that is gone.
+  t.deepEqual(addressesOf('default/web'), ['192.0.2.1']);
+});
+
+test('A Gateway and an IngressClass share an address with a Service by one key, each with its own ports', async (t) => {
+  const { keeper, serve, addressesOf, claimsInFile } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.0/24'], { shareAcrossNamespaces: true })] },
+  });
+  const annotations = { 'headgate.io/address-sharing-key': 'edge' };
+  const listeners = [{ name: 'http', port: 8080, protocol: 'HTTP' }];
+  await keeper.start();
+  await serve(gatewayClass(), gateway('edge', { listeners }, { annotations }));
+  await serve(ingressClass('edge', annotations));
+  const all = ['gateway:default/edge', 'ingress:-/edge'].map(addressesOf);
+  t.deepEqual(all[0], all[1]);
+  await until(
+    'the claims are kept',
+    () => keeper.isKept('gateway:default/edge') && keeper.isKept('ingress:-/edge'),
+  );
+  const [address] = all[0] ?? [];
+  t.deepEqual((await claimsInFile()).toSorted(), [
+    `gateway:default/edge ${address}`,
+    `ingress:-/edge ${address}`,
+  ]);
 });
 
 test('The counts of an IPv6 pool in the status are exact', async (t) => {
@@ -265,13 +312,14 @@ test('A decision on thousands of Services leaves time for others, and assign() a
   const started = keeper.start().then(() => {
     isOver = true;
   });
-  await until('it is at work', () => keeper.status().pools[0]?.used !== '0');
+  await until('it is at work', () => Number(keeper.status().pools[0]?.used) > 0);
   t.false(isOver);
   // One that comes meanwhile is not forgotten.
   t.is(
-    keeper.assign(cluster.apply({ upserted: [service('late')], removed: [] }, 'manifests').services).size,
+    keeper.assign(cluster.apply({ upserted: [service('late')], removed: [] }, 'manifests').owners).size,
     0,
   );
+  t.true(keeper.isUndecided('default/late'));
   while (!isOver) {
     await turn();
     turns++;
@@ -280,6 +328,7 @@ test('A decision on thousands of Services leaves time for others, and assign() a
   t.true(turns > 10, `${turns} turns`);
   await until('the late one has its address', () => told.includes('default/late'));
   t.is(addressesOf('default/late')?.length, 1);
+  t.false(keeper.isUndecided('default/late'));
   t.is(keeper.status().pools[0]?.used, '5001');
 });
 

@@ -9,6 +9,7 @@ const POOLS: PoolsView = {
   isAny: true,
   isOfCluster: false,
   isOfFolder: () => true,
+  ingressesOf: () => [],
   owns: (address) => address.startsWith('192.0.2.'),
   hasAddress: () => false,
   hasClaimOn: () => false,

@@ -45,7 +45,7 @@ for (const [what, json, message] of [
   [
     'a claim for what is no Service',
     { metadata: { name: 'a' }, spec: { address: '192.0.2.1', service: 'web' } },
-    'AddressClaim a: spec.service: "web" is not "NAMESPACE/NAME" of a Service',
+    'AddressClaim a: spec.service: "web" is not "NAMESPACE/NAME" of a Service, "gateway:NAMESPACE/NAME" or "ingress:-/CLASS"',
   ],
 ] as const) {
   test(`parseObject() refuses ${what}`, (t) => {
@@ -136,7 +136,8 @@ test('poolStatusManifest() counts beyond what a JSON number holds', (t) => {
   const many = { total: 1n << 64n, free: (1n << 64n) - 1n, used: 1n, held: 0n, conflicting: 0n };
   const none = { total: 0n, free: 0n, used: 0n, held: 0n, conflicting: 0n };
   const given = pool('a', ['2001:db8::/64'], { draining: true });
-  const { status } = poolStatusManifest(given, { v4: none, v6: many }, undefined) as {
+  const since = '2026-01-01T00:00:00Z';
+  const { status } = poolStatusManifest(given, { v4: none, v6: many }, undefined, since) as {
     status: Record<string, unknown>;
   };
   t.is(status.state, 'Draining');
@@ -147,12 +148,59 @@ test('poolStatusManifest() counts beyond what a JSON number holds', (t) => {
     held: '0',
     conflicting: '0',
   });
-  t.like(poolStatusManifest(given, { v4: none, v6: many }, { state: 'Conflicting', message: 'Overlaps' }), {
-    status: { state: 'Conflicting', message: 'Overlaps' },
-  });
 });
 
-test('The definitions in deploy/crds are what scripts/write-crds.ts writes, and YAML', (t) => {
+for (const [what, fault, more, condition] of [
+  ['works', undefined, {}, { status: 'True', reason: 'Active', observedGeneration: 3 }],
+  [
+    'is draining',
+    undefined,
+    { draining: true },
+    { status: 'True', reason: 'Draining', observedGeneration: 3 },
+  ],
+  [
+    'overlaps with another',
+    { state: 'Conflicting', message: 'Overlaps' },
+    {},
+    { status: 'False', reason: 'Conflicting', message: 'Overlaps', observedGeneration: 3 },
+  ],
+  [
+    'cannot be read in its present version',
+    { state: 'Invalid', message: 'blocks' },
+    {},
+    { status: 'False', reason: 'Invalid', message: 'blocks' },
+  ],
+] as const)
+  test(`poolStatusManifest() has the condition Ready of a pool that ${what}`, (t) => {
+    const count = { total: 1n, free: 1n, used: 0n, held: 0n, conflicting: 0n };
+    const given = { ...pool('a', ['192.0.2.1'], more), generation: 3 };
+    const since = '2026-01-01T00:00:00Z';
+    const { status } = poolStatusManifest(given, { v4: count, v6: count }, fault, since) as {
+      status: { conditions: readonly object[] };
+    };
+    t.is(status.conditions.length, 1);
+    t.like(status.conditions[0], { type: 'Ready', lastTransitionTime: since, ...condition });
+    t.is('observedGeneration' in (status.conditions[0] ?? {}), 'observedGeneration' in condition);
+  });
+
+test('parseObject() reads the generation of a pool and its condition Ready', (t) => {
+  const ready = { status: 'True', reason: 'Active', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const json = {
+    apiVersion,
+    kind: 'AddressPool',
+    metadata: { name: 'a', generation: 7 },
+    spec: { blocks: ['192.0.2.0/24'] },
+    status: {
+      conditions: [
+        { type: 'Other', status: 'False' },
+        { type: 'Ready', message: 'x', ...ready },
+      ],
+    },
+  };
+  t.like(parseObject(json, '').objects[0], { generation: 7, ready });
+});
+
+test('The definitions in deploy/kubernetes are what scripts/write-crds.ts writes, and YAML', (t) => {
   for (const [path, text] of crdFiles()) {
     t.is(readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), 'utf8'), text, path);
     const { documents, errors } = parseYamlDocuments(text);

@@ -177,7 +177,12 @@ test('A second Service waits for a named address, and gets it when the first of 
   t.deepEqual(had(addresses, 'default/second'), []);
   t.deepEqual(
     addresses.assignment('default/second')?.problems.map(({ reason, message }) => [reason, message]),
-    [['AddressInUse', 'Cannot give 192.0.2.7: Service "default/first" has it']],
+    [
+      [
+        'AddressInUse',
+        'Cannot give 192.0.2.7: Service "default/first" has it; to share it, give both the same annotation "headgate.io/address-sharing-key"',
+      ],
+    ],
   );
   const { changed } = leave(addresses, 2, 'default/first');
   t.deepEqual([...changed].sort(), ['default/first', 'default/second']);

@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { PoolIndex } from '../../../agent/addresses/pool-index.ts';
-import { matches, whyNotAllowed, whyNothingNew } from '../../../agent/addresses/pool-rules.ts';
+import { whyNotAllowed, whyNothingNew } from '../../../agent/addresses/pool-rules.ts';
 import { readPools } from '../../../agent/addresses/read-pools.ts';
 import { addressNumber, addressText, parseBlock, rangeText } from '../../../agent/base/ip-range.ts';
-import type { Selector } from '../../../agent/kubernetes/address-pool.ts';
+import { matches, type Selector } from '../../../agent/kubernetes/label-selector.ts';
 import { pool } from '../../support/values/address-requests.ts';
 
 test('readPools() reads every key and fills in the defaults', (t) => {
@@ -30,7 +30,13 @@ test('readPools() reads every key and fills in the defaults', (t) => {
     [['192.0.2.0-192.0.2.3'], ['192.0.2.1-192.0.2.2', '198.51.100.1-198.51.100.2', '2001:db8::1']],
   );
   const [plain, full] = pools.map(({ blocks: _, ...rest }) => rest);
-  const common = { kind: 'AddressPool', source: 'settings', uid: '' } as const;
+  const common = {
+    kind: 'AddressPool',
+    source: 'settings',
+    uid: '',
+    generation: 0,
+    ready: undefined,
+  } as const;
   t.deepEqual(plain, {
     ...common,
     key: 'a',
@@ -295,7 +301,7 @@ test('matches() follows the rules of Kubernetes for label selectors', (t) => {
 });
 
 test('A pool that drains or has auto: false refuses only new addresses without a request', (t) => {
-  const asker = { namespace: 'default', labels: {}, pool: undefined };
+  const asker = { key: 'default/web', namespace: 'default', labels: {}, pool: undefined };
   const draining = pool('a', ['192.0.2.1'], { draining: true });
   const hidden = pool('a', ['192.0.2.1'], { auto: false });
   t.deepEqual(

@@ -4,9 +4,15 @@ import {
   type AddressRequest,
   addressRequest,
 } from '../../../agent/addresses/request.ts';
+import { gatewayNeeds, ingressClassNeeds, serviceNeeds } from '../../../agent/addresses/requesters.ts';
 import { service } from '../../support/values/build.ts';
+import { gateway, ingress, ingressClass } from '../../support/values/gateways.ts';
 
-const NONE: AddressAnnotations = {
+interface Annotations extends AddressAnnotations {
+  readonly loadBalancerIps: readonly string[];
+}
+
+const NONE: Annotations = {
   loadBalancerIps: [],
   addressPool: undefined,
   addressSharingKey: undefined,
@@ -16,13 +22,12 @@ const asks = test.macro(
   (
     t,
     given: Parameters<typeof service>[0],
-    annotations: Partial<AddressAnnotations>,
+    annotations: Partial<Annotations>,
     expected: Partial<AddressRequest>,
   ) => {
-    const request = addressRequest(service({ loadBalancerIP: undefined, ...given }), {
-      ...NONE,
-      ...annotations,
-    });
+    const all = { ...NONE, ...annotations };
+    const asking = service({ loadBalancerIP: undefined, ...given });
+    const request = addressRequest(serviceNeeds(asking, all.loadBalancerIps), all);
     t.like(request, { problems: [], ...expected });
   },
 );
@@ -180,3 +185,75 @@ test(
     ],
   },
 );
+
+const ipAddress = (value?: string) => ({ type: 'IPAddress', ...(value && { value }) });
+
+const gatewayAsks = test.macro((t, addresses: readonly object[], expected: Partial<AddressRequest>) => {
+  t.like(addressRequest(gatewayNeeds(gateway('edge', { addresses })), NONE), expected);
+});
+
+test('A Gateway that names no address asks for one, IPv4 if it can be had', gatewayAsks, [], {
+  key: 'gateway:default/edge',
+  namespace: 'default',
+  uid: 'uid-edge',
+  families: ['v4', 'v6'],
+  need: 'one',
+  given: [],
+  ports: [{ protocol: 'TCP', port: 80 }],
+});
+// Gateway API, GatewaySpec.addresses: an address without a value asks for any.
+test('A Gateway with an empty address asks for one', gatewayAsks, [ipAddress()], {
+  families: ['v4', 'v6'],
+  need: 'one',
+});
+test(
+  'A Gateway with two empty addresses asks for one of each family',
+  gatewayAsks,
+  [ipAddress(), ipAddress()],
+  {
+    families: ['v4', 'v6'],
+    need: 'some',
+  },
+);
+test('A Gateway asks for the address that it names', gatewayAsks, [ipAddress('192.0.2.250')], {
+  families: ['v4'],
+  need: 'all',
+  given: [v4('192.0.2.250')],
+});
+test(
+  'A Gateway that names a second address of a family gets the first one and a problem',
+  gatewayAsks,
+  [ipAddress('192.0.2.250'), ipAddress('192.0.2.251')],
+  {
+    given: [v4('192.0.2.250')],
+    problems: [
+      {
+        object: 'Gateway default/edge',
+        reason: 'InvalidAddress',
+        message:
+          'Cannot use spec.addresses: "192.0.2.251" is the second address of its family, only one of each is supported',
+      },
+    ],
+  },
+);
+test(
+  'A Gateway with an address of an unsupported type gets nothing new',
+  gatewayAsks,
+  [{ type: 'Hostname', value: 'edge.example.org' }],
+  { need: 'nothing' },
+);
+
+test('An IngressClass asks for one address, and keeps that of the statuses of its Ingresses', (t) => {
+  const shown = { ...ingress(), statusIPs: ['192.0.2.7'] };
+  const request = addressRequest(ingressClassNeeds(ingressClass(), [], [ingress('other'), shown]), NONE);
+  t.like(request, {
+    key: 'ingress:-/edge',
+    namespace: '-',
+    need: 'one',
+    statusIPs: [v4('192.0.2.7')],
+    ports: [
+      { protocol: 'TCP', port: 80 },
+      { protocol: 'TCP', port: 443 },
+    ],
+  });
+});

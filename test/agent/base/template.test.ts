@@ -15,7 +15,7 @@ test('A template is filled with the values of its view', (t) => {
 
 test('A boolean shows or hides a section', (t) => {
   const listener = loadTemplate('haproxy/listener');
-  const full = blank(listener.text);
+  const full = { ...blank(listener.text), hasPool: true };
   t.notRegex(listener({ ...full, isConsistent: false }), /hash-type/);
   t.regex(listener({ ...full, isConsistent: true }), /^ {4}hash-type consistent$/m);
 });

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { statusLines } from '../../../agent/cli/status.ts';
+import type { Line } from '../../../agent/cli/text.ts';
 import type { PairStatus } from '../../../agent/pair/pair.ts';
 import type { AgentStatus } from '../../../agent/report/status.ts';
 
@@ -21,7 +22,12 @@ const linesOf = (parts: Partial<AgentStatus>): readonly string[] =>
     operating: { counts: { load_balancer: {}, member: {} }, unwell: [] },
     problems: [],
     ...parts,
-  } as unknown as AgentStatus);
+  } as unknown as AgentStatus).map(plainText);
+
+const plainText = (line: Line): string =>
+  typeof line === 'string'
+    ? line
+    : line.map((part) => (typeof part === 'string' ? part : part.text)).join('');
 
 const rowOf = (title: string, lines: readonly string[]): string =>
   lines

@@ -10,6 +10,7 @@ import { Dataplanes } from '../../../agent/dataplane/dataplanes.ts';
 import type { DataplaneStatus } from '../../../agent/dataplane/status.ts';
 import type { Engine, LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { service } from '../../support/values/build.ts';
+import { dataplaneStatus } from '../../support/values/dataplane-status.ts';
 import { loadBalancerOf, translated } from '../../support/values/translated.ts';
 
 const KEY = 'default/web';
@@ -33,7 +34,7 @@ const desired = new Map([[KEY, web]]);
 
 /** A dataplane that serves one listener, and does what the test says. */
 class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
-  readonly listener: string;
+  listener: string;
   readonly seen: string[] = [];
   effort: Plan['effort'] | undefined = 'runtime';
   outcome: Partial<Outcome> = { acknowledged: new Set([KEY]) };
@@ -63,6 +64,10 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
 
   async close(): Promise<void> {
     this.seen.push('close');
+  }
+
+  async processes(): Promise<readonly number[]> {
+    return [];
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -96,22 +101,13 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
   }
 
   status(): DataplaneStatus {
-    return {
+    return dataplaneStatus({
       version: this.listener,
-      workerPid: 1,
       serving: this.isServing,
-      isAway: false,
-      isReloading: false,
-      reloadPending: [],
       serversToDelete: 1,
       rejected: 1,
-      blocked: [],
-      fault: '',
-      unserved: '',
-      persistFault: '',
-      maxConnections: 100,
       ...this.facts,
-    };
+    });
   }
 
   async liveness() {
@@ -170,6 +166,18 @@ test('A dataplane without a plan leaves its load balancers pending, and does not
   t.deepEqual(keysOf(await all.apply(all.plan(['default/gone']))), [[KEY], []]);
   kernel.effort = undefined;
   t.deepEqual(all.plan([KEY]), []);
+});
+
+test('A listener stays with the main dataplane until the one of its new engine serves it', async (t) => {
+  const { all, haproxy, kernel } = both();
+  // HAProxy still has the listener for UDP, which the kernel is about to load.
+  haproxy.listener = UDP;
+  kernel.isServing = false;
+  t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], [KEY]]);
+  t.deepEqual(haproxy.seen, ['apply ']);
+  kernel.isServing = true;
+  t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], []]);
+  t.deepEqual(haproxy.seen, ['apply ', `apply ${KEY} runtime`]);
 });
 
 test('apply() joins what is pending and lost in any dataplane', async (t) => {

@@ -9,6 +9,7 @@ const LABELS: ListenerLabels = {
   protocol: 'TCP',
   family: 'v4',
 };
+const LISTENER = { name: 'shop:web:tcp:80:v4', labels: LABELS };
 const SERVICE = 'namespace="shop",service="web",port="80",protocol="TCP"';
 
 test('loadBalancerSeries() names the Service', (t) => {
@@ -16,7 +17,7 @@ test('loadBalancerSeries() names the Service', (t) => {
 });
 
 test('listenerSeries() names the Service, its port and the family', (t) => {
-  t.is(listenerSeries(LABELS), `${SERVICE},family="v4"`);
+  t.is(listenerSeries(LISTENER), `${SERVICE},family="v4"`);
 });
 
 const labelled = test.macro({
@@ -33,7 +34,7 @@ const labelled = test.macro({
             state: 'ready',
             target,
           };
-    t.is(memberSeries(LABELS, '10.0.0.1:8080', member), `${SERVICE}${behind},address="10.0.0.1:8080"`);
+    t.is(memberSeries(LISTENER, '10.0.0.1:8080', member), `${SERVICE}${behind},address="10.0.0.1:8080"`);
   },
   title: (what) => `memberSeries() ${what}`,
 });
@@ -42,3 +43,11 @@ test('names the pod', labelled, 'Pod/web-1', ',pod="web-1"');
 test('names the node if nodes are the members', labelled, 'Node/n1', ',node="n1"');
 test('names neither if it is not known what is behind the address', labelled, '', '');
 test('names neither for a server that the model does not have', labelled, undefined, '');
+
+test('Owners other than Services have a label of their own, so that no two have the same series', (t) => {
+  const owned = (name: string): string => listenerSeries({ name, labels: LABELS }).slice(SERVICE.length);
+  t.is(owned('gateway:shop:web:tcp:80:v4'), ',family="v4",owner="gateway"');
+  t.is(owned('pool:shop:web:tcp:80:v4'), ',family="v4",owner="pool"');
+  t.is(owned('pool:shop:web.grpc:tcp:80:v4'), ',family="v4",owner="pool",profile="grpc"');
+  t.is(loadBalancerSeries('gateway:shop/web'), 'namespace="shop",service="web",owner="gateway"');
+});

@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../../../agent/haproxy/apply.ts';
@@ -10,6 +12,7 @@ import { requires } from '../../support/basics/requirements.ts';
 import { effectOf } from '../../support/haproxy/effect.ts';
 import { Loopback, startRendered } from '../../support/haproxy/rendered-haproxy.ts';
 import { service, slice } from '../../support/values/build.ts';
+import { API, type PemPair, secret, WEB } from '../../support/values/certificates.ts';
 import { loadBalancerOf, translated } from '../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -53,6 +56,8 @@ test('A plan without commands sends nothing', async (t) => {
     acknowledged: [],
     refused: [],
     repaired: [],
+    refusedCertificates: [],
+    refusedRows: [],
     beyondRepair: [],
     lost: undefined,
   });
@@ -179,4 +184,139 @@ test('An invalid command is an outcome, and nothing of the batch is sent', async
   t.deepEqual(acknowledged, []);
   t.like(lost, { code: 'RUNTIME_TOKEN', retry: 'never' });
   await runs(before);
+});
+
+const SECRETS = [secret('web-tls', WEB), secret('api-tls', API)];
+const PEMS = new Map(SECRETS.map(({ pair }) => [pair.content?.fingerprint, pair.content?.pem.reveal()]));
+
+/** A real HAProxy with a listener that has the certificate WEB as `default/web-tls`. */
+async function startedWithTls(t: ExecutionContext) {
+  const loopback = new Loopback();
+  const withTls = (names: string, pairs: Readonly<Record<string, PemPair>>) => {
+    const objects = Object.entries(pairs).map(([name, pair]) => secret(name, pair));
+    const annotations = { 'headgate.io/tls-certificate': names };
+    return loopback.bindable(loadBalancerOf(translated([service({ annotations }), slice({}), ...objects])));
+  };
+  const before = await withTls('web-tls', { 'web-tls': WEB });
+  const pems = {
+    certificate: (_: string, fingerprint: string) => PEMS.get(fingerprint),
+    authority: () => '',
+    crl: () => '',
+  };
+  const { worker, certificates, paths, context } = await startRendered(t, [before], { pems });
+  const places = { folder: paths.certificates, isRefused: certificates.isRefused };
+  const read = async (desired: LoadBalancer) => {
+    const running = await readRunning(worker.runtime, [desired], true, context.aclId, {
+      certificates: paths.certificates,
+    });
+    return (name: string) => running.certificate(name)?.fingerprint;
+  };
+  const plan = (desired: LoadBalancer) => (key: string) =>
+    planLoadBalancer(key, worker.running, before, desired, places);
+  return {
+    paths,
+    worker,
+    withTls,
+    read,
+    planOf: (desired: LoadBalancer) => plan(desired)(desired.key),
+    write: (desired: LoadBalancer) => certificates.write([desired]),
+    kinds: (desired: LoadBalancer) => plan(desired)(desired.key).commands.map(({ kind }) => kind),
+    async apply(desired: LoadBalancer) {
+      await certificates.write([desired]);
+      return applyPlans(worker, [plan(desired)(desired.key)], plan(desired));
+    },
+    /** Without writing files. */
+    applyOnly: (desired: LoadBalancer) => applyPlans(worker, [plan(desired)(desired.key)], plan(desired)),
+  };
+}
+
+const [WEB_PRINT, API_PRINT] = SECRETS.map(({ pair }) => pair.content?.fingerprint);
+
+test('A certificate is replaced, added and removed by commands, and what HAProxy shows is read back', async (t) => {
+  const { withTls, apply, read, kinds, worker } = await startedWithTls(t);
+  const renewed = await withTls('web-tls', { 'web-tls': API });
+  t.deepEqual(kinds(renewed), ['StageCertificate', 'CommitCertificate']);
+  t.deepEqual((await apply(renewed)).refused, []);
+  t.is((await read(renewed))('default/web-tls'), API_PRINT);
+  t.deepEqual(kinds(renewed), []);
+  const two = await withTls('web-tls,api-tls', { 'web-tls': WEB, 'api-tls': API });
+  t.deepEqual(kinds(two), [
+    'StageCertificate',
+    'CommitCertificate',
+    'NewCertificate',
+    'StageCertificate',
+    'CommitCertificate',
+    'AddToList',
+  ]);
+  t.deepEqual((await apply(two)).refused, []);
+  const shown = await read(two);
+  t.deepEqual([shown('default/web-tls'), shown('default/api-tls')], [WEB_PRINT, API_PRINT]);
+  t.deepEqual(worker.running.get(two.listeners[0]?.name ?? '')?.certificates, [
+    'default/web-tls',
+    'default/api-tls',
+  ]);
+  const one = await withTls('web-tls', { 'web-tls': WEB });
+  t.deepEqual(kinds(one), ['RemoveFromList']);
+  t.deepEqual((await apply(one)).refused, []);
+  t.deepEqual(kinds(two), ['AddToList'], 'The worker still has it');
+  t.deepEqual((await apply(two)).refused, []);
+});
+
+test('A certificate that HAProxy refuses needs no reload, and leaves no transaction open', async (t) => {
+  const { withTls, apply, applyOnly, read, worker, paths } = await startedWithTls(t);
+  const renewed = await withTls('web-tls', { 'web-tls': API });
+  // With another key than its own HAProxy takes it, and refuses to commit it.
+  const file = join(paths.certificates, 'default_web-tls.pem');
+  await writeFile(file, `${API.cert}${WEB.key}`);
+  const { refusedCertificates, repaired, beyondRepair, lost } = await applyOnly(renewed);
+  t.deepEqual([repaired, beyondRepair, lost], [[], [], undefined]);
+  t.deepEqual(
+    [...new Set(refusedCertificates.map(({ certificate }) => certificate.fingerprint))],
+    [API_PRINT],
+  );
+  t.is((await read(renewed))('default/web-tls'), undefined, 'It has the one before');
+  t.is(await worker.runtime.ask(`commit ssl cert ${file}`).then((text) => text.includes('No ongoing')), true);
+  t.deepEqual((await apply(renewed)).refused, []);
+  t.is((await read(renewed))('default/web-tls'), API_PRINT);
+});
+
+test('A transaction that another process has left open does not get the certificate', async (t) => {
+  const { withTls, apply, read, worker, paths } = await startedWithTls(t);
+  const two = await withTls('web-tls,api-tls', { 'web-tls': WEB, 'api-tls': API });
+  t.deepEqual((await apply(two)).refused, []);
+  const other = {
+    listener: 'x',
+    file: join(paths.certificates, 'default_api-tls.pem'),
+    certificate: {} as never,
+  };
+  await worker.runtime.send([{ kind: 'StageCertificate', ...other }]);
+  const renewed = await withTls('web-tls,api-tls', { 'web-tls': API, 'api-tls': API });
+  const { repaired, beyondRepair, refusedCertificates } = await apply(renewed);
+  t.deepEqual([repaired.length, beyondRepair, refusedCertificates], [1, [], []]);
+  const shown = await read(renewed);
+  t.deepEqual([shown('default/web-tls'), shown('default/api-tls')], [API_PRINT, API_PRINT]);
+});
+
+test('Several listeners with one certificate get it by one transaction', async (t) => {
+  const { withTls, planOf, write, worker } = await startedWithTls(t);
+  const renewed = await withTls('web-tls', { 'web-tls': API });
+  await write(renewed);
+  const plan = planOf(renewed);
+  const { acknowledged } = await applyPlans(worker, [plan, { ...plan, key: 'default/other' }], () => plan);
+  t.deepEqual(
+    acknowledged.map(({ kind }) => kind),
+    ['StageCertificate', 'CommitCertificate'],
+  );
+});
+
+test('A certificate is replaced at once, also if the listener waits for a reload', async (t) => {
+  const { withTls, planOf } = await startedWithTls(t);
+  const renewed = await withTls('web-tls', { 'web-tls': API });
+  const listeners = renewed.listeners.map((each) => ({ ...each, rateLimit: 5 }));
+  const { commands, reload } = planOf({ ...renewed, listeners });
+  t.is(reload, 'listener-changed');
+  t.deepEqual(
+    commands.map(({ kind }) => kind),
+    ['StageCertificate', 'CommitCertificate'],
+  );
 });

@@ -12,6 +12,8 @@ const DONE: WorkerOutcome = {
   acknowledged: [],
   refused: [],
   repaired: [],
+  refusedCertificates: [],
+  refusedRows: [],
   beyondRepair: [],
   lost: undefined,
 };
@@ -19,7 +21,7 @@ const LOST = new HeadgateError('RUNTIME_CLOSED', 'Gone');
 
 function plan(commands: readonly Command[], reload?: ReloadReason): HaproxyPlan {
   const effort = reload !== undefined ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
-  return { key: KEY, effort, commands, reload };
+  return { key: KEY, effort, commands, reload, unneededRows: new Map() };
 }
 
 for (const [what, given, outcome, acknowledged, pending] of [

@@ -2,11 +2,17 @@ import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import test from 'ava';
 import fc from 'fast-check';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
-import { backendsOf, isForHaproxy, structureOf } from '../../../agent/haproxy/config/listener-config.ts';
+import {
+  backendsOf,
+  hasSection,
+  isForHaproxy,
+  refusesConnections,
+  structureOf,
+} from '../../../agent/haproxy/config/listener-config.ts';
 import { type HaproxyPlan, planLoadBalancer } from '../../../agent/haproxy/plan.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { commandText } from '../../../agent/haproxy/socket/command-text.ts';
-import type { Command } from '../../../agent/haproxy/socket/commands.ts';
+import { type Command, isOfFrontend } from '../../../agent/haproxy/socket/commands.ts';
 import { capabilitiesOf, parseVersion } from '../../../agent/haproxy/socket/version.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { effectOf } from '../../support/haproxy/effect.ts';
@@ -35,16 +41,57 @@ function fold(running: Running, { commands }: HaproxyPlan): void {
 
 function namesOf({ listeners }: LoadBalancer): string[] {
   return listeners
-    .filter(isForHaproxy)
+    .filter(hasSection)
     .flatMap(backendsOf)
     .map(({ name }) => name);
 }
 
 const check = (property: fc.IPropertyWithHooks<unknown>) => () => fc.assert(property, { numRuns: 300 });
 
-test('A worker that has just booted from a load balancer needs no command and no reload', (t) => {
+test('A worker that has just booted from a load balancer needs no command but to refuse connections', (t) => {
   const property = fc.property(anyLoadBalancer, (a) => {
-    deepStrictEqual(plan(booted(a), a, a), { key: KEY, effort: 'none', commands: [], reload: undefined });
+    const refusing = a.listeners.filter((each) => isForHaproxy(each) && refusesConnections(each));
+    const commands = refusing.map(({ name: listener }) => ({ kind: 'DisableFrontend', listener }));
+    const effort = commands.length > 0 ? 'runtime' : 'none';
+    const planned = plan(booted(a), a, a);
+    deepStrictEqual([planned.effort, planned.commands, planned.reload], [effort, commands, undefined]);
+  });
+  t.notThrows(check(property));
+});
+
+test('A listener of TCP refuses connections exactly while no member is ready, whatever came before', (t) => {
+  const property = fc.property(alike(4), ([first, ...others]) => {
+    if (first === undefined) return;
+    const running = booted(first);
+    fold(running, plan(running, first, first));
+    for (const next of others) {
+      const { commands } = plan(running, first, next);
+      fold(running, { commands } as HaproxyPlan);
+      for (const listener of next.listeners.filter(isForHaproxy)) {
+        const hasReady = listener.pool.members.some(({ state }) => state === 'ready');
+        strictEqual(running.get(listener.name)?.isDisabled, listener.mode === 'tcp' && !hasReady);
+        const own = commands.filter((each) => 'listener' in each && each.listener === listener.name);
+        ok(own.filter(isOfFrontend).length <= 1);
+      }
+    }
+  });
+  t.notThrows(check(property));
+});
+
+test('A listener is enabled after its servers are ready, and disabled before they go', (t) => {
+  const property = fc.property(pairs, ([a, b]) => {
+    const running = booted(a);
+    fold(running, plan(running, a, a));
+    const { commands } = plan(running, a, b);
+    const added = addedBy(commands);
+    for (const [at, command] of commands.entries()) {
+      if (!isOfFrontend(command)) continue;
+      const ofServers = (some: readonly Command[]) =>
+        some.filter((each) => 'server' in each && each.backend === command.listener);
+      const isGain = (each: Command): boolean => !isLoss(each, added);
+      if (command.kind === 'EnableFrontend') ok(!ofServers(commands.slice(at)).some(isGain));
+      else ok(ofServers(commands.slice(0, at)).every(isGain));
+    }
   });
   t.notThrows(check(property));
 });
@@ -93,11 +140,21 @@ test('A sequence of plans and deletions has the effect of the last plan', (t) =>
   t.notThrows(check(property));
 });
 
+function addedBy(commands: readonly Command[]): ReadonlySet<string> {
+  return new Set(
+    commands.flatMap((each) => (each.kind === 'AddServer' ? [`${each.backend} ${each.server}`] : [])),
+  );
+}
+
 /** Removes capacity or clients; a server that was added in the same plan had none. */
 function isLoss(command: Command, added: ReadonlySet<string>): boolean {
-  if (command.kind === 'DeleteCidr' || command.kind === 'DeleteServer' || command.kind === 'ForgetClients') {
-    return true;
-  }
+  const kinds: readonly Command['kind'][] = [
+    'DeleteCidr',
+    'DeleteServer',
+    'ForgetClients',
+    'DisableFrontend',
+  ];
+  if (kinds.includes(command.kind)) return true;
   if (command.kind !== 'SetServerState' || added.has(`${command.backend} ${command.server}`)) return false;
   return command.state !== 'ready';
 }
@@ -105,9 +162,7 @@ function isLoss(command: Command, added: ReadonlySet<string>): boolean {
 test('Additions of members and clients come before removals', (t) => {
   const property = fc.property(pairs, ([a, b]) => {
     const { commands } = plan(booted(a), a, b);
-    const added = new Set(
-      commands.flatMap((each) => (each.kind === 'AddServer' ? [`${each.backend} ${each.server}`] : [])),
-    );
+    const added = addedBy(commands);
     const losses = commands.map((command) => isLoss(command, added));
     deepStrictEqual(losses, [...losses].sort());
   });
@@ -161,8 +216,7 @@ test('A plan never deletes a server and never ends sessions', (t) => {
 
 test('A plan needs a reload exactly if a structure differs', (t) => {
   const property = fc.property(anyLoadBalancer, anyLoadBalancer, (a, b) => {
-    const structures = ({ listeners }: LoadBalancer) =>
-      listeners.filter(isForHaproxy).map(structureOf).sort();
+    const structures = ({ listeners }: LoadBalancer) => listeners.filter(hasSection).map(structureOf).sort();
     const isSame = JSON.stringify(structures(a)) === JSON.stringify(structures(b));
     strictEqual(plan(booted(a), a, b).reload === undefined, isSame);
   });

@@ -9,6 +9,14 @@ import {
 import type { Endpoints, KubernetesObject, Service } from '../../../agent/kubernetes/objects.ts';
 import { claim as claimOf, pool } from '../../support/values/address-requests.ts';
 import { node, service, slice } from '../../support/values/build.ts';
+import {
+  gateway,
+  gatewayClass,
+  ingress,
+  ingressClass,
+  parsed,
+  routeJson,
+} from '../../support/values/gateways.ts';
 
 // No slice has an address in 10.0.9.0/24, so that the two always differ.
 function endpoints(name = 'web', address = '10.0.9.9'): Endpoints {
@@ -145,6 +153,17 @@ test('slices() sorts by name, and gives the same list until a slice changes', (t
 });
 
 // Conformance: Endpoints, the old kind
+// Conformance: label service.kubernetes.io/headless
+test('slices() leaves out a slice that says that it is of a headless Service; headlessSlices() has it', (t) => {
+  const cluster = new Cluster();
+  const headless = slice({ name: 'a', headless: true });
+  t.deepEqual(apply(cluster, { upserted: [headless] }).keys, ['default/web']);
+  t.deepEqual(cluster.slices('default/web'), []);
+  t.deepEqual(cluster.headlessSlices('default/web'), [headless]);
+  apply(cluster, { removed: [{ kind: 'EndpointSlice', key: headless.key }] });
+  t.deepEqual(cluster.headlessSlices('default/web'), []);
+});
+
 test('slices() uses Endpoints only if the Service has no EndpointSlice', (t) => {
   const cluster = new Cluster();
   t.deepEqual(apply(cluster, { upserted: [endpoints()] }).keys, ['default/web']);
@@ -229,6 +248,7 @@ test('The store does not depend on the order of changes', (t) => {
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
       const cluster = new Cluster(isOurs);
       const held = {
+        files: new Map<string, KubernetesObject>(),
         manifests: new Map<string, KubernetesObject>(),
         api: new Map<string, KubernetesObject>(),
       };
@@ -272,4 +292,36 @@ test('apply() reports a key whenever something that it depends on differs, and o
     }),
     { numRuns: 300 },
   );
+});
+
+test('A route is found by each of its parents, and its change names them, also those that it leaves', (t) => {
+  const cluster = new Cluster();
+  const route = (...parents: readonly object[]) => parsed(routeJson('api', parents as never));
+  const change = (object: KubernetesObject) => [
+    ...cluster.apply({ upserted: [object], removed: [] }, 'api').dependencies,
+  ];
+  const [edge, set] = [{ name: 'edge' }, { kind: 'ListenerSet', namespace: 'shop', name: 'more' }];
+  t.deepEqual(change(route(edge, { ...edge, sectionName: 'http' }, set)), [
+    'routes gateway default/edge',
+    'routes listenerset shop/more',
+  ]);
+  t.is(cluster.routesOf('gateway default/edge')[0]?.name, 'api');
+  t.is(cluster.routesOf('listenerset shop/more').length, 1);
+  t.deepEqual(change(route(set)).toSorted(), ['routes gateway default/edge', 'routes listenerset shop/more']);
+  t.deepEqual(cluster.routesOf('gateway default/edge'), []);
+  cluster.apply({ upserted: [], removed: [{ kind: 'HTTPRoute', key: 'default/api' }] }, 'api');
+  t.deepEqual(cluster.routesOf('listenerset shop/more'), []);
+});
+
+test('Gateways and classes are owners; Ingresses are found by their class', (t) => {
+  const cluster = new Cluster();
+  const objects = [gateway(), gatewayClass(), ingressClass(), ingress()];
+  const { owners, dependencies } = cluster.apply({ upserted: objects, removed: [] }, 'api');
+  t.deepEqual([...owners], ['gateway:default/edge', 'gatewayclass:-/edge', 'ingress:-/edge']);
+  t.deepEqual(
+    [...dependencies],
+    ['gateway default/edge', 'gatewayclass edge', 'ingressclass edge', 'ingresses edge'],
+  );
+  t.is(cluster.ingressesOf('edge')[0]?.name, 'web');
+  t.deepEqual(cluster.ownerKeys(), [...owners]);
 });

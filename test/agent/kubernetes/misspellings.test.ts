@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
 import { misspellings } from '../../../agent/kubernetes/misspellings.ts';
@@ -54,8 +54,8 @@ test('misspellings() gives no hint for other kinds, groups and fields of Kuberne
 });
 
 test('misspellings() gives no hint for the examples', (t) => {
-  const folder = new URL('../../../examples/manifests/', import.meta.url);
-  for (const name of readdirSync(folder)) {
+  const folder = new URL('../../../examples/', import.meta.url);
+  for (const name of ['manifests/web.yaml', 'options.yaml']) {
     const { documents } = parseYamlDocuments(readFileSync(new URL(name, folder)));
     for (const { value } of documents) t.deepEqual(hints(value), [], name);
   }

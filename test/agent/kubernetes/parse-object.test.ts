@@ -234,6 +234,14 @@ test('parseObject() accepts a slice with 1,000 endpoints and 100 ports', (t) => 
   t.is(read[99]?.port, 8_099);
 });
 
+test('parseObject() reads that a slice says that it is of a headless Service', (t) => {
+  const labels = { 'kubernetes.io/service-name': 'web', 'service.kubernetes.io/headless': '' };
+  t.like(parsedObject(sliceJson('web', [], { metadata: { name: 'x', labels } })), {
+    serviceName: 'web',
+    headless: true,
+  });
+});
+
 test('parseObject() prunes an EndpointSlice', (t) => {
   const manifest = sliceJson('web-abc', [], {
     metadata: {
@@ -267,6 +275,7 @@ test('parseObject() prunes an EndpointSlice', (t) => {
     name: 'web-abc',
     uid: '',
     serviceName: 'web',
+    headless: false,
     family: 'v6',
     endpoints: [
       {

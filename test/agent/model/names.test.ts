@@ -26,6 +26,12 @@ const OWNERS: readonly (readonly [owner: Owner, key: string, object: string, lis
     'Gateway default/edge.example',
     'gateway:default:edge.example:tcp:80:v4',
   ],
+  [
+    { kind: 'Ingress', namespace: '-', name: 'edge' },
+    'ingress:-/edge',
+    'IngressClass edge',
+    'ingress:-:edge:tcp:80:v4',
+  ],
   // Namespaces and Services can have the names of other kinds of owners.
   [
     { kind: 'Service', namespace: 'gateway', name: 'tcp' },

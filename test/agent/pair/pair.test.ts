@@ -249,7 +249,9 @@ for (const [what, netns, roles] of [
     t.teardown(() => server.close());
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const listeners = [{ name: 'web', addresses: ['127.0.0.1'], port }] as unknown as readonly Listener[];
+    const pool = { members: [{ state: 'ready' }] };
+    const web = { name: 'web', mode: 'tcp', addresses: ['127.0.0.1'], port, pool };
+    const listeners = [web] as unknown as readonly Listener[];
     [side.netns, side.roles] = [netns, roles];
     await side.pair.start();
     side.put('web', listeners);

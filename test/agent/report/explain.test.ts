@@ -58,6 +58,12 @@ for (const [what, given, slices, words] of [
     'the Service has the TCP port "http", but EndpointSlice or Endpoints default/web has no port with a number',
   ],
   [
+    'neither ports nor endpoints, as without pods',
+    named,
+    [slice({ ports: [], endpoints: [] })],
+    'the EndpointSlices of the Service have no endpoint: EndpointSlice default/web-1',
+  ],
+  [
     'addresses of the other family',
     named,
     [slice({ endpoints: ['2001:db8::1'] })],
@@ -78,33 +84,31 @@ for (const [what, given, slices, words] of [
 ] as readonly (readonly [string, Service, readonly EndpointSlice[], string])[])
   test(`explainService() names both sides if a slice has ${what}`, (t) => {
     const { reasons, verdict } = explained([given, ...slices]);
-    t.is(verdict, 'not served');
-    t.deepEqual(reasons, [`default:web:tcp:80:v4 has no member: ${words}`]);
+    t.is(verdict, 'no ready member');
+    t.deepEqual(reasons, [`TCP port 80 (IPv4) has no member: ${words}`]);
   });
 
 test('explainService() names Nodes if these are the members and none can be one', (t) => {
   const byNodes = service({ ports: [{ nodePort: 30080 }] });
   const { reasons } = explained([byNodes, slice(), node({ internalIPs: [] })], { members: 'nodes' });
-  t.deepEqual(reasons, [
-    'default:web:tcp:80:v4 has no member: its members are Nodes, and no Node can be one',
-  ]);
+  t.deepEqual(reasons, ['TCP port 80 (IPv4) has no member: its members are Nodes, and no Node can be one']);
 });
 
 test('explainService() names Nodes also without an endpoint, except if only Nodes with endpoints are members', (t) => {
   const byNodes = (externalTrafficPolicy: Service['externalTrafficPolicy']) =>
     explained([service({ externalTrafficPolicy, ports: [{ nodePort: 30080 }] })], { members: 'nodes' });
   t.deepEqual(byNodes('Cluster').reasons, [
-    'default:web:tcp:80:v4 has no member: its members are Nodes, and no Node can be one',
+    'TCP port 80 (IPv4) has no member: its members are Nodes, and no Node can be one',
   ]);
   t.regex(byNodes('Local').reasons[0] ?? '', /has no member: no EndpointSlice in namespace "default"/);
 });
 
 test('explainService() names the problem that leaves a port without members', (t) => {
   const metadata = explained([service(), slice({ endpoints: ['168.63.129.16'] })]);
-  t.is(metadata.reasons[1], 'default:web:tcp:80:v4 has no member: none can be one (InvalidEndpoint)');
+  t.is(metadata.reasons[1], 'TCP port 80 (IPv4) has no member: none can be one (InvalidEndpoint)');
   t.regex(metadata.reasons[0] ?? '', /^Cannot send to 168\.63\.129\.16:8080 for port 80/);
   const unnumbered = explained([service(), slice(), node()], { members: 'nodes' });
-  t.is(unnumbered.reasons[1], 'default:web:tcp:80:v4 has no member: none can be one (NodePortMissing)');
+  t.is(unnumbered.reasons[1], 'TCP port 80 (IPv4) has no member: none can be one (NodePortMissing)');
 });
 
 const broken: Problem = { object: '/m/a.yaml', reason: 'InvalidFile', message: '/m/a.yaml:3:1: broken' };

@@ -27,6 +27,25 @@ test('A problem is logged once when it appears, and once when it is solved', (t)
   t.deepEqual(logged(), ['bad', 'Solved: bad']);
 });
 
+test('A problem of a Service is logged with its namespace and name, that of a file without', (t) => {
+  const lines: object[] = [];
+  const destination = { write: (line: string) => lines.push(JSON.parse(line)) };
+  const problemLog = new ProblemLog(
+    createLog({ level: 'info', format: 'json', destination }),
+    new FakeClock(),
+  );
+  problemLog.report('shop/web', [{ ...problem('bad'), object: 'Service shop/web' }]);
+  problemLog.report('manifests', [{ ...problem('bad'), object: 'web.yaml' }]);
+  const [ofService = {}, ofFile = {}] = lines;
+  t.like(ofService, {
+    object: 'Service shop/web',
+    namespace: 'shop',
+    service: 'web',
+    reason: 'InvalidAnnotation',
+  });
+  t.deepEqual(Object.keys(ofFile), ['level', 'time', 'object', 'reason', 'message']);
+});
+
 test('An author who changes a bad value all the time has a hundred lines a minute, and other namespaces theirs', async (t) => {
   const { clock, problemLog, logged } = start();
   for (let n = 0; n < 200; n++) problemLog.report('default/web', [problem(`bad ${n}`)]);

@@ -94,6 +94,8 @@ test('The defaults of an ordinary user are below the home directory', (t) => {
     drainTimeout: 300_000,
     hardStopAfter: 1_800_000,
     reloadInterval: 1000,
+    landing: true,
+    landingRest: 60_000,
     maxOldWorkers: 4,
     oldWorkerMemory: 1024,
     auditInterval: 30_000,
@@ -143,16 +145,29 @@ const others: Readonly<Record<SettingName, string>> = {
   apiServers: 'https://192.0.2.1:6443',
   namespaces: 'shop',
   serviceSelector: 'tier=edge',
+  secretNamespaces: 'shop',
+  certificates: 'default/web-tls=/etc/web.pem',
   leaseNamespace: 'lb',
   pools: '[{"name":"a","blocks":["192.0.2.0-192.0.2.255"]}]',
   releaseAfter: '1h',
   provisioner: '/usr/local/bin/told',
   finalizer: 'false',
+  hostsOfOneNamespace: 'true',
+  gatewayApi: 'false',
+  ingress: 'false',
   netns: 'lb1',
   vrrp: '{"interface":"eth0","address":"192.0.2.11","peers":["192.0.2.12"],"advertInterval":"200ms","instances":[{"virtualRouterId":51,"priority":200,"anchors":["192.0.2.1"]}]}',
+  connectionLog: 'errors',
+  connectionLogTarget: '[2001:db8::1]:514',
+  connectionLogFormat: 'haproxy',
   nft: '/opt/nft',
+  kernelTraffic: 'false',
   keepalived: '/opt/keepalived',
   keepalivedSupervisor: 'external',
+  connectionSync: 'true',
+  connectionSyncPort: '3781',
+  conntrackd: '/opt/conntrackd',
+  conntrackdSupervisor: 'external',
   stateDir: '/s',
   runtimeDir: '/r',
   listen: '[::1]:0',
@@ -179,6 +194,8 @@ const others: Readonly<Record<SettingName, string>> = {
   drainTimeout: '90s',
   hardStopAfter: '1h',
   reloadInterval: '250ms',
+  landing: 'false',
+  landingRest: '2m',
   maxOldWorkers: '9',
   oldWorkerMemory: '512',
   auditInterval: '5s',
@@ -200,8 +217,12 @@ for (const [name, setting] of allSettings()) {
   test(`Setting ${name} can be given as a key, as a flag and as a variable, and is written as it was read`, (t) => {
     const other = others[name];
     const inFile =
-      { defaults: '{ algorithm: least-connections }', pools: other, vrrp: other }[name as string] ??
-      `"${other}"`;
+      {
+        defaults: '{ algorithm: least-connections }',
+        certificates: '{ default/web-tls: /etc/web.pem }',
+        pools: other,
+        vrrp: other,
+      }[name as string] ?? `"${other}"`;
     const byFlag = read({ argv: [`--${flagOf(name)}=${other}`] });
     t.notDeepEqual(byFlag, read({}));
     t.deepEqual(read({ env: { [variableOf(name)]: other } }), byFlag);

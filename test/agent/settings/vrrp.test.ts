@@ -48,7 +48,10 @@ const refused: readonly (readonly [raw: unknown, error: RegExp])[] = [
   [{ ...GOOD, advertInterval: '105ms' }, /in tens of milliseconds$/],
   [{ ...GOOD, anchors: [] }, /^anchors: The first anchor of 51 must be of the family/],
   [{ ...GOOD, anchors: ['fd00::1'] }, /^anchors: The first anchor of 51 must be of the family/],
-  [{ ...GOOD, anchors: ['192.0.2.1', '192.0.2.2'] }, /two anchors of one family/],
+  [
+    { ...GOOD, anchors: Array.from({ length: 33 }, (_, at) => `192.0.2.${at + 50}`) },
+    /51 has 33 anchors: at most 32 are allowed/,
+  ],
   [{ ...GOOD, anchors: ['192.0.2.12'] }, /^"192.0.2.12" is used twice$/],
   [{ ...GOOD, instances: [] }, /are keys of each instance if there are instances/],
 ];

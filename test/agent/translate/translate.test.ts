@@ -38,21 +38,29 @@ test('A Service with an endpoint becomes a load balancer with every default', (t
         name: 'default:web:tcp:80:v4',
         labels: { namespace: 'default', service: 'web', port: '80', protocol: 'TCP', family: 'v4' },
         engine: 'haproxy',
+        sourceAddress: 'load-balancer',
+        reachedBy: 'clients',
+        routing: undefined,
         protocol: 'TCP',
         port: 80,
         portName: '',
         family: 'v4',
         addresses: ['192.0.2.10'],
         mode: 'tcp',
+        tls: undefined,
         acceptProxy: false,
         allowedCidrs: ['0.0.0.0/0'],
         connectionLimit: 0,
         rateLimit: 0,
         clientTimeout: 600_000,
+        log: 'none',
         pool: {
           algorithm: 'round-robin',
           persistence: 0,
           monitor: undefined,
+          tls: undefined,
+          httpVersion: '1.1',
+          cookie: '',
           proxyProtocol: 'none',
           timeouts: { connect: 1_000, server: 600_000, tunnel: 0, queue: 5_000 },
           memberConnectionLimit: 0,
@@ -117,6 +125,12 @@ test('A Service without an address has the problem AddressPending', (t) => {
   t.deepEqual(loadBalancerOf(desired).vips, []);
   t.deepEqual(loadBalancerOf(desired).listeners, []);
   t.deepEqual(reasonsOf(desired), ['AddressPending']);
+});
+
+test('A Service whose address is being chosen has no problem yet', (t) => {
+  const followed = new FollowedState(new Cluster(), {}, undefined, undefined, () => true);
+  followed.apply({ upserted: [service({ loadBalancerIP: undefined }), slice()], removed: [] });
+  t.deepEqual(reasonsOf(followed.desired), []);
 });
 
 // Conformance: no selector
@@ -265,27 +279,57 @@ test('TCP, UDP and SCTP ports of one Service have their own listeners, served by
 });
 
 test('An annotation for TCP is a problem of a Service without TCP ports, and none of one with both', (t) => {
-  const annotations = { 'headgate.io/health-monitor': 'tcp', 'headgate.io/proxy-protocol': 'v2' };
+  const annotations = { 'headgate.io/proxy-protocol': 'v2' };
   const udp = { name: 'dns-udp', port: 53, protocol: 'UDP' as const };
   const alone = loadBalancerOf(translated([service({ ports: [udp], annotations })]));
   t.deepEqual(
     alone.problems.map(({ reason, message }) => [reason, message]),
-    ['proxy-protocol', 'health-monitor'].map((name) => [
-      'InvalidAnnotation',
-      `Cannot use annotation "headgate.io/${name}": it is for TCP ports, and the Service has none`,
-    ]),
+    [
+      [
+        'InvalidAnnotation',
+        'Cannot use annotation "headgate.io/proxy-protocol": it is for TCP ports, and the Service has none',
+      ],
+    ],
   );
   const both = loadBalancerOf(
     translated([service({ ports: [{ name: 'dns', port: 53 }, udp], annotations })]),
   );
   t.deepEqual(both.problems, []);
   t.deepEqual(
-    both.listeners.map(({ pool }) => [pool.monitor?.type, pool.proxyProtocol]),
+    both.listeners.map(({ pool }) => pool.proxyProtocol),
+    ['v2', 'none'],
+  );
+});
+
+test("The client's address is kept by the kernel, and is a problem of ports that HAProxy forwards", (t) => {
+  const client = { 'headgate.io/source-address': 'client' };
+  const ports = [
+    { name: 'dns', port: 53 },
+    { name: 'dns-udp', port: 53, protocol: 'UDP' as const },
+  ];
+  const both = loadBalancerOf(translated([service({ ports, annotations: client })]));
+  t.deepEqual(
+    both.listeners.map(({ sourceAddress }) => sourceAddress),
+    ['load-balancer', 'client'],
+  );
+  t.deepEqual(
+    both.problems.map(({ reason, message }) => [reason, message]),
     [
-      ['tcp', 'v2'],
-      [undefined, 'none'],
+      [
+        'InvalidAnnotation',
+        'Cannot use annotation "headgate.io/source-address": HAProxy forwards its TCP ports from its own address: use "headgate.io/proxy-protocol", or "headgate.io/engine": "kernel"',
+      ],
     ],
   );
+  const annotations = { ...client, 'headgate.io/engine': 'kernel' };
+  const kernel = loadBalancerOf(translated([service({ ports, annotations })]));
+  t.deepEqual(
+    kernel.listeners.map(({ sourceAddress }) => sourceAddress),
+    ['client', 'client'],
+  );
+  t.deepEqual(kernel.problems, []);
+  const annotationDefaults = { ...SETTINGS.annotationDefaults, sourceAddress: 'client' as const };
+  t.deepEqual(reasonsOf(translated([service({ ports })], { annotationDefaults })), []);
 });
 
 test('Mode http is for TCP ports only', (t) => {

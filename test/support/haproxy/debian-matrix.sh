@@ -1,9 +1,10 @@
 #!/bin/sh
-# Unpacks other versions of HAProxy or keepalived, so that the tests can run with them:
+# Unpacks other versions of HAProxy, keepalived or nft, so that the tests can run with them:
 #
 #   test/support/haproxy/debian-matrix.sh haproxy             unpacks Debian's versions, prints one executable per line
 #   HAPROXY=$(test/support/haproxy/debian-matrix.sh haproxy 3.2) node_modules/.bin/ava test/agent/haproxy
 #   KEEPALIVED=$(test/support/haproxy/debian-matrix.sh keepalived 2.3) node_modules/.bin/ava test/real/vrrp.test.ts
+#   NFT=$(test/support/haproxy/debian-matrix.sh nft sid) node_modules/.bin/ava test/real/kernel-path.test.ts
 #   test/support/haproxy/debian-matrix.sh haproxy --list      prints the branches that it supports
 #
 # With a branch it prints only the executable of that branch, and fails if there is none. `make test-matrix` tests all.
@@ -15,12 +16,15 @@ set -eu
 
 program=${1:-}
 wanted=${2:-}
-# Each branch with its Debian suite. If the suite has a newer branch, this branch is skipped.
+# Each branch with its Debian suite. If the suite has a newer branch, this branch is skipped. nft has one branch in all suites,
+# so it has the suites for branches.
+package=$program
 case $program in
   haproxy) suites='3.0:trixie 3.2:sid 3.4:experimental' ;;
   keepalived) suites='2.3:trixie' ;;
+  nft) suites='trixie:trixie sid:sid' package=nftables ;;
   *)
-    echo 'Usage: debian-matrix.sh haproxy|keepalived [BRANCH | --list]' >&2
+    echo 'Usage: debian-matrix.sh haproxy|keepalived|nft [BRANCH | --list]' >&2
     exit 2 ;;
 esac
 mirror=${HEADGATE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -63,10 +67,11 @@ free_of_etc() {
 
 # unpack BRANCH SUITE: unpacks the newest package of that branch with its libraries.
 unpack() {
-  branch=$1 suite=$2
+  branch=$1 suite=$2 prefix=$1.
+  [ "$branch" != "$suite" ] || prefix=
   [ -n "$updated" ] || update_lists
-  version=$(private_apt apt-cache madison "$program" |
-    awk -F'|' -v b="$branch." -v suite=" $suite/" '{ gsub(/ /, "", $2); upstream = $2; sub(/^[0-9]+:/, "", upstream) }
+  version=$(private_apt apt-cache madison "$package" |
+    awk -F'|' -v b="$prefix" -v suite=" $suite/" '{ gsub(/ /, "", $2); upstream = $2; sub(/^[0-9]+:/, "", upstream) }
       index($3, suite) && index(upstream, b) == 1 { print $2; exit }')
   if [ -z "$version" ]; then
     echo "debian-matrix: Debian has no $program $branch now" >&2
@@ -75,11 +80,12 @@ unpack() {
   upstream=${version#*:}
   upstream=${upstream%%-*}
   target=$cache/$upstream
+  [ "$branch" != "$suite" ] || target=$cache/$suite.$upstream
   work=$cache/.unpack-$upstream.$$
   rm -rf "$work"
   mkdir -p "$work/debs" "$work/root"
-  packages=$(private_apt apt-get -s -t "$suite" --no-install-recommends install "$program=$version" |
-    awk '/^Inst (haproxy|keepalived|lib[^ ]*) / { gsub(/[(]/, "", $3); print $2 "=" $3 }')
+  packages=$(private_apt apt-get -s -t "$suite" --no-install-recommends install "$package=$version" |
+    awk '/^Inst (haproxy|keepalived|nftables|lib[^ ]*) / { gsub(/[(]/, "", $3); print $2 "=" $3 }')
   # shellcheck disable=SC2086 # one word per package
   (cd "$work/debs" && private_apt apt-get download $packages >&2)
   for deb in "$work"/debs/*.deb; do

@@ -3,10 +3,17 @@
 import { spawn } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { bootId } from '../../../agent/host/boot-id.ts';
 import type { TestHost } from '../host/agent.ts';
 
-/** For the setting haproxySupervisor. Ends with its host, because its arguments name the host's directory. */
-export async function startStarter({ directory, haproxyProgram, paths }: TestHost): Promise<void> {
+/**
+ * For the setting haproxySupervisor. Ends with its host, because its arguments name the host's directory; and resolves with its
+ * pid. `boot`: the boot that it tells HAProxy.
+ */
+export async function startStarter(
+  { directory, haproxyProgram, paths }: TestHost,
+  boot = bootId(),
+): Promise<number | undefined> {
   const path = join(directory, 'starter');
   const words = `-W -S '${paths.masterSocket},mode,600' -p '${paths.pidFile}' -f '${paths.config}'`;
   await writeFile(
@@ -20,5 +27,8 @@ done
 `,
   );
   await chmod(path, 0o755);
-  spawn(path, { stdio: 'ignore' }).unref();
+  const env = { ...process.env, HEADGATE_BOOT: boot };
+  const starter = spawn(path, { stdio: 'ignore', env });
+  starter.unref();
+  return starter.pid;
 }

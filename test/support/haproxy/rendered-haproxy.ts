@@ -7,21 +7,30 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../agent/base/errors.ts';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
+import { CertificateFiles, type PemTexts } from '../../../agent/haproxy/config/certificate-files.ts';
 import { configText } from '../../../agent/haproxy/config/config-text.ts';
+import { needsOf } from '../../../agent/haproxy/config/limits.ts';
 import { descriptionOf } from '../../../agent/haproxy/config/render.ts';
 import { type RenderContext, renderContext } from '../../../agent/haproxy/config/render-context.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
 import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/process/process.ts';
+import { RouteFiles } from '../../../agent/haproxy/routes/route-files.ts';
+import { tablesOf } from '../../../agent/haproxy/routes/tables.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { reload } from '../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../agent/haproxy/socket/runtime.ts';
 import type { Worker } from '../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import { freePort } from '../basics/free-port.ts';
 import { endWithUs } from '../basics/leftovers.ts';
-import { freePort, haproxyExecutable } from './haproxy.ts';
+import { haproxyExecutable } from './haproxy.ts';
+
+const NO_TEXTS: PemTexts = { certificate: () => undefined, authority: () => undefined, crl: () => undefined };
 
 export interface RenderedHaproxy {
   readonly paths: HaproxyPaths;
+  /** The files of the given certificates. */
+  readonly certificates: CertificateFiles;
   readonly context: RenderContext;
   /** The worker that started with the given load balancers. */
   readonly worker: Worker;
@@ -33,7 +42,7 @@ export interface RenderedHaproxy {
 export async function startRendered(
   t: ExecutionContext,
   loadBalancers: readonly LoadBalancer[],
-  { executable = haproxyExecutable, maxConnections = 500 } = {},
+  { executable = haproxyExecutable, maxConnections = 500, pems = NO_TEXTS } = {},
 ): Promise<RenderedHaproxy> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-'));
   const paths = haproxyPaths(directory, directory);
@@ -49,8 +58,11 @@ export async function startRendered(
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    connectionLogTarget: { kind: 'journald' } as const,
+    connectionLogFormat: 'json' as const,
   };
-  const context = renderContext(settings, paths, maxConnections, new AclIds().idOf);
+  const { hasTls, hasRoutes } = needsOf(loadBalancers);
+  const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, { hasTls, hasRoutes });
 
   /** The worker that reports these load balancers as its file, and is not the replaced worker. */
   const find = async (wanted: readonly LoadBalancer[], structure: string): Promise<Worker | undefined> => {
@@ -63,7 +75,13 @@ export async function startRendered(
     return undefined;
   };
 
+  const { certificates: folder, fileMode, certificatesMode: folderMode } = paths;
+  const certificates = new CertificateFiles({ folder, fileMode, folderMode, pems });
+  const routes = new RouteFiles({ folder: paths.routes, fileMode, folderMode, tablesOf });
+
   const write = async (wanted: readonly LoadBalancer[]): Promise<string> => {
+    await certificates.write(wanted);
+    await routes.write(wanted);
     const { chunks, structure } = await configText(wanted, context);
     await writeFile(paths.config, chunks.join(''));
     return structure;
@@ -74,6 +92,7 @@ export async function startRendered(
   endWithUs((await masterPid(paths)) ?? 0, directory);
   return {
     paths,
+    certificates,
     context,
     worker: found,
     async reload(wanted) {
@@ -119,7 +138,7 @@ export class Loopback {
     if (place === undefined) {
       // IPv6 has only one loopback address, so the port differs: above 1024, which needs no root, and below ephemeral ports.
       place = address.includes(':')
-        ? { address: '::1', port: await freePort() }
+        ? { address: '::1', port: await freePort('::1') }
         : { address: `${this.#network}.${address.split('.')[3]}`, port: 20_000 + (port % 10_000) };
       this.#places.set(key, place);
     }

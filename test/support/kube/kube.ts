@@ -8,17 +8,23 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import https from 'node:https';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { Deadline } from '../basics/deadline.ts';
+import { freePort } from '../basics/free-port.ts';
 import type { Needs } from '../basics/requirements.ts';
 
 export interface KubeOptions {
   readonly controllerManager?: boolean;
+  /** Controllers beside those of endpoints, namespaces and Deployments. */
+  readonly controllers?: readonly string[];
+  /** More flags of kube-controller-manager. */
+  readonly controllerFlags?: readonly string[];
+  /** Where the API server listens, for clients in other network namespaces; the loopback by default. */
+  readonly address?: string;
   /** Name of a user → its groups; its token is the name and `-token`. `admin` always exists. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
   /** `1.34` to `1.37`: the API server behaves as that version. */
@@ -58,6 +64,7 @@ interface Question {
 
 const assets = fileURLToPath(new URL('kube-assets.sh', import.meta.url));
 
+const LOOPBACK = '127.0.0.1';
 const ADMIN_TOKEN = 'admin-token';
 /** The names in each API server's certificate. */
 const SERVER_NAME = 'kubernetes.default.svc';
@@ -100,7 +107,7 @@ export class Kube {
     options: KubeOptions,
   ) {
     this.directory = directory;
-    this.url = `https://127.0.0.1:${ports[0]}`;
+    this.url = `https://${options.address ?? LOOPBACK}:${ports[0]}`;
     this.etcdUrl = `http://127.0.0.1:${ports[1]}`;
     this.#etcdPeerUrl = `http://127.0.0.1:${ports[2]}`;
     this.kubeconfig = join(directory, 'kubeconfig');
@@ -194,7 +201,7 @@ export class Kube {
   }
 
   async startApiServer(): Promise<void> {
-    await this.#startApiServer('kube-apiserver', '127.0.0.1');
+    await this.#startApiServer('kube-apiserver', this.#options.address ?? LOOPBACK);
     await this.#until('kube-apiserver', async () => {
       this.ca = await readFile(join(this.directory, 'certificates/apiserver.crt'), 'utf8');
       return this.#answers('/readyz');
@@ -369,6 +376,7 @@ export class Kube {
       'garbage-collector-controller',
       'deployment-controller',
       'replicaset-controller',
+      ...(this.#options.controllers ?? []),
     ];
     await this.#spawn('kube-controller-manager', [
       `--kubeconfig=${this.kubeconfig}`,
@@ -376,6 +384,8 @@ export class Kube {
       '--leader-elect=false',
       '--secure-port=0',
       `--service-account-private-key-file=${join(this.directory, 'accounts.key')}`,
+      `--root-ca-file=${join(this.directory, 'certificates/apiserver.crt')}`,
+      ...(this.#options.controllerFlags ?? []),
     ]);
     // The first thing that it creates in a new cluster.
     await this.#until('kube-controller-manager', async () => {
@@ -480,9 +490,5 @@ async function answerOf(request: http.ClientRequest, body?: string): Promise<Kub
 
 /** Neither etcd nor the API server accepts port 0. */
 async function freePorts(): Promise<[number, number, number]> {
-  const servers = [0, 1, 2].map(() => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports as [number, number, number];
+  return [await freePort(), await freePort(), await freePort()];
 }

@@ -13,9 +13,19 @@ export const summary: PageSummary = {
   lowered: [],
   maintenance: false,
   haproxy: { version: '2.6.12', serving: true, reloadPending: [] },
-  counts: { served: 1, 'served in part': 0, 'not served': 0, ignored: 0 },
+  counts: {
+    served: 1,
+    'served in part': 0,
+    'no ready member': 0,
+    'members down': 0,
+    'not served': 0,
+    ignored: 0,
+  },
   members: { ready: 1, down: 0, all: 1 },
   vips: 1,
+  cluster: undefined,
+  pools: [],
+  morePools: 0,
   problems: [],
   problemCount: 0,
 };
@@ -49,6 +59,7 @@ export const view: PageView = {
       {
         key: 'default/web',
         verdict: 'served',
+        status: 'ONLINE',
         vips: ['192.0.2.1'],
         moreVips: 0,
         ports: ['TCP 80'],

@@ -34,7 +34,13 @@ export class Prometheus {
     const config = {
       global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
       rule_files: [rulesFile],
-      scrape_configs: [{ job_name: 'headgate', honor_labels: true, static_configs: [{ targets }] }],
+      scrape_configs: [
+        {
+          job_name: 'headgate',
+          honor_labels: true,
+          static_configs: [{ targets, labels: { cluster: 'test' } }],
+        },
+      ],
     };
     await writeFile(join(directory, 'prometheus.yml'), JSON.stringify(config));
     const child = spawn(

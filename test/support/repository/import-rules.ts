@@ -18,7 +18,7 @@ interface Place {
 const VALUES = ['base', 'model'];
 const LOW = ['host', ...VALUES];
 /** Kubernetes objects as the agent reads them: every place that decides from objects may know their shapes. */
-const OBJECTS = ['objects', ...VALUES];
+const OBJECTS = ['objects', 'certificates', ...VALUES];
 
 /**
  * From the top down; a file is in the first place that matches, and imports its own place and those listed.
@@ -37,10 +37,14 @@ const PLACES: readonly Place[] = [
       ...[
         'changes',
         'address-keeper',
+        'certificates',
         'sources',
         'state',
         'report',
         'settings',
+        'translate-gateways',
+        'translate-ingresses',
+        'translate-pools',
         'translate-services',
         'translate',
       ],
@@ -49,7 +53,9 @@ const PLACES: readonly Place[] = [
         'objects',
         'dataplane',
         'haproxy',
+        'haproxy-paths',
         'nftables',
+        'conntrackd',
         'announcer',
         'keepalived',
         'pair',
@@ -68,19 +74,26 @@ const PLACES: readonly Place[] = [
         'state',
         'address-keeper',
         'addresses',
+        'certificates',
         'answer',
         'report',
         'sources',
         'settings',
+        'translate-gateways',
+        'translate-ingresses',
+        'translate-pools',
         'translate-services',
         'translate',
       ],
       ...[
         'haproxy-config',
+        'haproxy-routes',
         'haproxy-socket',
         'haproxy-process',
         'haproxy-paths',
         'nftables',
+        'nft-rules',
+        'conntrackd',
         'writers',
         'manifests',
         'api',
@@ -172,6 +185,7 @@ const PLACES: readonly Place[] = [
         'haproxy-paths',
         'haproxy-socket',
         'haproxy-config',
+        'haproxy-routes',
       ],
       ...['dataplane', ...LOW],
     ],
@@ -187,6 +201,7 @@ const PLACES: readonly Place[] = [
         'haproxy-paths',
         'haproxy-socket',
         'haproxy-config',
+        'haproxy-routes',
         'daemon',
       ],
       ...['dataplane', ...LOW],
@@ -206,25 +221,59 @@ const PLACES: readonly Place[] = [
   {
     name: 'haproxy-doors',
     files: /^agent\/haproxy\/[\w-]+\.ts$/,
-    imports: ['haproxy-paths', 'haproxy-socket', 'haproxy-config', 'dataplane', ...LOW],
+    imports: ['haproxy-paths', 'haproxy-socket', 'haproxy-config', 'haproxy-routes', 'dataplane', ...LOW],
   },
   {
     name: 'haproxy-socket',
     files: /^agent\/haproxy\/socket\//,
-    imports: ['haproxy-config', 'dataplane', ...LOW],
+    imports: ['haproxy-config', 'haproxy-routes', 'dataplane', ...LOW],
   },
   {
     name: 'haproxy-config',
     files: /^agent\/haproxy\/config\//,
-    imports: ['haproxy-paths', 'daemon', ...LOW],
+    imports: ['haproxy-routes', 'haproxy-paths', 'daemon', ...LOW],
   },
-  // The kernel, by nftables.
-  { name: 'nftables', files: /^agent\/nftables\//, imports: ['dataplane', ...LOW] },
+  { name: 'haproxy-routes', files: /^agent\/haproxy\/routes\//, imports: [...LOW] },
+  // The kernel, by nftables; conntrackd copies its flows to the peer.
+  {
+    name: 'conntrackd',
+    files: /^agent\/nftables\/conntrackd\//,
+    imports: ['nftables', 'nft-rules', 'daemon', 'dataplane', ...LOW],
+  },
+  {
+    name: 'nftables',
+    files: /^agent\/nftables\/[\w-]+\.ts$/,
+    imports: ['nft-table', 'nft-checks', 'nft-flows', 'nft-rules', 'dataplane', ...LOW],
+  },
+  { name: 'nft-table', files: /^agent\/nftables\/table\//, imports: ['nft-rules', ...LOW] },
+  { name: 'nft-checks', files: /^agent\/nftables\/checks\//, imports: ['nft-rules', 'dataplane', ...LOW] },
+  { name: 'nft-flows', files: /^agent\/nftables\/flows\//, imports: ['nft-rules', ...LOW] },
+  { name: 'nft-rules', files: /^agent\/nftables\/rules\//, imports: VALUES },
 
   { name: 'daemon', files: /^agent\/dataplane\/daemon\//, imports: [...LOW] },
   { name: 'dataplane', files: /^agent\/dataplane\//, imports: VALUES },
 
   // From objects to load balancers: pure.
+  {
+    name: 'translate-gateways',
+    files: /^agent\/translate\/gateway\//,
+    imports: ['translate-pools', 'translate-routes', 'translate-services', 'translate', ...OBJECTS],
+  },
+  {
+    name: 'translate-ingresses',
+    files: /^agent\/translate\/ingress\//,
+    imports: ['translate-pools', 'translate-routes', 'translate-services', 'translate', ...OBJECTS],
+  },
+  {
+    name: 'translate-pools',
+    files: /^agent\/translate\/pool\//,
+    imports: ['translate-routes', 'translate-services', 'translate', 'annotations', ...OBJECTS],
+  },
+  {
+    name: 'translate-routes',
+    files: /^agent\/translate\/routes\//,
+    imports: ['translate', ...VALUES],
+  },
   {
     name: 'translate-services',
     files: /^agent\/translate\/service\//,
@@ -239,7 +288,8 @@ const PLACES: readonly Place[] = [
   { name: 'manifests', files: /^agent\/kubernetes\/manifests\//, imports: [...LOW, ...OBJECTS] },
   { name: 'api', files: /^agent\/kubernetes\/api\//, imports: ['access', ...LOW, ...OBJECTS] },
   { name: 'access', files: /^agent\/kubernetes\/access\//, imports: LOW },
-  { name: 'objects', files: /^agent\/kubernetes\//, imports: VALUES },
+  { name: 'objects', files: /^agent\/kubernetes\//, imports: ['certificates', ...VALUES] },
+  { name: 'certificates', files: /^agent\/certificates\//, imports: VALUES },
 
   { name: 'metrics', files: /^health\/metrics\//, imports: ['scrape', ...VALUES] },
   { name: 'scrape', files: /^health\/scrape\//, imports: VALUES },

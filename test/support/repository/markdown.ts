@@ -1,4 +1,4 @@
-// Reads links, headings and first cells of tables from Markdown, for the tests of documents. Pure.
+// Reads links, headings, code and first cells of tables from Markdown, for the tests of documents. Pure.
 
 /** Targets of inline links and images, without those inside code. */
 export function linksOf(markdown: string): string[] {
@@ -24,6 +24,14 @@ export function anchorsOf(markdown: string): string[] {
 /** The code in the first cell of each row of the tables. */
 export function firstCells(markdown: string): string[] {
   return [...markdown.matchAll(/^\|\s*`([^`]+)`\s*\|/gm)].map(([, cell = '']) => cell);
+}
+
+/** The texts of the fenced blocks of a language, without the indentation of a list. */
+export function blocksOf(markdown: string, language: string): string[] {
+  const fences = markdown.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^\\1\`\`\`$`, 'gm'));
+  return [...fences].map(([, indentation = '', text = '']) =>
+    text.replaceAll(new RegExp(`^${indentation}`, 'gm'), '').trimEnd(),
+  );
 }
 
 function withoutCode(markdown: string): string {

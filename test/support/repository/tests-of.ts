@@ -1,16 +1,17 @@
-// Lists the test files, those that run a real daemon (their imports lead to the file that names its program), and those
+// Lists the test files, those that run a real daemon or nft (their imports lead to the file that names the program), and those
 // that need only Node (they declare no requirements).
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { importsOf } from './import-rules.ts';
 
-export type Daemon = 'haproxy' | 'keepalived';
+export type Daemon = 'haproxy' | 'keepalived' | 'nft';
 
 /** The files that name the programs. */
 const DOORS: Readonly<Record<Daemon, string>> = {
   haproxy: 'test/support/haproxy/haproxy.ts',
   keepalived: 'test/support/vrrp/keepalived.ts',
+  nft: 'test/support/host/nft.ts',
 };
 
 /** See test/support/basics/requirements.ts. */

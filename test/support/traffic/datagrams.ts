@@ -6,11 +6,11 @@ import type { TestNetwork } from '../host/namespaces.ts';
 
 export const UDP_MEMBER_PORT = 5353;
 
-/** Makes a host answer each datagram with its name and the address that it came from. */
+/** Makes a host answer each datagram that is not empty with its name and the address that it came from. */
 export function answerDatagrams(network: TestNetwork, host: string, port = UDP_MEMBER_PORT): () => void {
-  const answer = `socket.send('${host} ' + from.address, from.port, from.address)`;
+  const answer = `if (text.length > 0) socket.send('${host} ' + from.address, from.port, from.address)`;
   const open = (type: string) =>
-    `{ const socket = require('dgram').createSocket({ type: '${type}', ipv6Only: ${type === 'udp6'} }).on('message', (_, from) => ${answer}); socket.bind(${port}); }`;
+    `{ const socket = require('dgram').createSocket({ type: '${type}', ipv6Only: ${type === 'udp6'} }).on('message', (text, from) => { ${answer}; }); socket.bind(${port}); }`;
   const child = network.start(host, process.execPath, '-e', open('udp4') + open('udp6'));
   return () => void child.kill('SIGKILL');
 }
@@ -28,6 +28,8 @@ export interface AskOptions {
   readonly isOneFlow?: boolean;
   /** Of all datagrams of one flow; 0: any. */
   readonly localPort?: number;
+  /** An address of the host; '' for its own choice. */
+  readonly from?: string;
   readonly host?: string;
   readonly timeoutMs?: number;
 }
@@ -37,11 +39,18 @@ export async function askByDatagrams(
   network: TestNetwork,
   address: string,
   port: number,
-  { count = 1, isOneFlow = false, localPort = 0, host = 'client', timeoutMs = 400 }: AskOptions = {},
+  {
+    count = 1,
+    isOneFlow = false,
+    localPort = 0,
+    from = '',
+    host = 'client',
+    timeoutMs = 400,
+  }: AskOptions = {},
 ): Promise<Asked> {
   const type = address.includes(':') ? 'udp6' : 'udp4';
   const script = `
-    const open = () => new Promise((resolve) => { const s = require('dgram').createSocket('${type}'); s.on('error', () => 0); s.bind(${localPort}, () => s.connect(${port}, '${address}', () => resolve(s))); });
+    const open = () => new Promise((resolve) => { const s = require('dgram').createSocket('${type}'); s.on('error', () => 0); s.bind({ port: ${localPort}, address: '${from}' || undefined }, () => s.connect(${port}, '${address}', () => resolve(s))); });
     const ask = (s) => new Promise((resolve) => {
       const over = setTimeout(() => resolve(''), ${timeoutMs});
       const end = (text) => { clearTimeout(over); resolve(text); };
@@ -74,6 +83,9 @@ export async function askByDatagrams(
   };
 }
 
+/** No port is used twice: the kernel may still know the connection that had it before. */
+let nextPort = 10_000;
+
 /** Opens connections one after the other from the client: the names of the hosts that answered, or the error. */
 export async function askByConnections(
   network: TestNetwork,
@@ -81,16 +93,18 @@ export async function askByConnections(
   port: number,
   count: number,
 ): Promise<readonly string[]> {
+  const firstPort = nextPort;
+  nextPort += count;
   const script = `
-    const ask = () => new Promise((resolve) => {
+    const ask = (localPort) => new Promise((resolve) => {
       let text = '';
-      const socket = require('net').connect(${port}, '${address}');
+      const socket = require('net').connect({ port: ${port}, host: '${address}', localPort });
       socket.setTimeout(2_000, () => socket.destroy(new Error('timeout')));
       socket.on('data', (data) => { text += data; });
       socket.on('error', (error) => resolve(error.message.replaceAll(' ', '_')));
       socket.on('close', () => resolve(text || 'closed'));
     });
-    (async () => { for (let n = 0; n < ${count}; n++) console.log(await ask()); })();`;
+    (async () => { for (let n = 0; n < ${count}; n++) console.log(await ask(${firstPort} + n)); })();`;
   const child = network.start('client', process.execPath, '-e', script);
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {

@@ -68,6 +68,7 @@ export function slice(
     key: `${namespace}/${name}`,
     uid: '',
     family: addresses[0]?.address.includes(':') ? 'v6' : 'v4',
+    headless: false,
     triggerTime: 0,
     ...given,
     namespace,

@@ -73,16 +73,20 @@ function asTheModelHasIt(monitor: HealthMonitor): HealthMonitor {
 
 /** The parts of a listener that change only with a reload. */
 const structures = fc.record({
+  engine: fc.constantFrom('haproxy', 'haproxy', 'haproxy', 'kernel'),
   port: fc.constantFrom(80, 443),
   mode: fc.constantFrom('tcp', 'http'),
+  tls: fc.constant(undefined),
   acceptProxy: fc.boolean(),
   connectionLimit: fc.constantFrom(0, 100),
   rateLimit: fc.constantFrom(0, 10),
   clientTimeout: fc.constantFrom(600_000, 60_000),
+  log: fc.constantFrom('none', 'errors', 'all'),
   algorithm: fc.constantFrom('round-robin', 'least-connections', 'source-hash', 'random'),
   persistence: fc.constantFrom(0, 60),
   monitor: monitors,
   whenAllDown: fc.constantFrom('serve', 'reject'),
+  memberTls: fc.constantFrom(undefined, { authority: undefined, serverName: 'web.example' }),
   proxyProtocol: fc.constantFrom('none', 'v1', 'v2'),
   memberConnectionLimit: fc.constantFrom(0, 100),
   timeouts: fc.record({
@@ -101,8 +105,10 @@ function listener(
   ofPool: readonly Member[],
   addresses: readonly string[],
 ): Listener {
-  const { algorithm, persistence, monitor, whenAllDown, proxyProtocol, timeouts, ...others } = given;
+  const { algorithm, persistence, monitor, whenAllDown, memberTls, proxyProtocol, timeouts, ...others } =
+    given;
   const { memberConnectionLimit, ...own } = others;
+  const isKernel = own.engine === 'kernel';
   return {
     name: `default:web:tcp:${given.port}:v4`,
     ...listenerIdentity(`default:web:tcp:${given.port}:v4`),
@@ -111,14 +117,18 @@ function listener(
     family: 'v4',
     addresses,
     ...own,
+    ...(isKernel && { mode: 'tcp', acceptProxy: false, log: 'none' }),
     allowedCidrs,
     pool: {
       algorithm,
       persistence,
       monitor: monitor && asTheModelHasIt(monitor),
-      proxyProtocol,
+      proxyProtocol: isKernel ? 'none' : proxyProtocol,
+      tls: isKernel ? undefined : memberTls,
+      httpVersion: '1.1',
+      cookie: '',
       timeouts,
-      memberConnectionLimit,
+      memberConnectionLimit: isKernel ? 0 : memberConnectionLimit,
       whenEmpty: 'reject',
       whenAllDown,
       members: ofPool,
@@ -127,10 +137,13 @@ function listener(
 }
 
 /** The fields that follow from a listener's name. */
-export function listenerIdentity(name: string): Pick<Listener, 'labels' | 'engine'> {
+export function listenerIdentity(
+  name: string,
+): Pick<Listener, 'labels' | 'engine' | 'sourceAddress' | 'reachedBy' | 'routing'> {
   const labels = labelsOfListener(name);
   if (labels === undefined) throw new Error(`${name} is no listener's name`);
-  return { labels, engine: labels.protocol === 'TCP' ? 'haproxy' : 'kernel' };
+  const engine = labels.protocol === 'TCP' ? 'haproxy' : 'kernel';
+  return { labels, engine, sourceAddress: 'load-balancer', reachedBy: 'clients', routing: undefined };
 }
 
 export function loadBalancer(listeners: readonly Listener[], key = 'default/web'): LoadBalancer {

@@ -10,10 +10,13 @@ export interface Endpoint {
   readonly address: string;
   /** The endpoint terminates but still serves. */
   readonly terminating?: boolean;
+  /** The name of its pod. */
+  readonly pod?: string;
 }
 
 export interface Web {
   readonly name?: string;
+  readonly namespace?: string;
   /** The VIP. */
   readonly address: string;
   readonly port?: number;
@@ -30,6 +33,7 @@ export interface Web {
 /** A Service `default/web` and its EndpointSlice. The names of annotations are without `headgate.io/`. */
 export function webObjects({
   name = 'web',
+  namespace = 'default',
   address,
   port = VIP_PORT,
   portName,
@@ -44,7 +48,7 @@ export function webObjects({
       kind: 'Service',
       metadata: {
         name,
-        namespace: 'default',
+        namespace,
         creationTimestamp: created,
         annotations: Object.fromEntries(
           Object.entries(annotations).map(([key, value]) => [`headgate.io/${key}`, value]),
@@ -62,15 +66,23 @@ export function webObjects({
       kind: 'EndpointSlice',
       metadata: {
         name: `${name}-1`,
-        namespace: 'default',
+        namespace,
         labels: { 'kubernetes.io/service-name': name },
       },
       addressType: 'IPv4',
       ports: [{ name: portName, port: MEMBER_PORT, protocol: 'TCP' }],
       endpoints: members.map((member) => {
-        const { address: own, terminating = false } =
-          typeof member === 'string' ? { address: member } : member;
-        return { addresses: [own], conditions: { ready: !terminating, serving: true, terminating } };
+        const {
+          address: own,
+          terminating = false,
+          pod,
+        } = typeof member === 'string' ? { address: member } : member;
+        const targetRef = pod === undefined ? undefined : { kind: 'Pod', name: pod };
+        return {
+          addresses: [own],
+          conditions: { ready: !terminating, serving: true, terminating },
+          targetRef,
+        };
       }),
     },
   ];

@@ -1,5 +1,6 @@
 // Translates objects as the agent's loop does, for tests.
 
+import { Certificates } from '../../../agent/certificates/certificates.ts';
 import type { Cluster, ObjectSource, ObjectsChange } from '../../../agent/kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
 import {
@@ -9,9 +10,13 @@ import {
 } from '../../../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, ProblemReason } from '../../../agent/model/load-balancer.ts';
 import { ANNOTATION_DEFAULTS } from '../../../agent/translate/annotations/annotations.ts';
+import { GatewayClassTranslator } from '../../../agent/translate/gateway/gateway-class-translator.ts';
+import { GatewayTranslator } from '../../../agent/translate/gateway/gateway-translator.ts';
+import { IngressTranslator } from '../../../agent/translate/ingress/ingress-translator.ts';
+import { PoolTranslator } from '../../../agent/translate/pool/pool-translator.ts';
 import { ServiceTranslator } from '../../../agent/translate/service/service-translator.ts';
 import type { AddressesView } from '../../../agent/translate/service/service-vips.ts';
-import { translateChanged } from '../../../agent/translate/translate.ts';
+import { type Translators, translateChanged } from '../../../agent/translate/translate.ts';
 import type { TranslateSettings } from '../../../agent/translate/translate-settings.ts';
 import { clusterOf } from './build.ts';
 
@@ -22,6 +27,8 @@ export const SETTINGS: TranslateSettings = {
   clusterIPs: false,
   members: 'pods',
   zone: '',
+  hostsOfOneNamespace: false,
+  connectionLog: 'none',
   refusedMembers: [],
   memberRanges: [],
   membersWithoutTarget: true,
@@ -32,19 +39,31 @@ export const SETTINGS: TranslateSettings = {
 export class FollowedState {
   readonly desired: DesiredState;
   readonly cluster: Cluster;
-  readonly #translators: { readonly Service: ServiceTranslator };
+  readonly #translators: Translators;
 
   constructor(
     cluster: Cluster,
     settings: Partial<TranslateSettings> = {},
     ofPools: AddressesView = () => undefined,
     bounds?: NamespaceBounds,
+    isUndecided: (key: string) => boolean = () => false,
   ) {
     this.desired = emptyDesiredState(bounds && (() => bounds));
     const all = { ...SETTINGS, ...settings };
     this.cluster = cluster;
+    const options = {
+      cluster,
+      settings: () => all,
+      ofPools,
+      certificates: certificatesOf(cluster),
+      desired: this.desired,
+    };
     this.#translators = {
-      Service: new ServiceTranslator({ cluster, settings: () => all, ofPools, desired: this.desired }),
+      Service: new ServiceTranslator({ ...options, isUndecided }),
+      Gateway: new GatewayTranslator(options),
+      GatewayClass: new GatewayClassTranslator(cluster),
+      Ingress: new IngressTranslator(options),
+      Pool: new PoolTranslator(options),
     };
   }
 
@@ -57,9 +76,21 @@ export class FollowedState {
     change: Pick<ObjectsChange, 'upserted' | 'removed'>,
     source: ObjectSource = 'api',
   ): ReadonlySet<string> {
-    const { services, dependencies } = this.cluster.apply(change, source);
-    return this.translate(new Set([...services, ...this.desired.dependents.of(dependencies)]));
+    const { owners, dependencies } = this.cluster.apply(change, source);
+    return this.translate(new Set([...owners, ...this.desired.dependents.of(dependencies)]));
   }
+}
+
+/** The certificates that the objects of the cluster have. */
+function certificatesOf(cluster: Cluster): Certificates {
+  return new Certificates({
+    secret: (key) => cluster.secret(key),
+    configMap: (key) => cluster.configMap(key),
+    accessToPair: () => ({ kind: 'read' }),
+    accessToAuthority: () => ({ kind: 'read' }),
+    isRead: () => true,
+    onChanged: () => undefined,
+  });
 }
 
 /** Translates all objects from scratch. */
@@ -77,7 +108,7 @@ export function translateCluster(
   bounds?: NamespaceBounds,
 ): DesiredState {
   const state = new FollowedState(cluster, settings, ofPools, bounds);
-  state.translate([...cluster.services()].map(({ key }) => key));
+  state.translate(cluster.ownerKeys());
   return state.desired;
 }
 

@@ -50,7 +50,7 @@ export async function watchManifests(
   const failures: string[] = [];
   const waiting = new Set<() => void>();
   const source = new ManifestSource({
-    directories: [directory],
+    places: [directory],
     snapshotDirectory: undefined,
     lossDelayMs: NEVER,
     folderTimes: { intervalMs: NEVER, unwatchedIntervalMs: NEVER },

@@ -39,6 +39,8 @@ async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOpt
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    connectionLogTarget: { kind: 'journald' } as const,
+    connectionLogFormat: 'json' as const,
   };
   const context = renderContext(settings, haproxyPaths(folder, folder), 100, new AclIds().idOf);
   const quarantine = new Quarantine();
@@ -48,6 +50,7 @@ async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOpt
     scratchFile: join(folder, 'candidate'),
     quarantine,
     context: () => context,
+    writeFiles: async () => undefined,
     bound: () => undefined,
     ignoreAccess: false,
     onRefused: (key) => refused.push(key),

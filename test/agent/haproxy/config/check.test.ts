@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
+import { isolate } from '../../../../agent/base/isolate.ts';
 import {
   type CheckResult,
   checkConfig,
-  isolate,
   readAlerts,
   splitBindFailures,
 } from '../../../../agent/haproxy/config/check.ts';

@@ -23,7 +23,26 @@ test('needsOf() counts each address of a listener and each checked member', (t) 
     slice({ serviceName: 'api' }),
     node(),
   ]);
-  t.deepEqual(needsOf(model.loadBalancers.values()), { listeners: 3, checks: 3, hasHttp: false });
+  t.deepEqual(needsOf(model.loadBalancers.values()), {
+    listeners: 3,
+    checks: 3,
+    hasHttp: false,
+    hasRoutes: false,
+    hasTls: false,
+  });
+});
+
+test("needsOf() counts the checks of the kernel's members, and not those by UDP", (t) => {
+  const ports = [{ port: 53, protocol: 'UDP' as const }];
+  const needs = (type: string) =>
+    needsOf(
+      translated([
+        service({ ports, annotations: { 'headgate.io/health-monitor': type } }),
+        slice({ endpoints: ['10.0.0.1', '10.0.0.2'], ports }),
+      ]).loadBalancers.values(),
+    );
+  t.deepEqual(needs('http'), { listeners: 0, checks: 2, hasHttp: false, hasRoutes: false, hasTls: false });
+  t.deepEqual(needs('udp'), { listeners: 0, checks: 0, hasHttp: false, hasRoutes: false, hasTls: false });
 });
 
 test('needsOf() ignores a listener without an address', (t) => {
@@ -32,10 +51,16 @@ test('needsOf() ignores a listener without an address', (t) => {
     service({ created: 2, annotations: monitored }),
     slice(),
   ]);
-  t.deepEqual(needsOf([loadBalancerOf(model)]), { listeners: 0, checks: 0, hasHttp: false });
+  t.deepEqual(needsOf([loadBalancerOf(model)]), {
+    listeners: 0,
+    checks: 0,
+    hasHttp: false,
+    hasRoutes: false,
+    hasTls: false,
+  });
 });
 
-const none = { listeners: 0, checks: 0, hasHttp: false };
+const none = { listeners: 0, checks: 0, hasHttp: false, hasRoutes: false, hasTls: false };
 
 test('maxConnections() uses the rest of the limit, in round numbers', (t) => {
   t.deepEqual(maxConnections(0, 20_000, none), { value: 9_600, problem: undefined });

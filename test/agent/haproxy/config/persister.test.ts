@@ -18,6 +18,8 @@ function persister({ isDecided = (): boolean => true, fault = (): Error | undefi
     maxOldWorkers: 1,
     haproxyUser: '',
     haproxyGroup: '',
+    connectionLogTarget: { kind: 'journald' } as const,
+    connectionLogFormat: 'json' as const,
   };
   const made = new Persister({
     file: {
@@ -30,6 +32,7 @@ function persister({ isDecided = (): boolean => true, fault = (): Error | undefi
     },
     loadBalancers: () => (isDecided() ? new Map() : undefined),
     context: () => renderContext(settings, paths, 100, new AclIds().idOf),
+    writeFiles: async () => undefined,
     keepRejections: async () => undefined,
     onPersisted: (result) => seen.results.push(result),
     log: silentLog(),

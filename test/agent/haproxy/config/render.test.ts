@@ -21,6 +21,8 @@ function context(maxConnections = 100, aclIds = new AclIds()): RenderContext {
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    connectionLogTarget: { kind: 'journald' } as const,
+    connectionLogFormat: 'json' as const,
   };
   return renderContext(settings, haproxyPaths('/var/lib', '/run'), maxConnections, aclIds.idOf);
 }
@@ -40,6 +42,8 @@ test('The global section has exactly the settings of HAProxy', (t) => {
     maxOldWorkers: 5,
     haproxyUser: 'lb',
     haproxyGroup: 'lbs',
+    connectionLogTarget: { kind: 'journald' } as const,
+    connectionLogFormat: 'json' as const,
   };
   const lines = (settings: typeof given): readonly string[] =>
     renderGlobal(renderContext(settings, paths, 777, new AclIds().idOf), 'x')
@@ -110,6 +114,31 @@ test('The description of a worker has its structure after a prefix', async (t) =
   const { chunks, structure } = await configText([web], CONTEXT);
   t.regex(structure, /^[0-9a-f]{32}$/);
   t.true(chunks.join('').includes(`\n    description ${descriptionOf(structure)}\n`));
+});
+
+test('renderLoadBalancer() renders a load balancer with TLS for each HAProxy with the paths of its own files', (t) => {
+  const web = loadBalancerOf(translated([service(), slice()]));
+  const certificate = {
+    name: 'default/web',
+    fingerprint: 'a',
+    sha1: 'A',
+    chainLength: 0,
+    bytes: 1,
+    expires: 0,
+  };
+  const tls = {
+    certificates: [certificate],
+    minVersion: '1.2',
+    ciphers: [],
+    clients: undefined,
+    alpn: [],
+  } as const;
+  const secure = { ...web, listeners: web.listeners.map((each) => ({ ...each, tls })) };
+  for (const folder of ['/run/main', '/run/landing', '/run/main'])
+    t.regex(
+      renderLoadBalancer(secure, { ...CONTEXT, certificates: folder }).toString(),
+      new RegExp(` crt-list ${folder}/`),
+    );
 });
 
 test('renderLoadBalancer() renders a load balancer once', (t) => {

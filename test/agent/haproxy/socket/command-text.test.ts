@@ -4,6 +4,7 @@ import { HeadgateError } from '../../../../agent/base/errors.ts';
 import { commandText, MAX_COMMAND_BYTES } from '../../../../agent/haproxy/socket/command-text.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';
+import { WEB } from '../../../support/values/certificates.ts';
 
 const old = capabilitiesOf(parseVersion('2.6.12'));
 const now = capabilitiesOf(parseVersion('3.4.0'));
@@ -11,7 +12,7 @@ const backend = 'default:web:tcp:80:v4';
 const server = '10.0.0.2:81';
 const added = { kind: 'AddServer', backend, server, address: '10.0.0.2', port: 81, keywords: [] } as const;
 
-const lines: readonly (readonly [Command, string])[] = [
+const lines: (readonly [Command, string])[] = [
   [added, `add server ${backend}/${server} 10.0.0.2:81`],
   [{ ...added, address: '2001:db8::1' }, `add server ${backend}/${server} [2001:db8::1]:81`],
   [
@@ -29,6 +30,15 @@ const lines: readonly (readonly [Command, string])[] = [
   [{ kind: 'AddCidr', acl: 12_345, cidr: '2001:db8::/32' }, 'add acl #12345 2001:db8::/32'],
   [{ kind: 'DeleteCidr', acl: 12_345, cidr: '0.0.0.0/0' }, 'del acl #12345 0.0.0.0/0'],
 ];
+const of = { listener: backend, file: '/run/c/default_web.pem', certificate: {} as never };
+const ofList = { listener: backend, list: '/run/c/web.list', file: of.file, certificate: 'default/web' };
+lines.push(
+  [{ kind: 'NewCertificate', ...of }, 'new ssl cert /run/c/default_web.pem'],
+  [{ kind: 'CommitCertificate', ...of }, 'commit ssl cert /run/c/default_web.pem'],
+  [{ kind: 'AbortCertificate', file: of.file }, 'abort ssl cert /run/c/default_web.pem'],
+  [{ kind: 'AddToList', ...ofList }, 'add ssl crt-list /run/c/web.list /run/c/default_web.pem'],
+  [{ kind: 'RemoveFromList', ...ofList }, 'del ssl crt-list /run/c/web.list /run/c/default_web.pem'],
+);
 for (const [command, line] of lines) {
   test(`commandText() writes "${line}"`, (t) => {
     t.is(commandText(command, now), line);
@@ -41,10 +51,30 @@ test('commandText() adds both pool keywords before 3.0, each only once', (t) => 
   t.regex(text(['pool-max-conn', '9']), /:81 pool-max-conn 9 pool-purge-delay 5s$/);
 });
 
+test('commandText() sends the blocks of PEM as a payload, and never shows them', (t) => {
+  const stage: Command = { kind: 'StageCertificate', ...of };
+  const line = 'set ssl cert /run/c/default_web.pem <<';
+  t.is(commandText(stage, old, `x\n\n${WEB.cert}\n${WEB.key}`), `${line}\n${WEB.cert}${WEB.key}`);
+  for (const payload of [
+    '',
+    'rubbish',
+    '-----BEGIN X-----\nabc;def\n-----END X-----\n',
+    `${WEB.cert}`.repeat(30),
+  ]) {
+    const error = t.throws(() => commandText(stage, old, payload), { instanceOf: HeadgateError });
+    t.is(error?.retry, 'never');
+    t.false(error?.message.includes('abc'));
+  }
+});
+
 const refused: readonly (readonly [string, Command])[] = [
+  ['a file with a colon', { kind: 'NewCertificate', ...of, file: '/run/a:b' }],
+  ['a file with a line feed', { kind: 'NewCertificate', ...of, file: '/run/a\nb' }],
+  ['a relative file', { kind: 'AbortCertificate', file: 'a' }],
+  ['another function than str()', { ...added, keywords: ['lua(x)'] }],
   ['a backend with a slash', { ...added, backend: 'a/b' }],
   ['an empty server name', { ...added, server: '' }],
-  ['a server name of 201 characters', { ...added, server: 'x'.repeat(201) }],
+  ['a server name of 601 characters', { ...added, server: 'x'.repeat(601) }],
   ['a name for an address', { ...added, address: 'example.com' }],
   ['an address with a zone', { ...added, address: 'fe80::1%eth0' }],
   ['port 0', { ...added, port: 0 }],

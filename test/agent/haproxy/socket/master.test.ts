@@ -9,8 +9,9 @@ import ava, { type ExecutionContext } from 'ava';
 import { askWorker, reload, showProc, signalReload } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
+import { freePort } from '../../../support/basics/free-port.ts';
 import { requires } from '../../../support/basics/requirements.ts';
-import { freePort, type RunningHaproxy, startHaproxy } from '../../../support/haproxy/haproxy.ts';
+import { type RunningHaproxy, startHaproxy } from '../../../support/haproxy/haproxy.ts';
 
 const test = requires(ava, { haproxy: true });
 

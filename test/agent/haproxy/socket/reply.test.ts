@@ -10,6 +10,38 @@ const remove: Command = { kind: 'DeleteServer', ...own };
 const ready: Command = { kind: 'SetServerState', ...own, state: 'ready' };
 const cidr: Command = { kind: 'DeleteCidr', acl: 1, cidr: '10.0.0.0/8' };
 
+const file = '/run/c/a.pem';
+const of = { listener: 'b', file, certificate: {} as never };
+const ofList = { listener: 'b', list: '/run/c/b.list', file, certificate: 'default/a' };
+
+// The texts of 2.6.12, 3.0.11, 3.2.26 and 3.4.7.
+const successes: readonly (readonly [Command, string])[] = [
+  [{ kind: 'NewCertificate', ...of }, `New empty certificate store '${file}'!\n`],
+  [{ kind: 'StageCertificate', ...of }, `+ + + Transaction created for certificate ${file}!\n`],
+  [{ kind: 'StageCertificate', ...of }, `Transaction updated for certificate ${file}!\n`],
+  [{ kind: 'CommitCertificate', ...of }, `Committing ${file}\nSuccess!\n`],
+  [{ kind: 'CommitCertificate', ...of }, `Committing ${file}...\nSuccess!\n`],
+  [
+    { kind: 'AddToList', ...ofList },
+    `Inserting certificate '${file}' in crt-list '/run/c/b.list'..\nSuccess!\n`,
+  ],
+  [{ kind: 'RemoveFromList', ...ofList }, `Entry '${file}' deleted in crtlist '/run/c/b.list'!\n`],
+  [{ kind: 'DisableFrontend', listener: 'b' }, '\n'],
+  [{ kind: 'DisableFrontend', listener: 'b' }, 'All sockets are already disabled.\n\n'],
+  [{ kind: 'EnableFrontend', listener: 'b' }, '\n'],
+  [{ kind: 'EnableFrontend', listener: 'b' }, 'All sockets are already enabled.\n\n'],
+  [{ kind: 'AbortCertificate', file }, `Transaction aborted for certificate '${file}'!\n`],
+];
+for (const [command, text] of successes)
+  test(`judgeReply() of ${command.kind} accepts ${JSON.stringify(text)}`, (t) => {
+    t.deepEqual(judgeReply(command, text), { ok: true });
+  });
+
+test('judgeReply() refuses a transaction of another certificate', (t) => {
+  const text = 'Transaction updated for certificate /run/c/b.pem!';
+  t.deepEqual(judgeReply({ kind: 'StageCertificate', ...of }, text), { ok: false, kind: 'refused', text });
+});
+
 const failures: readonly (readonly [string, Command, string, Failure])[] = [
   ['the same server, by the name', add, 'Already exists a server with the same name in backend.\n', 'exists'],
   [
@@ -40,7 +72,26 @@ const failures: readonly (readonly [string, Command, string, Failure])[] = [
   ['an empty text where a word is due', remove, '', 'refused'],
   ['the words of another command', remove, 'New server registered.\n', 'refused'],
   ['a word where an empty text is due', ready, 'Done.\n', 'refused'],
+  [
+    'a frontend that does not listen again',
+    { kind: 'EnableFrontend', listener: 'b' },
+    'Failed to resume frontend, check logs for precise cause (port conflict?).\n',
+    'refused',
+  ],
   ['a socket without rights', ready, 'Permission denied\n', 'refused'],
+  [
+    'a certificate that is there',
+    { kind: 'NewCertificate', ...of },
+    `Certificate '${file}' already exists!\n`,
+    'exists',
+  ],
+  ['a commit without an end', { kind: 'CommitCertificate', ...of }, `Committing ${file}.\n`, 'refused'],
+  [
+    'no transaction',
+    { kind: 'CommitCertificate', ...of },
+    `No ongoing transaction! !\nCan't commit ${file}!\n`,
+    'refused',
+  ],
   ['a server that has gone', remove, 'No such server.\n', 'gone'],
   ['a server that was deleted before the command', ready, 'No such server.\n', 'missing-server'],
   ['an unknown ACL before 3.2', cidr, 'Unknown map identifier. Please use #<id> or <file>.\n', 'missing-acl'],

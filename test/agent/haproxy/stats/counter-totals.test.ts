@@ -305,3 +305,41 @@ test('headgate_member_check_passed has a sample after the first check', (t) => {
   t.deepEqual(['L4OK', 'L7OKC', '* L7OK', 'L7STS', 'L4TOUT'].map(passed), [1, 1, 1, 0, 0]);
   for (const check of ['INI', '* INI', 'UNK']) t.is(passed(check), Number.NaN, check);
 });
+
+test('Of the members of a kernel port only what checks have found is shown', (t) => {
+  const port = { port: 53, protocol: 'UDP' as const };
+  const desired = translated([
+    service({ ports: [port], annotations: { 'headgate.io/health-monitor': 'tcp' } }),
+    slice({ endpoints: ['10.0.0.1'], ports: [port] }),
+  ]);
+  const name = 'default:web:udp:53:v4';
+  const counters = newTotals();
+  const rows = [
+    line('10.0.0.1:53', 0, { name, check: 'L4CON', status: 'DOWN', downs: 1 }),
+    line('BACKEND', 0, { name }),
+  ];
+  read(counters, 1, rows, desired.loadBalancers);
+  t.deepEqual(
+    seriesOf(counters).map(({ kind }) => kind),
+    ['member'],
+  );
+  const sample = {
+    ...{ info: parseInfo(info(1)), process: [], series: counters.series },
+    ...{ oldWorkers: 0, seconds: 0, age: () => 0 },
+  };
+  const values = haproxyFamilies(sample)
+    .filter(({ name: metric }) => metric.startsWith('headgate_member_'))
+    .flatMap(({ name: metric, parts }) =>
+      parts.flatMap(({ rows: series, value }) => series.map((row) => [metric, value(row)])),
+    );
+  t.deepEqual(values, [
+    ['headgate_member_up', 0],
+    ['headgate_member_draining', Number.NaN],
+    ['headgate_member_weight', 16],
+    ['headgate_member_check_passed', 0],
+    ['headgate_member_check_duration_seconds', Number.NaN],
+    ['headgate_member_check_failures_total', 0],
+    ['headgate_member_downs_total', 1],
+    ['headgate_member_downtime_seconds_total', 0],
+  ]);
+});

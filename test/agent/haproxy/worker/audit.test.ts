@@ -36,9 +36,11 @@ async function started(t: ExecutionContext) {
   };
 }
 
+const FOLDERS = { certificates: '/', routes: '/' };
+
 test('audit() finds no drift in a worker with the recorded state', async (t) => {
   const { worker } = await started(t);
-  t.deepEqual(await audit(worker, 0), { drifted: new Map(), next: 0 });
+  t.deepEqual(await audit(worker, 0, FOLDERS), { drifted: new Map(), next: 0 });
 });
 
 test('audit() finds a server whose state or weight another process changed, and its plan repairs it', async (t) => {
@@ -49,11 +51,11 @@ test('audit() finds a server whose state or weight another process changed, and 
   ] as const) {
     const { worker, tell, plans } = await started(t);
     await tell(change);
-    t.deepEqual([...(await audit(worker, 0)).drifted.keys()], [WEB]);
+    t.deepEqual([...(await audit(worker, 0, FOLDERS)).drifted.keys()], [WEB]);
     t.is(plans().length, 1);
     await tell(...plans());
     t.deepEqual(
-      [...(await audit(worker, 0)).drifted.keys()],
+      [...(await audit(worker, 0, FOLDERS)).drifted.keys()],
       [WEB],
       'It is what was believed before the repair',
     );
@@ -73,13 +75,13 @@ test('The effect of a command whose reply is still under way is no drift', async
   };
   const askAll = worker.runtime.askAll.bind(worker.runtime);
   const runtime = { ask, askAll } as typeof worker.runtime;
-  t.deepEqual([...(await audit({ ...worker, runtime }, 0)).drifted.keys()], []);
+  t.deepEqual([...(await audit({ ...worker, runtime }, 0, FOLDERS)).drifted.keys()], []);
 });
 
 test('audit() finds missing and additional servers', async (t) => {
   const { worker, tell, plans } = await started(t);
   await tell({ kind: 'SetServerState', ...server, state: 'maint' }, { kind: 'DeleteServer', ...server });
-  t.deepEqual([...(await audit(worker, 0)).drifted.keys()], [WEB]);
+  t.deepEqual([...(await audit(worker, 0, FOLDERS)).drifted.keys()], [WEB]);
   t.deepEqual(
     plans().map(({ kind }) => kind),
     ['AddServer', 'SetServerState'],
@@ -93,15 +95,25 @@ test('audit() finds missing and additional servers', async (t) => {
     keywords: ['id', '5', 'weight', '1'],
   });
   await tell({ kind: 'SetServerState', backend: API, server: 'stranger', state: 'ready' });
-  t.deepEqual([...(await audit(worker, 0)).drifted.keys()], [API]);
+  t.deepEqual([...(await audit(worker, 0, FOLDERS)).drifted.keys()], [API]);
   t.deepEqual(plans()[0], { kind: 'SetServerState', backend: API, server: 'stranger', state: 'maint' });
+});
+
+test('audit() finds a listener that another process disabled, and the plan repairs it', async (t) => {
+  const { worker, tell, plans } = await started(t);
+  await tell({ kind: 'DisableFrontend', listener: WEB });
+  t.deepEqual([...(await audit(worker, 0, FOLDERS)).drifted], [[WEB, 'it refuses connections']]);
+  t.deepEqual(plans(), [{ kind: 'EnableFrontend', listener: WEB }]);
+  await tell(...plans());
+  t.deepEqual([...(await audit(worker, 0, FOLDERS)).drifted], [[WEB, 'it accepts connections']]);
+  t.deepEqual(plans(), []);
 });
 
 test('audit() finds an allowed client that another process added or removed, and the plan repairs it', async (t) => {
   const { worker, tell, plans, acl } = await started(t);
   await tell({ kind: 'AddCidr', acl, cidr: '0.0.0.0/0' }, { kind: 'DeleteCidr', acl, cidr: '10.0.0.0/8' });
   t.deepEqual(
-    [...(await audit(worker, 0)).drifted],
+    [...(await audit(worker, 0, FOLDERS)).drifted],
     [[WEB, '0.0.0.0/0 is allowed, 10.0.0.0/8 is not allowed']],
   );
   t.deepEqual(plans(), [
@@ -125,7 +137,7 @@ test('A change by a command of the agent after the read is no drift', async (t) 
     return answers;
   };
   const runtime = { ask, askAll } as typeof worker.runtime;
-  const { drifted } = await audit({ running: worker.running, runtime }, 0);
+  const { drifted } = await audit({ running: worker.running, runtime }, 0, FOLDERS);
   t.true(isChanged);
   t.is(drifted.size, 0);
   t.is(worker.running.get(WEB)?.servers.get(server.server)?.state, 'drain');
@@ -133,7 +145,7 @@ test('A change by a command of the agent after the read is no drift', async (t) 
 
 test('The next audit continues at the listener where the last one stopped to read allowed clients', async (t) => {
   const { worker } = await started(t);
-  t.is((await audit(worker, 0)).next, 0);
-  t.is((await audit(worker, 1)).next, 0);
-  t.is((await audit(worker, 99)).next, 0, 'Even with fewer listeners than before');
+  t.is((await audit(worker, 0, FOLDERS)).next, 0);
+  t.is((await audit(worker, 1, FOLDERS)).next, 0);
+  t.is((await audit(worker, 99, FOLDERS)).next, 0, 'Even with fewer listeners than before');
 });

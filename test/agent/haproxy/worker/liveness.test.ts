@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { LivenessOptions } from '../../../../agent/dataplane/dataplane.ts';
 import { HaproxyLiveness, probeListener } from '../../../../agent/haproxy/worker/liveness.ts';
-import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
+import type { Listener, LoadBalancer, Member } from '../../../../agent/model/load-balancer.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
 import { ownNetwork } from '../../../support/host/own-network.ts';
 
@@ -59,9 +59,21 @@ async function listenFull(t: ExecutionContext, host: string, port: number, reach
 
 /** A load balancer with a listener at each of these addresses. */
 function desiredAt(...lasts: readonly number[]): ReadonlyMap<string, LoadBalancer> {
-  const listeners = lasts.map(
-    (last) => ({ name: `at-${last}`, addresses: [address(last)], port: PORT }) as unknown as Listener,
-  );
+  return desiredOf(lasts.map((last) => listenerAt(last)));
+}
+
+function listenerAt(last: number, members: readonly Partial<Member>[] = [{ state: 'ready' }]): Listener {
+  const pool = { members };
+  return {
+    name: `at-${last}`,
+    addresses: [address(last)],
+    port: PORT,
+    mode: 'tcp',
+    pool,
+  } as unknown as Listener;
+}
+
+function desiredOf(listeners: readonly Listener[]): ReadonlyMap<string, LoadBalancer> {
   return new Map([['default/web', { listeners } as unknown as LoadBalancer]]);
 }
 
@@ -113,8 +125,7 @@ test('Three listeners in a row that refuse are a fault of the host, a single one
 test('A listener that accepts at one of its addresses is healthy', async (t) => {
   await listen(t, 51);
   const addresses = [address(52), address(51)];
-  const listeners = [{ name: 'two', addresses, port: PORT } as unknown as Listener];
-  const liveness = livenessOf(new Map([['default/web', { listeners } as unknown as LoadBalancer]]));
+  const liveness = livenessOf(desiredOf([{ ...listenerAt(52), addresses }]));
   t.is((await liveness.look(ACTIVE)).listeners, '');
   t.regex(
     (await liveness.look({ ...ACTIVE, holds: (one) => one !== address(51) })).listeners,
@@ -125,6 +136,15 @@ test('A listener that accepts at one of its addresses is healthy', async (t) => 
 test('Pending load balancers are not tried, because HAProxy may not listen there yet', async (t) => {
   const pending = livenessOf(desiredAt(12, 13, 14), { pending: ['default/web'] });
   t.is((await pending.look(ACTIVE)).listeners, '');
+});
+
+test('A listener that refuses connections because no member is ready is no fault', async (t) => {
+  const lasts = [12, 13, 14];
+  const without = lasts.map((last) => listenerAt(last, [{ state: 'drain' }]));
+  t.is((await livenessOf(desiredOf(without)).look(ACTIVE)).listeners, '');
+  t.is((await livenessOf(desiredOf(without)).look(STANDBY)).listeners, '');
+  const http = without.map((listener): Listener => ({ ...listener, mode: 'http' }));
+  t.regex((await livenessOf(desiredOf(http)).look(ACTIVE)).listeners, /ECONNREFUSED/);
 });
 
 test('Listeners that HAProxy does not serve, and VIPs of the peer, are not tried', async (t) => {

@@ -235,7 +235,7 @@ test('A server that is added during its deletion exists in the end', async (t) =
   t.is(worker.running.get(NAME)?.servers.get(server)?.state, 'gone');
   t.deepEqual(
     (await bring(full)).map(({ kind }) => kind),
-    ['AddServer', 'SetServerState'],
+    ['AddServer', 'SetServerState', 'EnableFrontend'],
   );
   t.like(await servers(), [[server, { state: 'ready' }]]);
   await eventually(

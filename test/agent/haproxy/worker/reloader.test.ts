@@ -96,6 +96,7 @@ test('A refused reload names the descriptors that HAProxy lacks, also after the 
       write: async () => undefined,
       restoreLastGood: async () => true,
     },
+    beside: () => undefined,
     shortage: () => needs,
   } as unknown as Partial<ReloaderOptions>);
   t.is(await reloader.reload(new Set(['listener-added'])), 'failed');

@@ -8,6 +8,15 @@ import { RecordLog } from '../../../../agent/host/record-log.ts';
 import { ApiSnapshot } from '../../../../agent/kubernetes/api/api-snapshot.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
+import {
+  gateway,
+  gatewayClassJson,
+  gatewayJson,
+  ingress,
+  ingressJson,
+  parsed,
+  routeJson,
+} from '../../../support/values/gateways.ts';
 
 function slice(name: string, ...addresses: string[]): KubernetesObject {
   const [object] = parseObject(
@@ -155,6 +164,16 @@ test('FORMAT is raised with each change of the fields of objects', (t) => {
   t.deepEqual(fields, FIELDS, 'Raise FORMAT in api-snapshot.ts, and correct FIELDS');
 });
 
+test('ApiSnapshot loads Gateways, routes and Ingresses unchanged', async (t) => {
+  const path = await pathOf(t);
+  const { snapshot, put } = snapshotOf(path);
+  snapshot.start();
+  const objects = [gateway('edge'), parsed(routeJson('api', [{ name: 'edge' }])), ingress('web')];
+  put(...objects);
+  await snapshot.close();
+  t.deepEqual(await loaded(path), objects);
+});
+
 test('ApiSnapshot rewrites a file that has grown, is gone, or was changed', async (t) => {
   const path = await pathOf(t);
   const { snapshot, failures, put } = snapshotOf(path);
@@ -233,6 +252,7 @@ const SAMPLES = [
         serviceSelector: { matchExpressions: [{ key: 'a', operator: 'Exists' }] },
       },
     },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
   },
   {
     kind: 'AddressClaim',
@@ -240,23 +260,54 @@ const SAMPLES = [
     metadata: { name: 'a' },
     spec: { address: '192.0.2.1', service: 'a/b', ports: [{ protocol: 'TCP', port: 1 }] },
   },
+  gatewayClassJson(),
+  gatewayJson('edge', {
+    addresses: [{}],
+    listeners: [{ name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'a' }] } }],
+  }),
+  routeJson('api', [{ name: 'edge' }]),
+  ingressJson('web', { tls: [{ hosts: ['example.org'], secretName: 'a' }] }),
 ];
 
-/** Of the samples, in FORMAT 1. */
+/** Of the samples, in FORMAT 2. */
 const FIELDS: readonly string[] = [
   'kind key namespace name uid created labels annotations type loadBalancerClass loadBalancerIP ' +
     'loadBalancerSourceRanges[] externalIPs[] clusterIPs[] headless externalTrafficPolicy ' +
     'healthCheckNodePort affinitySeconds allocateLoadBalancerNodePorts publishNotReadyAddresses ' +
     'ipFamilies[] ipFamilyPolicy ports[].name ports[].protocol ports[].port ports[].nodePort ' +
     'ports[].appProtocol deleting statusIPs[]',
-  'kind key namespace name uid serviceName family endpoints[].address endpoints[].ready ' +
+  'kind key namespace name uid serviceName headless family endpoints[].address endpoints[].ready ' +
     'endpoints[].serving endpoints[].terminating endpoints[].nodeName endpoints[].forZones ' +
     'endpoints[].forNodes endpoints[].target ports[].name ports[].protocol ports[].port triggerTime',
   'kind key name uid labels internalIPs[] noExecute deleting',
-  'kind key name source uid blocks[].family blocks[].first blocks[].last priority auto draining ' +
+  'kind key name source uid generation ready.status ready.reason ready.lastTransitionTime ' +
+    'blocks[].family blocks[].first blocks[].last priority auto draining ' +
     'shareAcrossNamespaces namespaces[] selector.matchLabels selector.matchExpressions[].key ' +
     'selector.matchExpressions[].operator selector.matchExpressions[].values[]',
   'kind key uid resourceVersion claim.kind claim.name claim.address claim.family claim.pool ' +
     'claim.service claim.serviceUID claim.sharingKey claim.ports[].protocol claim.ports[].port ' +
     'claim.since claim.heldUntil claim.reserved claim.namespace',
+  'kind key name uid generation controllerName hasParameters',
+  'kind key namespace name uid created generation gatewayClassName listeners[].name ' +
+    'listeners[].hostname listeners[].port listeners[].protocol listeners[].tls.mode ' +
+    'listeners[].tls.certificates[].group listeners[].tls.certificates[].kind ' +
+    'listeners[].tls.certificates[].namespace listeners[].tls.certificates[].name ' +
+    'listeners[].tls.options listeners[].namespaces.from ' +
+    'listeners[].namespaces.selector.matchLabels ' +
+    'listeners[].namespaces.selector.matchExpressions[] listeners[].kinds[] addresses[].type ' +
+    'addresses[].value allowedListeners.from allowedListeners.selector.matchLabels ' +
+    'allowedListeners.selector.matchExpressions[] backendCertificate clientValidation.default ' +
+    'clientValidation.perPort[] hasParameters labels annotations statusIPs[] deleting',
+  'kind key namespace name uid created generation annotations parents[].group parents[].kind ' +
+    'parents[].namespace parents[].name parents[].sectionName parents[].port hostnames[] ' +
+    'rules[].name rules[].filters[] rules[].timeouts.request rules[].timeouts.backendRequest ' +
+    'rules[].retry rules[].sessionPersistence rules[].matches[].path.type ' +
+    'rules[].matches[].path.value rules[].matches[].headers[] rules[].matches[].query[] ' +
+    'rules[].matches[].method rules[].backends[].group rules[].backends[].kind ' +
+    'rules[].backends[].namespace rules[].backends[].name rules[].backends[].port ' +
+    'rules[].backends[].weight rules[].backends[].filters[]',
+  'kind key namespace name uid created generation annotations className otherClassName ' +
+    'defaultBackend rules[].host rules[].paths[].path rules[].paths[].backend.kind ' +
+    'rules[].paths[].backend.name rules[].paths[].backend.port rules[].paths[].backend.portName ' +
+    'rules[].paths[].type tls[].hosts[] tls[].secretName statusIPs[] deleting',
 ];

@@ -3,7 +3,10 @@ import test, { type ExecutionContext } from 'ava';
 import { type ErrorCode, HeadgateError } from '../../../../agent/base/errors.ts';
 import { ApiSource } from '../../../../agent/kubernetes/api/api-source.ts';
 import type { ApiRequest, ApiStream } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
+import { kindsOf } from '../../../../agent/kubernetes/api/reflected-kinds.ts';
 import type { ObjectsChange } from '../../../../agent/kubernetes/cluster.ts';
+
+const CORE = kindsOf({ gatewayApi: false, ingress: false });
 
 /** A source whose every question fails so, and which has the patience of hours. */
 function failing(t: ExecutionContext, code: ErrorCode) {
@@ -11,6 +14,7 @@ function failing(t: ExecutionContext, code: ErrorCode) {
   const kinds = new Set<string>();
   const source = new ApiSource({
     api: { open: () => Promise.reject(new HeadgateError(code, 'Refused')) },
+    kinds: CORE,
     namespaces: [],
     serviceSelector: '',
     snapshotPath: undefined,
@@ -64,6 +68,7 @@ for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'ad
           return listOf(kind);
         },
       },
+      kinds: CORE,
       namespaces: [],
       serviceSelector: '',
       snapshotPath: undefined,
@@ -104,6 +109,7 @@ test('ApiSource gives no current Service that only an incomplete list has shown'
         return streamOf(text, Promise.reject(new HeadgateError('API_UNREACHABLE', 'Broken off')));
       },
     },
+    kinds: CORE,
     namespaces: [],
     serviceSelector: '',
     snapshotPath: undefined,

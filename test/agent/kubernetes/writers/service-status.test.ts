@@ -50,6 +50,20 @@ test('desiredStatus() of a served Service has its address with every port, and b
   t.true(wanted.isSettled);
 });
 
+// Conformance: status.loadBalancer.ingress[].ipMode
+test("desiredStatus() has ipMode VIP for an address whose ports all keep the client's address", (t) => {
+  const modesOf = (...sources: readonly ('client' | 'load-balancer')[]) => {
+    const addresses = ['192.0.2.10', '2001:db8::10'];
+    const { listeners, ...rest } = balancer({ addresses, ports: [[80], [443]] });
+    const given = listeners.map((each, at) => ({ ...each, sourceAddress: sources[at] ?? 'client' }));
+    return desiredStatus({ ...rest, listeners: given }, allServed).ingress.map(({ ipMode }) => ipMode);
+  };
+  t.deepEqual(modesOf(), ['VIP', 'VIP']);
+  // The listeners are: port 80 of IPv4 and IPv6, port 443 of both.
+  t.deepEqual(modesOf('client', 'client', 'client', 'load-balancer'), ['VIP', 'Proxy']);
+  t.deepEqual(modesOf('load-balancer', 'client', 'load-balancer'), ['Proxy', 'VIP']);
+});
+
 test('desiredStatus() has the condition Healthy only with a health monitor', (t) => {
   const message = '1 of 2 ready members fail their health checks';
   const checked = (status: string) =>
@@ -80,6 +94,13 @@ test('mergeStatus() keeps a published address while its ports are pending', (t) 
       ports: [{ error: 'headgate.io/Pending', port: 80, protocol: 'TCP' }],
     },
   ]);
+});
+
+test('desiredStatus() of a Service whose address is being chosen is pending', (t) => {
+  t.deepEqual(conditionsOf(desiredStatus(balancer({ addresses: [] }), allServed)), {
+    [IP_ALLOCATED]: 'False Pending',
+    [PROGRAMMED]: 'False Pending',
+  });
 });
 
 // Conformance: status.conditions

@@ -53,6 +53,19 @@ test('A Service without annotations gets the defaults', (t) => {
     algorithm: 'round-robin',
     mode: 'tcp',
     engine: 'haproxy',
+    sourceAddress: 'load-balancer',
+    tlsCertificate: [],
+    tlsPorts: [],
+    tlsMinVersion: '1.2',
+    tlsCiphers: [],
+    tlsAlpn: [],
+    tlsClientCertificates: 'none',
+    tlsClientCa: '',
+    tlsClientCrl: '',
+    memberTls: 'none',
+    memberTlsCa: '',
+    memberTlsName: '',
+    memberHttpVersion: '1.1',
     healthMonitor: 'none',
     healthMonitorPath: '/',
     healthMonitorMethod: 'GET',
@@ -77,6 +90,7 @@ test('A Service without annotations gets the defaults', (t) => {
     connectionLimit: 0,
     rateLimit: 0,
     memberConnectionLimit: 0,
+    log: undefined,
     members: undefined,
     whenEmpty: 'reject',
     whenAllDown: 'serve',
@@ -94,7 +108,7 @@ test('Every field is named after its annotation, and every default and example i
       field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
     );
     t.not(kind.parse(example), undefined, name);
-    if (value === undefined || ['healthMonitorPort', 'loadBalancerIps'].includes(field)) continue;
+    if (value === undefined || Array.isArray(value) || field === 'healthMonitorPort') continue;
     const text = (kind.format as (value: unknown) => string)(value);
     t.is(kind.parse(text), value, name);
   }
@@ -103,7 +117,7 @@ test('Every field is named after its annotation, and every default and example i
 test('Annotations with other prefixes are ignored', (t) => {
   const { values, problems } = readAnnotations(
     {
-      'metallb.io/loadBalancerIPs': '192.0.2.1',
+      'purelb.io/addresses': '192.0.2.1',
       'example.headgate.io/mode': 'nonsense',
       'headgate.io': 'nonsense',
       [`${OPENSTACK}flavor-id`]: 'nonsense',
@@ -240,7 +254,10 @@ for (const [annotations, message] of [
     own({ algorithm: 'Round-Robin' }),
     'Cannot use annotation "headgate.io/algorithm": "Round-Robin" is not one of round-robin, least-connections, source-hash or random',
   ],
-  [own({ mode: 'toString' }), 'Cannot use annotation "headgate.io/mode": "toString" is not tcp or http'],
+  [
+    own({ mode: 'toString' }),
+    'Cannot use annotation "headgate.io/mode": "toString" is not one of tcp, http or https',
+  ],
   [
     own({ 'accept-proxy-protocol': 'yes' }),
     'Cannot use annotation "headgate.io/accept-proxy-protocol": "yes" is not true or false',
@@ -404,6 +421,42 @@ for (const [name, text, words] of [
   );
 }
 
+for (const [name, text, expected] of [
+  ['metallb.io/loadBalancerIPs', '192.0.2.1, 2001:DB8::1', { loadBalancerIps: ['192.0.2.1', '2001:db8::1'] }],
+  ['metallb.universe.tf/loadBalancerIPs', '192.0.2.1', { loadBalancerIps: ['192.0.2.1'] }],
+  ['metallb.io/address-pool', 'public', { addressPool: 'public' }],
+  ['metallb.universe.tf/address-pool', 'public', { addressPool: 'public' }],
+  ['metallb.io/allow-shared-ip', 'dns', { addressSharingKey: 'dns' }],
+  ['metallb.universe.tf/allow-shared-ip', 'dns', { addressSharingKey: 'dns' }],
+  ['kube-vip.io/loadbalancerIPs', '192.0.2.1', { loadBalancerIps: ['192.0.2.1'] }],
+  ['lbipam.cilium.io/ips', '192.0.2.1,2001:db8::1', { loadBalancerIps: ['192.0.2.1', '2001:db8::1'] }],
+  ['lbipam.cilium.io/sharing-key', 'dns', { addressSharingKey: 'dns' }],
+  ['metallb.io/ip-allocated-from-pool', 'public', {}],
+] as const) {
+  test(`readAnnotations() reads ${name}: ${text}`, reads, { [name]: text }, expected);
+}
+
+test('readAnnotations() refuses two addresses of one family in the annotation of another provider, by its name', (t) => {
+  const [message = ''] = messages({ 'metallb.io/loadBalancerIPs': '192.0.2.1,192.0.2.2' });
+  t.is(
+    message,
+    'Cannot use annotation "metallb.io/loadBalancerIPs": "192.0.2.1,192.0.2.2" is not one IPv4 address, one IPv6 address, or one of each with a comma between them',
+  );
+});
+
+test('readAnnotations() says where Headgate has what an annotation of another provider asks for', (t) => {
+  t.deepEqual(messages({ 'lbipam.cilium.io/sharing-cross-namespace': '*' }), [
+    'Cannot use annotation "lbipam.cilium.io/sharing-cross-namespace": the pool decides whether Services of several namespaces share its addresses (shareAcrossNamespaces)',
+  ]);
+});
+
+test('Of several aliases the one that the table has first counts, in any order', (t) => {
+  const metallb = { 'metallb.io/loadBalancerIPs': '192.0.2.1' };
+  const cilium = { 'lbipam.cilium.io/ips': '192.0.2.2' };
+  t.deepEqual(changed({ ...metallb, ...cilium }), { loadBalancerIps: ['192.0.2.1'] });
+  t.deepEqual(changed({ ...cilium, ...metallb }), { loadBalancerIps: ['192.0.2.1'] });
+});
+
 test('An annotation has precedence over its alias in either order, even if the annotation is refused', (t) => {
   const ours = own({ algorithm: 'random' });
   const theirs = openstack({ 'lb-method': 'SOURCE_IP' });
@@ -420,7 +473,7 @@ for (const [name, hint] of [
   ['loadBalancerIPs', ', the nearest is "headgate.io/load-balancer-ips"'],
   ['health-check-interval', ', the nearest is "headgate.io/health-monitor-interval"'],
   ['algoritm', ', the nearest is "headgate.io/algorithm"'],
-  ['certificate', ''],
+  ['certificate', ', the nearest is "headgate.io/tls-certificate"'],
   ['', ''],
   ['constructor', ''],
 ] as const) {
@@ -449,7 +502,7 @@ test('readAnnotations() names eight unknown annotations and counts the others', 
 
 const needsHttp = 'it needs annotation "headgate.io/health-monitor" to be http or https';
 const needsAny =
-  'it needs annotation "headgate.io/health-monitor" to be one of tcp, http, https, tls, grpc, grpcs or kube-proxy';
+  'it needs annotation "headgate.io/health-monitor" to be one of tcp, http, https, tls, grpc, grpcs, udp or kube-proxy';
 
 test('A path, a method or codes without an HTTP monitor are Problems', (t) => {
   const annotations = own({
@@ -608,8 +661,22 @@ test('readAnnotationDefaults() reports invalid values and reads the others', (t)
 /** The allowed values of each field, independent of the table. */
 const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   algorithm: among('round-robin', 'least-connections', 'source-hash', 'random'),
-  mode: among('tcp', 'http'),
+  mode: among('tcp', 'http', 'https'),
   engine: among('haproxy', 'kernel'),
+  sourceAddress: among('load-balancer', 'client'),
+  tlsCertificate: listOf(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/),
+  tlsPorts: listOf(/^[a-z0-9][-a-z0-9]{0,62}$/),
+  tlsMinVersion: among('1.2', '1.3'),
+  tlsCiphers: listOf(/^[A-Z0-9_-]{1,40}$/),
+  tlsAlpn: listOf(/^[\w./-]{1,32}$/),
+  tlsClientCertificates: among('none', 'optional', 'required'),
+  tlsClientCa: matches(/^(?:(?:secret\/)?[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$/),
+  tlsClientCrl: matches(/^(?:(?:secret\/)?[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$/),
+  memberTls: among('none', 'verified', 'unverified'),
+  memberTlsCa: matches(/^(?:(?:secret\/)?[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$/),
+  memberTlsName: matches(/^[A-Za-z0-9.-]{0,253}$/),
+  memberHttpVersion: among('1.1', '2'),
+  log: among(undefined, 'none', 'errors', 'all'),
   healthMonitor: among('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
   healthMonitorPath: matches(/^\/[\w\-.~/?&=:@+]{0,255}$/),
   healthMonitorMethod: among('GET', 'HEAD', 'OPTIONS'),
@@ -653,6 +720,10 @@ function among(...options: readonly unknown[]): (value: unknown) => boolean {
 
 function matches(pattern: RegExp): (value: unknown) => boolean {
   return (value) => typeof value === 'string' && pattern.test(value);
+}
+
+function listOf(pattern: RegExp): (value: unknown) => boolean {
+  return (value) => Array.isArray(value) && value.length <= 32 && value.every(matches(pattern));
 }
 
 function whole(least: number, most: number): (value: unknown) => boolean {

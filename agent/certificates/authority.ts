@@ -1,0 +1,31 @@
+// Checks a list of trusted certificate authorities before HAProxy sees it. Pure.
+
+import { createHash } from 'node:crypto';
+import { SecretText } from '../base/secret-text.ts';
+import { type Fault, readCertificates } from './key-pair.ts';
+
+export interface Authority {
+  /** PEM as Node writes it. */
+  readonly pem: SecretText;
+  /** A hash of `pem`. */
+  readonly fingerprint: string;
+  /** Of the last certificate that expires: until then some clients or members may be trusted. Milliseconds since the epoch. */
+  readonly expires: number;
+}
+
+/** Mozilla's list has some 220 KB. */
+export const MAX_AUTHORITY_BYTES = 512 * 1024;
+const MAX_CERTIFICATES = 500;
+
+/** `text`: of `ca.crt`. */
+export function checkAuthority(text: string): Authority | Fault {
+  if (text.length > MAX_AUTHORITY_BYTES) return `ca.crt has more than ${MAX_AUTHORITY_BYTES} bytes`;
+  const certificates = readCertificates(text, 'ca.crt', MAX_CERTIFICATES);
+  if (typeof certificates === 'string') return certificates;
+  const pem = certificates.map(String).join('');
+  return {
+    pem: new SecretText(pem),
+    fingerprint: createHash('sha256').update(pem).digest('hex').slice(0, 32),
+    expires: Math.max(...certificates.map(({ validToDate }) => validToDate.getTime())),
+  };
+}

@@ -1,0 +1,109 @@
+// All certificates, authorities and revocation lists that load balancers ask for: certificates by the key of their Secret, the
+// others by their object, as translation names what it reads.
+
+import type { Authority } from './authority.ts';
+import type { Crl } from './crl.ts';
+import { keptAuthorities, keptCertificates, keptCrls } from './kept-certificates.ts';
+import type { KeyPair } from './key-pair.ts';
+import { type Access, type Answer, type Found, LastGood } from './last-good.ts';
+
+/** An object as translation names what it reads: `secret default/shop-tls`. */
+export type ObjectName = `secret ${string}` | `configmap ${string}`;
+
+/** What an object has for the verification of others. */
+interface TrustedLists {
+  readonly authority: Found<Authority>;
+  readonly crl: Found<Crl>;
+}
+
+export interface CertificatesOptions {
+  readonly secret: (key: string) => (TrustedLists & { readonly pair: Found<KeyPair> }) | undefined;
+  readonly configMap: (key: string) => TrustedLists | undefined;
+  /** Whether an object can be read for its certificate, or for its authorities or revocation lists; reads it from now on. */
+  readonly accessToPair: (object: `secret ${string}`) => Access;
+  readonly accessToAuthority: (object: ObjectName) => Access;
+  /** True if a load balancer asks for it. */
+  readonly isRead: (object: ObjectName) => boolean;
+  /** The answers for these have changed. */
+  readonly onChanged: (objects: readonly ObjectName[]) => void;
+}
+
+export class Certificates {
+  readonly #pairs: LastGood<KeyPair>;
+  readonly #authorities: LastGood<Authority>;
+  readonly #crls: LastGood<Crl>;
+  /** The texts, for HAProxy's files. */
+  readonly pems: {
+    readonly certificate: LastGood<KeyPair>['pem'];
+    readonly authority: LastGood<Authority>['pem'];
+    readonly crl: LastGood<Crl>['pem'];
+  };
+
+  constructor(options: CertificatesOptions) {
+    const { secret, configMap, accessToPair, accessToAuthority, isRead, onChanged } = options;
+    this.#pairs = new LastGood({
+      find: (key) => secret(key)?.pair,
+      missing: 'there is no Secret of this name and of type kubernetes.io/tls',
+      access: (key) => accessToPair(`secret ${key}`),
+      isRead: (key) => isRead(`secret ${key}`),
+      onChanged: (keys) => onChanged(keys.map((key) => `secret ${key}` as const)),
+    });
+    const lists = (name: string): TrustedLists | undefined => {
+      const [kind, key = ''] = name.split(' ', 2);
+      return kind === 'secret' ? secret(key) : configMap(key);
+    };
+    const ofLists = {
+      access: (name: string) => accessToAuthority(name as ObjectName),
+      isRead: (name: string) => isRead(name as ObjectName),
+      onChanged: (names: readonly string[]) => onChanged(names as readonly ObjectName[]),
+    };
+    this.#authorities = new LastGood({
+      find: (name) => lists(name)?.authority,
+      missing: 'it does not exist, or has no ca.crt',
+      ...ofLists,
+    });
+    this.#crls = new LastGood({
+      find: (name) => lists(name)?.crl,
+      missing: 'it does not exist, or has no ca.crl',
+      ...ofLists,
+    });
+    this.pems = { certificate: this.#pairs.pem, authority: this.#authorities.pem, crl: this.#crls.pem };
+  }
+
+  /** Takes over what an earlier agent has written into a folder of HAProxy, unless another folder had it. */
+  restore(folder: string): void {
+    for (const [key, pair] of keptCertificates(folder)) this.#pairs.restore(key, pair);
+    for (const [name, authority] of keptAuthorities(folder)) this.#authorities.restore(name, authority);
+    for (const [name, crl] of keptCrls(folder)) this.#crls.restore(name, crl);
+  }
+
+  start(): void {
+    this.#pairs.start();
+    this.#authorities.start();
+    this.#crls.start();
+  }
+
+  close(): void {
+    this.#pairs.close();
+    this.#authorities.close();
+    this.#crls.close();
+  }
+
+  /** `key`: `default/shop-tls`. */
+  pair(key: string): Answer<KeyPair> {
+    return this.#pairs.answer(key);
+  }
+
+  authority(name: string): Answer<Authority> {
+    return this.#authorities.answer(name);
+  }
+
+  crl(name: string): Answer<Crl> {
+    return this.#crls.answer(name);
+  }
+
+  /** When each certificate of a Secret expires, milliseconds since the epoch. */
+  expiries(): ReturnType<LastGood<KeyPair>['expiries']> {
+    return this.#pairs.expiries();
+  }
+}

@@ -1,0 +1,84 @@
+// `headgate list`: the load balancers of the running agent in a table, the worst first.
+
+import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
+import type { ListedLoadBalancer } from '../report/list.ts';
+import { type Command, JSON_FLAG, NO_AGENT } from './command.ts';
+import { namespaceOf, print } from './command-line.ts';
+import { type Line, type Part, tableLines, title, verdictPart } from './text.ts';
+
+export const list: Command = {
+  name: 'list',
+  purpose: 'list the load balancers, the worst first',
+  details: [
+    'READY counts the members that take new connections, of all members; a member of two ports counts twice.',
+    'AGE is that of the Service, "-" if its manifest does not say when it was created.',
+  ],
+  flags: {
+    namespace: {
+      placeholder: 'NAMESPACE',
+      short: 'n',
+      doc: 'only this namespace',
+      completedBy: 'namespaces',
+    },
+    ...JSON_FLAG,
+  },
+  settings: 'place',
+  exits: { 0: 'listed', 1: 'the agent cannot answer', 3: NO_AGENT },
+  examples: [
+    { line: 'headgate list', doc: 'all load balancers with addresses, ports, members and verdict' },
+    { line: 'headgate list -n shop', doc: 'those of one namespace' },
+    {
+      line: `headgate list --json | jq -r '.[] | select(.verdict != "served").key'`,
+      doc: 'names for a script',
+    },
+  ],
+  run: async (given) => {
+    const namespace = namespaceOf(given);
+    const path = agentSocketPath(given.settings.runtimeDir);
+    const query: Readonly<Record<string, string>> = namespace === undefined ? {} : { namespace };
+    const rows = (await askAgent(path, 'list', query)) as readonly ListedLoadBalancer[];
+    const none = `No load balancer${namespace === undefined ? '' : ` in namespace "${namespace}"`}`;
+    print(given, rows, rows.length === 0 ? [none] : linesOf(rows, Date.now()));
+    return 0;
+  },
+};
+
+function linesOf(rows: readonly ListedLoadBalancer[], now: number): readonly Line[] {
+  const head = ['NAME', 'ADDRESSES', 'PORTS', 'READY', 'ENGINE', 'VERDICT', 'AGE'].map(title);
+  return tableLines([head, ...rows.map((row) => cellsOf(row, now))]);
+}
+
+function cellsOf(row: ListedLoadBalancer, now: number): readonly Part[] {
+  const { key, addresses, ports, ready, members, engines, verdict, created } = row;
+  return [
+    key,
+    firstOf(addresses),
+    // As kubectl writes them.
+    firstOf(ports.map((port) => port.split(' ').reverse().join('/'))),
+    `${ready}/${members}`,
+    engines.join(',') || '-',
+    verdictPart(verdict),
+    created === '' ? '-' : ageOf(now - Date.parse(created)),
+  ];
+}
+
+/** Of one cell. */
+const MAX_SHOWN = 3;
+
+function firstOf(words: readonly string[]): string {
+  const more = words.length - MAX_SHOWN;
+  return `${words.slice(0, MAX_SHOWN).join(',') || '-'}${more > 0 ? ` +${more}` : ''}`;
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** As kubectl: the largest unit of which there are two, else seconds. */
+export function ageOf(milliseconds: number): string {
+  const [letter, length] = UNITS.find(([, unit]) => milliseconds >= 2 * unit) ?? (['s', 1_000] as const);
+  return `${Math.max(0, Math.floor(milliseconds / length))}${letter}`;
+}

@@ -1,0 +1,62 @@
+// What `headgate why` prints of a route and its like, and of a request.
+
+import { counted } from '../base/counted.ts';
+import type { ObjectExplanation, RuleExplanation } from '../report/explain-object.ts';
+import type { PoolExplanation } from '../report/explain-pools.ts';
+import type { RequestAnswer, RequestExplanation } from '../report/explain-request.ts';
+import { bad, good, type Line, title, verdictPart } from './text.ts';
+
+export function objectLines({
+  object,
+  verdict,
+  reasons,
+  parents,
+  rules,
+}: ObjectExplanation): readonly Line[] {
+  const lines: Line[] = [[title(object), ': ', verdictPart(verdict)]];
+  for (const reason of reasons) lines.push(`  - ${reason}`);
+  for (const { name, conditions } of parents) {
+    const parts = conditions.flatMap(({ type, status, reason }, at) => [
+      at === 0 ? '' : ', ',
+      status === 'False' ? bad(`not ${type} (${reason})`) : good(type),
+    ]);
+    if (name !== '' || parts.length > 0) lines.push([name === '' ? 'Status: ' : `${name}: `, ...parts]);
+  }
+  for (const rule of rules) lines.push(...ruleLines(rule));
+  return lines;
+}
+
+function ruleLines({ name, places, matches, action, pools }: RuleExplanation): readonly Line[] {
+  return [
+    `${name} ${action}`,
+    ...places.map((place) => `    at ${place}`),
+    ...matches.map((match) => `    for ${match}`),
+    ...pools.map(poolLine),
+  ];
+}
+
+function poolLine({ name, weight, ready, members }: PoolExplanation): string {
+  if (name === '') return `    to a backend that does not exist or is not permitted (weight ${weight})`;
+  return `    to ${name} (weight ${weight}): ${ready} of ${counted(members, 'member')} ready`;
+}
+
+export function requestLines({ url, answers, reason }: RequestExplanation): readonly Line[] {
+  if (answers.length === 0) return [[title(url), ': ', bad(reason)]];
+  return answers.flatMap((answer) => answerLines(url, answer));
+}
+
+function answerLines(
+  url: string,
+  { loadBalancer, addresses, isServed, section, rule, action, pools, others }: RequestAnswer,
+): readonly Line[] {
+  const at = addresses.length === 0 ? 'no address' : addresses.join(', ');
+  const where = `${loadBalancer} on ${at}${section === '' ? '' : `, listener "${section}"`}`;
+  const unserved: readonly Line[] = isServed ? [] : ['  - The dataplane does not serve this listener (yet)'];
+  return [
+    [title(url), `: ${where}`],
+    ...unserved,
+    [rule === '' ? bad(`  ${action}`) : `  ${rule} ${action}`],
+    ...pools.map(poolLine),
+    ...others.map((other) => `    not ${other.rule}: ${other.why}`),
+  ];
+}

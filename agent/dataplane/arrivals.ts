@@ -1,0 +1,118 @@
+// Which load balancers land: new ones, and those whose structure changed, whose old listeners the main dataplane keeps until
+// they move. These take no more connections as soon as the landing serves the new ones.
+
+import type { Engine, Listener, LoadBalancer } from '../model/load-balancer.ts';
+import type { DataplaneFacts, Plan } from './dataplane.ts';
+import type { LandingDataplane, MainDataplane } from './moves.ts';
+import type { Places } from './places.ts';
+
+export interface ArrivalsOptions {
+  /** Whose listeners the dataplanes serve. */
+  readonly engine: Engine;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly places: Places;
+  readonly main: Pick<DataplaneFacts, 'serves' | 'servesElsewhere'> & Pick<MainDataplane<never>, 'withdraw'>;
+  readonly landing: Pick<LandingDataplane<never>, 'served' | 'serves'>;
+}
+
+export class Arrivals {
+  readonly #options: ArrivalsOptions;
+  /** The value that the main dataplane was last given, by key. */
+  readonly #given = new Map<string, LoadBalancer>();
+  /** Keys whose old listeners in the main dataplane take no more connections. */
+  readonly #withdrawn = new Set<string>();
+  /** Values that the landing has refused. */
+  readonly #refused = new WeakSet<LoadBalancer>();
+
+  constructor(options: ArrivalsOptions) {
+    this.#options = options;
+  }
+
+  /** `effort`: of the main dataplane's plan; undefined if it can plan nothing now. */
+  isDue(key: string, effort: Plan['effort'] | undefined): boolean {
+    const { desired, places } = this.#options;
+    const now = desired.get(key);
+    if (now === undefined || effort !== 'reload' || places.of(key) !== 'main') return false;
+    // Only the main dataplane serves pools of routes, which many load balancers share, and the listeners that send to them.
+    if (now.listeners.some(hasPartInRoutes)) return false;
+    // Without a listener to serve, the main dataplane has no more than checks to begin, and they can wait.
+    if (this.#refused.has(now) || this.listenersOf(key).length === 0) return false;
+    return this.#isNew(key) || this.#isChanged(key, now);
+  }
+
+  /** It is in the landing from now on. */
+  begin(key: string): void {
+    const { places, main } = this.#options;
+    const before = this.#given.get(key);
+    this.#withdrawn.delete(key);
+    if (before !== undefined && this.#namesOf(before).some((name) => main.serves(name)))
+      places.keep(key, before);
+  }
+
+  /** The main dataplane was reloaded without a load balancer that it kept. */
+  isLost(key: string): boolean {
+    const { places, main } = this.#options;
+    const kept = places.kept(key);
+    return kept !== undefined && !this.#namesOf(kept).some((name) => main.serves(name));
+  }
+
+  /** These were given to the dataplanes as they are desired now. */
+  remember(keys: readonly string[]): void {
+    const { desired, places } = this.#options;
+    for (const key of keys) {
+      const value = desired.get(key);
+      if (value === undefined) this.#given.delete(key);
+      else if (places.of(key) !== 'landing') this.#given.set(key, value);
+    }
+  }
+
+  /** If the landing serves a changed load balancer, its old listeners take no more connections. */
+  async withdrawChanged(keys: readonly string[]): Promise<void> {
+    const { places, main, landing } = this.#options;
+    const changed = keys
+      .filter((key) => places.kept(key) !== undefined && !this.#withdrawn.has(key))
+      .filter((key) => {
+        const names = this.listenersOf(key);
+        return typeof landing.served(key) === 'object' && names.every((name) => landing.serves(name));
+      });
+    if (changed.length === 0) return;
+    for (const key of changed) this.#withdrawn.add(key);
+    await main.withdraw(changed).catch(() => undefined);
+  }
+
+  /** It does not land as it is now. */
+  refuse(loadBalancer: LoadBalancer): void {
+    this.#refused.add(loadBalancer);
+  }
+
+  forget(key: string): void {
+    this.#withdrawn.delete(key);
+  }
+
+  /** The names of its listeners that the dataplanes serve. */
+  listenersOf(key: string): readonly string[] {
+    return this.#namesOf(this.#options.desired.get(key));
+  }
+
+  #isNew(key: string): boolean {
+    return this.listenersOf(key).every((name) => !this.#options.main.serves(name));
+  }
+
+  /** The main dataplane can keep its old listeners until a move. */
+  #isChanged(key: string, after: LoadBalancer): boolean {
+    const before = this.#given.get(key);
+    if (before === undefined || before === after) return false;
+    // An address that it gives up must be free soon.
+    const addresses = after.listeners.flatMap((listener) => listener.addresses);
+    return !this.#options.main.servesElsewhere(key, addresses);
+  }
+
+  #namesOf(loadBalancer: LoadBalancer | undefined): readonly string[] {
+    const listeners = loadBalancer?.listeners ?? [];
+    return listeners.filter(({ engine }) => engine === this.#options.engine).map(({ name }) => name);
+  }
+}
+
+function hasPartInRoutes({ reachedBy, routing }: Listener): boolean {
+  return reachedBy === 'routes' || routing !== undefined;
+}

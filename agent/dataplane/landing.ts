@@ -1,0 +1,339 @@
+// Two dataplanes of one engine as one: a load balancer that is new, or whose structure changed, is served by a small one
+// first, the landing, whose reload takes some 25 ms whatever the main one holds. When nothing has landed for a while, all
+// move to the main one together (moves.ts). Without a landing that works, everything is in the main one.
+
+import { type Clock, systemClock } from '../base/clock.ts';
+import { messageOf } from '../base/errors.ts';
+import type { MetricFamily } from '../base/metric-family.ts';
+import { Rounds } from '../base/rounds.ts';
+import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
+import { ownerOfListener } from '../model/names.ts';
+import { Arrivals } from './arrivals.ts';
+import type {
+  Dataplane,
+  Liveness,
+  LivenessOptions,
+  MemberFact,
+  Outcome,
+  Plan,
+  RoundPace,
+} from './dataplane.ts';
+import { joinedLiveness, joinedPlans } from './joined.ts';
+import { type LandingDataplane, type MainDataplane, Moves } from './moves.ts';
+import { type Places, sizeOf } from './places.ts';
+import type { DataplaneStatus, ListenerStats, Load } from './status.ts';
+
+export interface LandingSettings {
+  /** New load balancers, and those whose structure changed, land. */
+  readonly landing: boolean;
+  /** Milliseconds in which none landed, after which all move to the main dataplane. */
+  readonly landingRest: number;
+}
+
+export interface LandingOptions<S extends LandingSettings> {
+  /** Whose listeners both serve. */
+  readonly engine: Engine;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly places: Places;
+  readonly main: MainDataplane<S>;
+  readonly landing: LandingDataplane<S>;
+  readonly settings: S;
+  readonly replan: (keys: Iterable<string>) => void;
+  /** The landing does not serve: its load balancers, so many, go to the main dataplane. */
+  readonly onAway: (loadBalancers: number, error: string) => void;
+  readonly clock?: Clock;
+}
+
+interface LandingPlan extends Plan {
+  /** undefined if the dataplane can plan nothing now. */
+  readonly main: Plan | undefined;
+  readonly landing: Plan | undefined;
+}
+
+const CHECK_INTERVAL_MS = 1_000;
+/** Listeners and members: a reload with more takes longer than 50 ms. */
+const MAX_SIZE = 1_000;
+/** Each costs the landing a reload, and a client with an open connection keeps the worker of before. */
+const MAX_LANDED = 40;
+/** The landing has not served for so long: its load balancers go to the main dataplane. */
+const MOST_ABSENCE_MS = 2_000;
+/** All move after so many rests, even if load balancers continue to land. */
+const MOST_RESTS = 10;
+
+export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan, S> {
+  readonly #options: LandingOptions<S>;
+  readonly #places: Places;
+  readonly #main: MainDataplane<S>;
+  readonly #landing: LandingDataplane<S>;
+  readonly #clock: Clock;
+  readonly #arrivals: Arrivals;
+  readonly #moves: Moves;
+  readonly #rounds: Rounds;
+  #settings: S;
+  /** The landing was started. */
+  #isStarted = false;
+  #isClosed = false;
+  /** The landing does not serve: nothing lands until it does. */
+  #isFailed = false;
+  /** When the landing was last seen to serve. */
+  #servedAt: number;
+  /** When a load balancer landed last, and when the first of those that are there did. */
+  #landedAt = 0;
+  #firstAt = 0;
+
+  constructor(options: LandingOptions<S>) {
+    const { places, main, landing, settings, clock = systemClock } = options;
+    this.#options = options;
+    this.#places = places;
+    this.#main = main;
+    this.#landing = landing;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#servedAt = clock.monotonic();
+    this.#arrivals = new Arrivals(options);
+    this.#moves = new Moves({ ...options, clock });
+    this.#rounds = new Rounds({
+      intervalMs: () => CHECK_INTERVAL_MS,
+      work: () => this.#check(),
+      onFailed: (error) => this.#fail(messageOf(error)),
+      clock,
+    });
+  }
+
+  prepare(): void {
+    this.#main.prepare();
+    if (this.#settings.landing) this.#landing.prepare();
+  }
+
+  /** What a landing from before this agent serves stays there. Resolves when the main dataplane is started. */
+  async start(): Promise<void> {
+    const there = owners(await this.#landing.keptListeners());
+    if (there.size > 0) {
+      const inMain = owners(await this.#main.keptListeners());
+      for (const key of there) this.#land(key);
+      this.#moves.begin([...there].filter((key) => inMain.has(key)));
+    }
+    await this.#main.start();
+    if (this.#settings.landing || there.size > 0) this.#begin();
+  }
+
+  configure(settings: S): void {
+    this.#settings = settings;
+    this.#main.configure(settings);
+    this.#landing.configure(settings);
+    if (!settings.landing) this.#moves.begin(this.#places.landed());
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#rounds.close();
+    // The main dataplane counts for both a last time.
+    await this.#main.close();
+    await this.#landing.close();
+  }
+
+  async processes(): Promise<readonly number[]> {
+    return [...(await this.#main.processes()), ...(await this.#landing.processes())];
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    await Promise.all([this.#main.stop(graceMs), this.#landing.stop(graceMs)]);
+  }
+
+  plan(keys: Iterable<string>): readonly LandingPlan[] {
+    return joinedPlans([this.#main, this.#landing], keys).map(({ key, effort, parts: [main, landing] }) => ({
+      key,
+      effort,
+      main,
+      landing,
+    }));
+  }
+
+  async apply(plans: readonly LandingPlan[]): Promise<Outcome> {
+    const current = this.#arrive(plans);
+    const landing = await this.#landing.apply(current.flatMap((plan) => plan.landing ?? []));
+    const main = await this.#main.apply(current.flatMap((plan) => plan.main ?? []));
+    const unplanned = current.filter((plan) => this.#lacksPart(plan)).map(({ key }) => key);
+    const keys = current.map(({ key }) => key);
+    this.#arrivals.remember(keys);
+    await this.#arrivals.withdrawChanged(keys);
+    this.#forget(current);
+    this.#moves.introduce(current.flatMap(({ key, main }) => (main?.effort === 'none' ? key : [])));
+    return {
+      acknowledged: new Set([...landing.acknowledged, ...main.acknowledged]),
+      pending: new Set([...unplanned, ...landing.pending, ...main.pending]),
+      lost: main.lost ?? landing.lost,
+    };
+  }
+
+  served(key: string): LoadBalancer | 'pending' | undefined {
+    return this.#servingOwner(key).served(key);
+  }
+
+  serves(listener: string, address?: string): boolean {
+    return this.#main.serves(listener, address) || this.#landing.serves(listener, address);
+  }
+
+  servesElsewhere(key: string, addresses?: readonly string[]): boolean {
+    // A landing that does not serve has nothing but what is placed there.
+    const isThere = this.#places.of(key) !== 'main' || this.#landing.status().serving;
+    const inLanding = isThere && this.#landing.servesElsewhere(key, addresses);
+    return inLanding || this.#main.servesElsewhere(key, addresses);
+  }
+
+  members(listener: string): ReadonlyMap<string, MemberFact> {
+    return this.#serving(listener).members(listener);
+  }
+
+  problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
+    return this.#servingOwner(loadBalancer.key).problemsOf(loadBalancer);
+  }
+
+  /** That of the main dataplane, with what is under way in the landing. */
+  status(): DataplaneStatus {
+    const [main, landing] = [this.#main.status(), this.#landing.status()];
+    const landed = this.#places.landed().length;
+    if (landed === 0) return main;
+    return {
+      ...main,
+      isReloading: main.isReloading || landing.isReloading,
+      reloadPending: [...new Set([...main.reloadPending, ...landing.reloadPending])],
+      serversToDelete: main.serversToDelete + landing.serversToDelete,
+      landed,
+      fault: main.fault || (landing.serving ? landing.fault : ''),
+      persistFault: main.persistFault || landing.persistFault,
+    };
+  }
+
+  liveness(options: LivenessOptions): Promise<Liveness> {
+    const both = this.#places.landed().length === 0 ? [this.#main] : [this.#main, this.#landing];
+    return joinedLiveness(both, options);
+  }
+
+  /** Those of both: the main dataplane counts for the landing, too, so that no count goes back when a load balancer moves. */
+  families(pace: RoundPace): Promise<readonly MetricFamily[]> {
+    return this.#main.families(pace);
+  }
+
+  stats(listener: string): Promise<ListenerStats | undefined> {
+    return this.#serving(listener).stats(listener);
+  }
+
+  loads(): readonly Load[] {
+    return this.#main.loads();
+  }
+
+  async runningListeners(): Promise<readonly string[] | undefined> {
+    const main = await this.#main.runningListeners();
+    const landing = await this.#landing.keptListeners();
+    return main && [...new Set([...main, ...landing])];
+  }
+
+  /** Gives new and changed load balancers to the landing if it has room, and plans them again. */
+  #arrive(plans: readonly LandingPlan[]): readonly LandingPlan[] {
+    const lost = plans.map(({ key }) => key).filter((key) => this.#arrivals.isLost(key));
+    for (const key of lost) this.#places.drop(key);
+    const arriving = plans
+      .filter(({ key, main }) => this.#arrivals.isDue(key, main?.effort))
+      .map(({ key }) => key);
+    if (arriving.length > 0 && this.#hasRoom(arriving)) {
+      for (const key of arriving) {
+        this.#land(key);
+        this.#arrivals.begin(key);
+      }
+      this.#begin();
+    }
+    const changed = new Set([...lost, ...arriving]);
+    if (changed.size === 0) return plans;
+    const again = new Map(this.plan(changed).map((plan) => [plan.key, plan]));
+    return plans.map((plan) => again.get(plan.key) ?? plan);
+  }
+
+  #hasRoom(keys: readonly string[]): boolean {
+    if (!this.#settings.landing || this.#isClosed) return false;
+    if (this.#isFailed && this.#landing.status().serving) this.#isFailed = false;
+    const { desired } = this.#options;
+    const landed = this.#places.landed().length + keys.length;
+    const size = keys.reduce((sum, key) => sum + sizeOf(desired.get(key)), this.#places.size());
+    const fits = landed <= MAX_LANDED && size <= MAX_SIZE;
+    // The main dataplane is about to be reloaded for the new ones: the others go with them.
+    if (!fits) this.#moves.begin(this.#places.landed());
+    return fits && !this.#isFailed;
+  }
+
+  #land(key: string): void {
+    this.#landedAt = this.#clock.monotonic();
+    if (this.#places.landed().length === 0) {
+      this.#firstAt = this.#landedAt;
+      this.#servedAt = this.#landedAt;
+      this.#rounds.start();
+    }
+    this.#places.set(key, 'landing');
+  }
+
+  /** Starts the landing. */
+  #begin(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#landing.start().catch((error: unknown) => this.#fail(messageOf(error)));
+  }
+
+  async #check(): Promise<void> {
+    const landed = this.#places.landed();
+    if (landed.length === 0) {
+      this.#rounds.close();
+      return;
+    }
+    const now = this.#clock.monotonic();
+    if (this.#landing.status().serving) this.#servedAt = now;
+    else if (now - this.#servedAt > MOST_ABSENCE_MS) this.#fail(this.#landing.status().fault);
+    this.#moves.begin(landed.filter((key) => this.#isRefused(key)));
+    const { landingRest } = this.#settings;
+    if (now - this.#landedAt >= landingRest || now - this.#firstAt >= MOST_RESTS * landingRest)
+      this.#moves.begin(landed);
+    await this.#moves.end(landed);
+  }
+
+  #fail(error: string): void {
+    const landed = this.#places.landed();
+    if (!this.#isFailed) this.#options.onAway(landed.length, error);
+    this.#isFailed = true;
+    this.#moves.begin(landed);
+  }
+
+  /** The main dataplane may refuse it as well, and then says so. */
+  #isRefused(key: string): boolean {
+    const loadBalancer = this.#options.desired.get(key);
+    if (loadBalancer === undefined || this.#landing.problemsOf(loadBalancer).length === 0) return false;
+    this.#arrivals.refuse(loadBalancer);
+    return true;
+  }
+
+  /** Forgets those that are gone. */
+  #forget(plans: readonly LandingPlan[]): void {
+    for (const { key, landing } of plans)
+      if (!this.#options.desired.has(key) && landing?.effort === 'none') {
+        this.#moves.forget(key);
+        this.#arrivals.forget(key);
+      }
+  }
+
+  /** A dataplane that has to serve the load balancer can plan nothing now. */
+  #lacksPart({ key, main, landing }: LandingPlan): boolean {
+    if (this.#arrivals.listenersOf(key).length === 0) return false;
+    const place = this.#places.of(key);
+    return (place !== 'landing' && main === undefined) || (place !== 'main' && landing === undefined);
+  }
+
+  #serving(listener: string): Dataplane<Plan, S> {
+    return this.#servingOwner(ownerOfListener(listener));
+  }
+
+  #servingOwner(key: string): Dataplane<Plan, S> {
+    return this.#places.of(key) === 'main' ? this.#main : this.#landing;
+  }
+}
+
+function owners(listeners: readonly string[]): ReadonlySet<string> {
+  return new Set(listeners.map(ownerOfListener));
+}

@@ -1,0 +1,123 @@
+// The moves of load balancers from the landing to the main dataplane: both listen until the main one is proved to serve, then
+// the landing lets go. No connection fails, health checks start with the landing's results, and clients keep their members.
+
+import type { Clock } from '../base/clock.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { Dataplane, DataplaneFacts, Plan } from './dataplane.ts';
+import type { Places } from './places.ts';
+
+/** A client with session affinity. */
+export interface AffinityClient {
+  readonly listener: string;
+  readonly address: string;
+  /** The id of its member. */
+  readonly memberId: number;
+}
+
+/** What the main dataplane can do besides. */
+export interface MainDataplane<S> extends Dataplane<Plan, S> {
+  /** The listeners that its engine starts with, also while it does not run. */
+  keptListeners(): Promise<readonly string[]>;
+  /** The listeners of these load balancers take no more connections; those that are open continue. */
+  withdraw(keys: Iterable<string>): Promise<void>;
+  /** These clients have these members from now on. */
+  remember(clients: readonly AffinityClient[]): Promise<void>;
+}
+
+/** What the landing can do besides. */
+export interface LandingDataplane<S> extends Dataplane<Plan, S> {
+  /** As of the main dataplane. */
+  keptListeners(): Promise<readonly string[]>;
+  /** As of the main dataplane. */
+  withdraw(keys: Iterable<string>): Promise<void>;
+  /** The clients of these load balancers. */
+  affinity(keys: Iterable<string>): Promise<readonly AffinityClient[]>;
+}
+
+export interface MovesOptions {
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly places: Places;
+  readonly main: Pick<DataplaneFacts, 'served' | 'members'> & Pick<MainDataplane<never>, 'remember'>;
+  readonly landing: Pick<LandingDataplane<never>, 'withdraw' | 'affinity'>;
+  readonly replan: (keys: Iterable<string>) => void;
+  readonly clock: Clock;
+}
+
+/** A move waits for the main dataplane's own results of health checks, but not longer. */
+const MOST_WAIT_FOR_CHECKS_MS = 10_000;
+/** From the end of new connections to the landing until its sockets are closed: those that wait in them are accepted. */
+const WITHDRAWAL_MS = 100;
+
+export class Moves {
+  readonly #options: MovesOptions;
+  /** When the keys began to move. */
+  readonly #since = new Map<string, number>();
+  /** Moving keys whose clients the main dataplane knows. */
+  readonly #introduced = new Set<string>();
+
+  constructor(options: MovesOptions) {
+    this.#options = options;
+  }
+
+  /** From now on the main dataplane serves those of the landing as well. */
+  begin(keys: readonly string[]): void {
+    const { places, replan, clock } = this.#options;
+    const moving = keys.filter((key) => places.of(key) === 'landing');
+    if (moving.length === 0) return;
+    for (const key of moving) {
+      places.set(key, 'moving');
+      this.#since.set(key, clock.monotonic());
+    }
+    replan(moving);
+  }
+
+  /** The main dataplane takes connections of these: it must know the clients of the landing. Returns at once. */
+  introduce(keys: readonly string[]): void {
+    const { places } = this.#options;
+    const moving = keys.filter((key) => places.of(key) === 'moving' && !this.#introduced.has(key));
+    for (const key of moving) this.#introduced.add(key);
+    if (moving.length > 0) void this.#introduce(moving);
+  }
+
+  /** Ends the moves of those that the main dataplane serves. */
+  async end(keys: readonly string[]): Promise<void> {
+    const { landing, replan, clock } = this.#options;
+    const moved = keys.filter((key) => this.#isMoved(key));
+    if (moved.length === 0) return;
+    // Those that have come since the first time.
+    await this.#introduce(moved);
+    // Without an answer there is no worker that could take connections.
+    await landing.withdraw(moved).catch(() => undefined);
+    await new Promise<void>((resolve) => clock.after(WITHDRAWAL_MS, resolve));
+    for (const key of moved) this.forget(key);
+    replan(moved);
+  }
+
+  /** It is no longer in the landing. */
+  forget(key: string): void {
+    this.#since.delete(key);
+    this.#introduced.delete(key);
+    this.#options.places.set(key, 'main');
+  }
+
+  /** The main dataplane serves it, and knows which members are down. */
+  #isMoved(key: string): boolean {
+    const { desired, places, main, clock } = this.#options;
+    if (places.of(key) !== 'moving' || main.served(key) === 'pending') return false;
+    const listeners = desired.get(key)?.listeners.filter(({ pool }) => pool.monitor) ?? [];
+    const isKnown = listeners.every(({ name }) =>
+      [...main.members(name).values()].every(({ isDown }) => isDown !== undefined),
+    );
+    return isKnown || clock.monotonic() - (this.#since.get(key) ?? 0) > MOST_WAIT_FOR_CHECKS_MS;
+  }
+
+  /** Without an answer a client gets the member that the hash chooses. */
+  async #introduce(keys: readonly string[]): Promise<void> {
+    const { main, landing } = this.#options;
+    try {
+      await main.remember(await landing.affinity(keys));
+    } catch {
+      // One of the two is away.
+    }
+  }
+}

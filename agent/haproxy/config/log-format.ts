@@ -1,0 +1,109 @@
+// The JSON lines of the connection log as HAProxy's formats. A field is a row of a table; a value that a client controls
+// passes the converter `json`, and has a limit. Pure.
+
+import type { Listener } from '../../model/load-balancer.ts';
+import { BEHIND_MEMBERS, BY_SUFFIX, IN_SUFFIX, LOG_NAMES, memberSuffix } from './log-names.ts';
+
+/**
+ * More than the longest line, because a line that is cut is not JSON. HAProxy keeps 1,024 bytes of the request line; JSON
+ * writes a byte in up to six.
+ */
+export const MAX_LINE_BYTES = 12_288;
+const MAX_HOST_BYTES = 255;
+const MAX_METHOD_BYTES = 32;
+
+/** A name in the object, and HAProxy's expression for its value. */
+type Field = readonly [name: string, value: string];
+
+export interface LogFormats {
+  /** Of a connection, in mode http of a request. */
+  readonly line: string;
+  /** The same for HAProxy 3.0 and newer, which can look up words for how it ended. */
+  readonly lineInWords: string;
+  /** Of a connection that ends before HAProxy knows its request: the handshake fails, or the request is not HTTP. */
+  readonly refusedLine: string;
+}
+
+export function logFormats({ name, mode, labels }: Listener): LogFormats {
+  const begin: readonly Field[] = [
+    ...CLIENT,
+    ['namespace', text(labels.namespace)],
+    ['service', text(labels.service)],
+    ['port', labels.port],
+  ];
+  const fields = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
+  return {
+    line: json(fields),
+    lineInWords: json([...fields, ...IN_WORDS]),
+    refusedLine: json([...begin, ...REFUSED]),
+  };
+}
+
+/** The time is that of the line. */
+const CLIENT: readonly Field[] = [
+  ['time', text('%[date,utime(%Y-%m-%dT%H:%M:%SZ)]')],
+  ['timeMs', '%[date(0,ms)]'],
+  ['client', text('%ci')],
+  ['clientPort', '%cp'],
+  ['vip', text('%fi')],
+];
+
+function memberFields(listener: string): readonly Field[] {
+  const behind = BEHIND_MEMBERS.map(
+    (each): Field => [each, nameOf('srv_name', memberSuffix(each, listener))],
+  );
+  return [['member', text('%[srv_name]')], ...behind];
+}
+
+const AMOUNTS: readonly Field[] = [
+  ['bytesIn', '%U'],
+  ['bytesOut', '%B'],
+  ['queueMs', '%Tw'],
+  ['connectMs', '%Tc'],
+];
+
+/** The retries are a text, because HAProxy writes `+1` for one on another member. */
+const END: readonly Field[] = [
+  ['retries', text('%rc')],
+  ['ended', text('%ts')],
+];
+
+const TCP: readonly Field[] = [...AMOUNTS, ['durationMs', '%Tt'], ...END];
+
+/** The path is without the query, which may have secrets. */
+const HTTP: readonly Field[] = [
+  ['method', fromClient(`capture.req.method,bytes(0,${MAX_METHOD_BYTES})`)],
+  ['host', fromClient(`var(txn.host),bytes(0,${MAX_HOST_BYTES})`)],
+  ['path', fromClient('capture.req.uri,field(1,?)')],
+  ['status', '%ST'],
+  ...AMOUNTS,
+  ['requestMs', '%TR'],
+  ['responseMs', '%Tr'],
+  ['durationMs', '%Ta'],
+  ...END,
+];
+
+const IN_WORDS: readonly Field[] = [
+  ['endedBy', nameOf('txn.sess_term_state,bytes(0,1)', BY_SUFFIX)],
+  ['endedIn', nameOf('txn.sess_term_state,bytes(1,1)', IN_SUFFIX)],
+];
+
+const REFUSED: readonly Field[] = [['error', text('%[fc_err,bool,iif(handshake,request)]')]];
+
+function json(fields: readonly Field[]): string {
+  return `{${fields.map(([name, value]) => `"${name}":${value}`).join(',')}}`;
+}
+
+function text(value: string): string {
+  return `"${value}"`;
+}
+
+/** `-` if the map has no such key. */
+function nameOf(sample: string, suffix: string): string {
+  return text(`%[${sample},concat(${suffix}),map_str(${LOG_NAMES},-)]`);
+}
+
+/** Bytes that are not UTF-8 are left out. */
+function fromClient(sample: string): string {
+  return text(`%[${sample},json(utf8s)]`);
+}

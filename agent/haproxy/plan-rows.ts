@@ -1,0 +1,93 @@
+// Plans how the rows of a listener's routes get from their running to their desired state. New rows come first, each after
+// those that it leads to; then the rows that requests look up first are changed or removed. Rows that are no longer needed
+// stay a while, because a request may be between two look-ups. Pure.
+
+import type { Listener } from '../model/load-balancer.ts';
+import { isEntry, type Row, rowId } from './routes/maps.ts';
+import { leadingTo, poolsOf } from './routes/needs.ts';
+import { mapFile } from './routes/route-files.ts';
+import { type RowsById, SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
+import type { Tables } from './routes/tables.ts';
+import type { Running } from './running.ts';
+import type { Command, RowCommand } from './socket/commands.ts';
+
+/** What a plan must know of the routes besides the model. */
+export interface RoutePlaces {
+  /** Of the maps. */
+  readonly folder: string;
+  /** The rows that the listener should have. */
+  readonly tablesOf: (listener: Listener) => Tables;
+  /** The row has not been needed for so long that no request can lead to it. */
+  readonly isDue: (listener: string, table: string, row: Row) => boolean;
+}
+
+export interface RowsPlan {
+  /** Rows that are not needed and not deleted yet, by table; also tables that have none any more. */
+  readonly unneeded: ReadonlyMap<string, readonly Row[]>;
+  /** Some rows lead to pools that the worker does not have. */
+  readonly waitsForPools: boolean;
+}
+
+export function planRows(
+  listener: Listener,
+  running: Running,
+  { folder, tablesOf, isDue }: RoutePlaces,
+  gain: Command[],
+  loss: Command[],
+): RowsPlan {
+  const { name } = listener;
+  const desired = tablesOf(listener);
+  const unneeded = new Map<string, readonly Row[]>();
+  let waitsForPools = false;
+  const command = (kind: RowCommand['kind'], table: string, row: Row): RowCommand => ({
+    kind,
+    map: mapFile(folder, row.map),
+    key: row.key,
+    value: row.value,
+    place: { listener: name, table, row },
+  });
+  const planTable = (table: string, wanted: readonly Row[]): void => {
+    const current = running.rows.rowsOf(name, table);
+    const missing = poolsOf(wanted).filter((pool) => !running.has(pool));
+    const waiting = leadingTo(wanted, new Set(missing));
+    waitsForPools ||= waiting.size > 0;
+    for (const row of wanted) {
+      if (waiting.has(rowId(row))) continue;
+      const before = current.get(rowId(row));
+      if (before?.value === row.value) continue;
+      const isSeveral = before?.value === SEVERAL;
+      const isChange = before !== undefined && !isSeveral && isEntry(row);
+      if (before !== undefined && !isChange) gain.push(command('DeleteMapEntry', table, before));
+      // HAProxy 3.4 deletes one at a time.
+      if (isSeveral) gain.push(command('DeleteMapEntry', table, before));
+      gain.push(command(isChange ? 'SetMapEntry' : 'AddMapEntry', table, row));
+    }
+    // What waits leaves the rows of before in use.
+    if (waiting.size > 0) return;
+    const isWhole = !desired.has(table) && table !== UNKNOWN_TABLE;
+    const { now, later } = leftOver(current, wanted, isWhole);
+    for (const row of now) loss.push(command('DeleteMapEntry', table, row));
+    unneeded.set(
+      table,
+      later.filter((row) => !isDue(name, table, row)),
+    );
+    for (const row of later) if (isDue(name, table, row)) loss.push(command('DeleteMapEntry', table, row));
+  };
+  for (const table of running.rows.differing(name, desired)) planTable(table, desired.get(table) ?? NO_ROWS);
+  return { unneeded, waitsForPools };
+}
+
+const NO_ROWS: readonly Row[] = [];
+
+/** Rows to delete: those that requests look up first, in the opposite order of their addition, and all others. */
+function leftOver(
+  current: RowsById,
+  wanted: readonly Row[],
+  isWhole: boolean,
+): { readonly now: readonly Row[]; readonly later: readonly Row[] } {
+  const ids = new Set(wanted.map(rowId));
+  const rows = [...current.values()].filter((row) => !ids.has(rowId(row))).reverse();
+  // Of a whole table a request may still look up the paths.
+  const isFirst = isWhole ? ({ map }: Row) => map === 'hosts' : isEntry;
+  return { now: rows.filter(isFirst), later: rows.filter((row) => !isFirst(row)) };
+}

@@ -1,0 +1,89 @@
+// Encodes what authors of routes control, so that it can stand in a row of a map: hosts, paths, names and values. No other
+// file puts such a text into a row. Pure.
+
+import { createHash } from 'node:crypto';
+import type { Header, HeaderChanges, HostPattern, RouteMatch, ValueMatch } from '../../model/routes.ts';
+
+/** The first `digits` hexadecimal digits of a hash of the text. */
+export function digest(text: string, digits: number): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, digits);
+}
+
+/** A host as in a request. Characters that no host has are encoded, and then match no request. */
+export function hostText(host: string): string {
+  return /^[a-z0-9.-]*$/.test(host) ? host : encoded(host.toLowerCase(), /[^a-z0-9.-]/gu);
+}
+
+/** A hostname in the name of a table: no two patterns have the same text. */
+export function patternText({ kind, suffix }: HostPattern): string {
+  const host = hostText(suffix);
+  switch (kind) {
+    case 'exact':
+      return host;
+    case 'one-label':
+      return `*.${host}`;
+    case 'labels':
+      return `**.${host}`;
+    case 'any':
+      return '*';
+  }
+}
+
+/** A path as clients send it: all that RFC 3986 does not allow in a path is percent-encoded. */
+export function pathText(path: string): string {
+  return encoded(path, /[^A-Za-z0-9._~!$&'()*+,;=:@/%-]/gu);
+}
+
+/** A text that Lua decodes. */
+export function token(text: string): string {
+  return encoded(text, /[^A-Za-z0-9._~/:*+-]/gu);
+}
+
+/** The value of a header: characters that none may have are left out. */
+export function headerText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these end a header, and would begin another one.
+  return text.replace(/[\u0000-\u001f\u007f]/g, '').trim();
+}
+
+/** The name of a header or a method: characters that none may have are left out. */
+export function nameText(text: string): string {
+  return text.replace(/[^!#$%&'*+.^_`|~0-9A-Za-z-]/g, '');
+}
+
+/** The conditions of a candidate besides a path that leads to it; '' for none. A letter tells what each is about. */
+export function conditionsText({ path, method, headers, query }: RouteMatch): string {
+  return [
+    ...(path.kind === 'regex' ? [`P${token(path.value)}`] : []),
+    ...(method === '' ? [] : [`m${token(method)}`]),
+    ...headers.map((each) => conditionText('h', each)),
+    ...query.map((each) => conditionText('q', each)),
+  ].join('&');
+}
+
+/** In upper case for a regular expression. */
+function conditionText(kind: 'h' | 'q', { name, kind: how, value }: ValueMatch): string {
+  return `${how === 'regex' ? kind.toUpperCase() : kind}${token(name)}=${token(value)}`;
+}
+
+/** `sNAME=VALUE&aNAME=VALUE&rNAME`; '' for no change. */
+export function headerChangesText(changes: HeaderChanges | undefined): string {
+  if (changes === undefined) return '';
+  const valued = (kind: string, { name, value }: Header): string =>
+    `${kind}${token(nameText(name))}=${token(headerText(value))}`;
+  return [
+    ...changes.set.map((header) => valued('s', header)),
+    ...changes.add.map((header) => valued('a', header)),
+    ...changes.remove.map((name) => `r${token(nameText(name))}`),
+  ].join('&');
+}
+
+function encoded(text: string, unsafe: RegExp): string {
+  return text.replace(unsafe, percent);
+}
+
+/** The bytes of UTF-8. */
+function percent(character: string): string {
+  return [...Buffer.from(character)]
+    .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+    .join('');
+}

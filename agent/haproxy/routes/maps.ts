@@ -1,0 +1,50 @@
+// The maps that the rules of a frontend with routes read, each a file of that name, and one row of them.
+
+/** `exact` and so on: how HAProxy looks a key up. */
+export const MAPS = [
+  /** What a request looks up first: listener and host, then table and path. */
+  'hosts',
+  'wider',
+  /** Sections that want certificates of clients. */
+  'guarded',
+  'exact',
+  'prefix',
+  /** Candidates with conditions, by list. */
+  'lists',
+  /** What a rule does, by rule. */
+  'timeout',
+  'path',
+  'host',
+  'redirect',
+  'cors',
+  'origins',
+  'request-headers',
+  'response-headers',
+  'mirrors',
+  'clients',
+  'rate',
+  'body',
+  'backend',
+  'weights',
+  'shares',
+] as const;
+
+export type MapName = (typeof MAPS)[number];
+
+export interface Row {
+  readonly map: MapName;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Their keys stay while what they lead to changes; the keys of all other rows are hashes of what they belong to. */
+const ENTRIES: ReadonlySet<MapName> = new Set<MapName>(['hosts', 'wider', 'exact', 'prefix']);
+
+export function isEntry({ map }: Pick<Row, 'map'>): boolean {
+  return ENTRIES.has(map);
+}
+
+/** Unique within a worker. */
+export function rowId({ map, key }: Pick<Row, 'map' | 'key'>): string {
+  return `${map} ${key}`;
+}

@@ -1,0 +1,71 @@
+// The rows that HAProxy has refused: they are left out of commands and files, so that each costs its route only. Reports them,
+// and routes that do not fit into rows.
+
+import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
+import { objectOf } from '../../model/names.ts';
+import { type Row, rowId } from './maps.ts';
+import { type Tables, tablesOf } from './tables.ts';
+import { faultsOf } from './unservable.ts';
+
+const NO_MESSAGES: readonly string[] = [];
+
+export class RefusedRows {
+  /** Row and value to HAProxy's reply, by listener. */
+  readonly #refused = new Map<string, Map<string, string>>();
+  /** So that the rows of an unchanged listener keep their identity. */
+  #tables = new WeakMap<Tables, Tables>();
+
+  refuse(listener: string, row: Row, reply: string): void {
+    const refused = this.#refused.get(listener) ?? new Map<string, string>();
+    this.#refused.set(listener, refused);
+    refused.set(contentOf(row), reply);
+    this.#tables = new WeakMap();
+  }
+
+  /** The rows of a listener that HAProxy accepts, as far as it is known. */
+  readonly tablesOf = (listener: Listener): Tables => {
+    const all = tablesOf(listener);
+    const refused = this.#refused.get(listener.name);
+    if (refused === undefined) return all;
+    let tables = this.#tables.get(all);
+    if (tables === undefined) {
+      tables = new Map([...all].map(([name, rows]) => [name, without(rows, refused)]));
+      this.#tables.set(all, tables);
+    }
+    return tables;
+  };
+
+  problemsOf({ key, listeners }: LoadBalancer): readonly Problem[] {
+    return listeners.flatMap((listener) =>
+      [...unservable(listener), ...this.#refusals(listener)].map((message): Problem => {
+        const { protocol, port } = listener;
+        return { object: objectOf(key), reason: 'ConfigurationRejected', message, port: { protocol, port } };
+      }),
+    );
+  }
+
+  #refusals(listener: Listener): readonly string[] {
+    const refused = this.#refused.get(listener.name);
+    if (refused === undefined) return [];
+    return [...tablesOf(listener).values()].flat().flatMap((row) => {
+      const reply = refused.get(contentOf(row));
+      return reply === undefined ? [] : `HAProxy refuses a row of a route, "${row.map} ${row.key}": ${reply}`;
+    });
+  }
+}
+
+function unservable({ routing }: Listener): readonly string[] {
+  if (routing?.kind !== 'http') return NO_MESSAGES;
+  const messages: string[] = [];
+  for (const { hosts } of routing.sections) for (const host of hosts) messages.push(...faultsOf(host));
+  return messages;
+}
+
+function contentOf(row: Row): string {
+  return `${rowId(row)} ${row.value}`;
+}
+
+function without(rows: readonly Row[], refused: ReadonlyMap<string, string>): readonly Row[] {
+  const rest = rows.filter((row) => !refused.has(contentOf(row)));
+  return rest.length === rows.length ? rows : rest;
+}

@@ -1,0 +1,119 @@
+// The rows of maps that one HAProxy worker has, as far as its replies prove it, by listener and table. Tables that nothing has
+// changed are those of the files that the worker booted from, not copies.
+
+import { type MapName, type Row, rowId } from './maps.ts';
+import { changeOf, type Tables } from './tables.ts';
+
+/** The table, of any listener, of rows that no listener should have. */
+export const UNKNOWN_TABLE = '';
+
+/** The value of a key that the map has more than once, because another process has added it. */
+export const SEVERAL = '';
+
+/** By rowId(). */
+export type RowsById = ReadonlyMap<string, Row>;
+
+type Rows = readonly Row[] | OwnRows;
+
+class OwnRows extends Map<string, Row> {
+  /** Found to be the same. */
+  same: readonly Row[] | undefined;
+}
+
+export class RunningRows {
+  /** Counts the changes, so that an audit can see that a map has changed while it was read. */
+  changes = 0;
+  readonly #tables = new Map<string, Map<string, Rows>>();
+  /** By listener: tables that were found to be all the same, and the names of those that have changed since. */
+  readonly #same = new Map<string, { readonly tables: Tables; readonly changed: Set<string> }>();
+
+  /** The worker booted with these. */
+  boot(listener: string, tables: Tables): void {
+    if (tables.size === 0) return;
+    this.#tables.set(listener, new Map(tables));
+    this.#same.set(listener, { tables, changed: new Set() });
+  }
+
+  listeners(): Iterable<string> {
+    return this.#tables.keys();
+  }
+
+  /** The tables that differ from the desired ones, also those that are not desired. */
+  differing(listener: string, desired: Tables): readonly string[] {
+    const tables = this.#tables.get(listener) ?? NO_TABLES;
+    const names: string[] = [];
+    for (const name of this.#suspects(listener, desired)) {
+      const [rows, wanted] = [tables.get(name), desired.get(name) ?? NO_ROWS];
+      if (rows !== wanted && !isSame(rows, wanted)) names.push(name);
+    }
+    if (names.length === 0) this.#same.set(listener, { tables: desired, changed: new Set() });
+    return names;
+  }
+
+  rowsOf(listener: string, table: string): RowsById {
+    const rows = this.#tables.get(listener)?.get(table);
+    return rows instanceof OwnRows ? rows : byId(rows ?? []);
+  }
+
+  put(listener: string, table: string, row: Row): void {
+    this.#own(listener, table).set(rowId(row), row);
+  }
+
+  remove(listener: string, table: string, row: Row): void {
+    const own = this.#own(listener, table);
+    own.delete(rowId(row));
+    if (own.size === 0) this.#tables.get(listener)?.delete(table);
+  }
+
+  /** All rows of a map, with the place that each belongs to. The caller may change each one. */
+  *all(
+    map: MapName,
+  ): Generator<{ readonly listener: string; readonly table: string; readonly row: Row }, void, void> {
+    for (const [listener, tables] of this.#tables)
+      for (const [table, rows] of [...tables])
+        for (const row of [...rows.values()]) if (row.map === map) yield { listener, table, row };
+  }
+
+  /** A few of the tables if it is known from which they were made, otherwise all. */
+  #suspects(listener: string, desired: Tables): Iterable<string> {
+    const same = this.#same.get(listener);
+    if (same?.tables === desired) return same.changed;
+    const change = changeOf(desired);
+    if (same !== undefined && change?.from === same.tables)
+      return new Set([...same.changed, ...change.names]);
+    return new Set([...desired.keys(), ...(this.#tables.get(listener)?.keys() ?? [])]);
+  }
+
+  #own(listener: string, table: string): OwnRows {
+    this.changes++;
+    this.#same.get(listener)?.changed.add(table);
+    const tables = this.#tables.get(listener) ?? new Map<string, Rows>();
+    this.#tables.set(listener, tables);
+    let rows = tables.get(table);
+    if (!(rows instanceof OwnRows)) {
+      rows = byId(rows ?? []);
+      tables.set(table, rows);
+    }
+    rows.same = undefined;
+    return rows;
+  }
+}
+
+const NO_TABLES: ReadonlyMap<string, Rows> = new Map();
+const NO_ROWS: readonly Row[] = [];
+
+function isSame(rows: Rows | undefined, wanted: readonly Row[]): boolean {
+  if (rows === undefined) return wanted.length === 0;
+  if (!(rows instanceof OwnRows)) return rows.length === 0 && wanted.length === 0;
+  if (rows.size !== wanted.length) return false;
+  if (rows.same === wanted) return true;
+  const are = wanted.every((row) => rows.get(rowId(row))?.value === row.value);
+  if (are) rows.same = wanted;
+  return are;
+}
+
+function byId(rows: readonly Row[]): OwnRows {
+  const own = new OwnRows();
+  for (const row of rows) own.set(rowId(row), row);
+  return own;
+}

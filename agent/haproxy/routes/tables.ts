@@ -1,0 +1,242 @@
+// The rows of a listener with routes, in tables: one for each hostname of each section, and one for the way from each hostname
+// to the first. A table keeps its rows while the routes of its hostname stay the same value, so that a change of one hostname
+// costs nothing for the others. Pure.
+
+import { memoByIdentity } from '../../base/memo.ts';
+import type { Listener, Tls } from '../../model/load-balancer.ts';
+import { dispatcher } from '../../model/names.ts';
+import type {
+  HostPattern,
+  HostRoutes,
+  HttpRouting,
+  RouteSection,
+  Routing,
+  TlsHost,
+} from '../../model/routes.ts';
+import { digest, hostText, patternText } from './encode.ts';
+import type { Row } from './maps.ts';
+import { pathRows } from './path-rows.ts';
+import { weightedTarget } from './rule-rows.ts';
+
+/** By the table's name, `SECTION.HOSTNAME` or `HOSTNAME`; all rows in the order in which they must be added. */
+export type Tables = ReadonlyMap<string, readonly Row[]>;
+
+/** No request has a longer one. */
+const MAX_HOST = 253;
+const NONE: Tables = new Map();
+/** By listener, because those of both families have the same routes. */
+const known = new WeakMap<Routing, Map<string, Known>>();
+/** What each listener was last asked for; alive as long as its routes. */
+const latest = new Map<string, WeakRef<Known>>();
+/** For tables that were made from others: which of them differ. */
+const changes = new WeakMap<Tables, TablesChange>();
+
+interface Known {
+  readonly routing: Routing;
+  readonly tables: Tables;
+}
+
+interface TablesChange {
+  readonly from: Tables;
+  readonly names: readonly string[];
+}
+
+export function tablesOf({
+  name,
+  routing,
+  dispatch,
+  tls,
+}: Pick<Listener, 'name' | 'routing' | 'dispatch' | 'tls'>): Tables {
+  if (routing === undefined) return NONE;
+  if (dispatch !== undefined) {
+    const before = tablesOf({ name: dispatcher(name), routing: dispatch, tls: undefined });
+    return new Map([...before, ...tablesOf({ name, routing, tls })]);
+  }
+  const byListener = known.get(routing) ?? new Map<string, Known>();
+  known.set(routing, byListener);
+  let own = byListener.get(name);
+  if (own === undefined) {
+    const before = latest.get(name)?.deref();
+    own = { routing, tables: (before && changedTables(name, before, routing)) ?? makeTables(name, routing) };
+    byListener.set(name, own);
+    latest.set(name, new WeakRef(own));
+  }
+  return tls === undefined ? own.tables : guarded(own.tables, name, routing, tls);
+}
+
+/** undefined unless the tables were made from others of the same listener. */
+export function changeOf(tables: Tables): TablesChange | undefined {
+  return changes.get(tables);
+}
+
+/** Of routes that differ from those before in some hostnames only, without a look at all others; undefined for others. */
+function changedTables(listener: string, { routing, tables }: Known, next: Routing): Tables | undefined {
+  if (routing.kind !== 'http' || next.kind !== 'http' || routing.sections.length !== next.sections.length)
+    return undefined;
+  const patched = new Map(tables);
+  const names: string[] = [];
+  for (const [at, section] of next.sections.entries()) {
+    const before = routing.sections[at];
+    if (before === section) continue;
+    if (before === undefined || !isAlike(before, section)) return undefined;
+    const id = sectionId(listener, section.name);
+    for (const [place, host] of section.hosts.entries()) {
+      const old = before.hosts[place];
+      if (old === host || old === undefined) continue;
+      if (
+        textOf(old.host) !== textOf(host.host) ||
+        (old.entries.length === 0) !== (host.entries.length === 0)
+      )
+        return undefined;
+      const table = knownTable(old, id);
+      // The hostname may belong to another section.
+      if (table === undefined || !tables.has(table.name)) continue;
+      patched.set(table.name, tableOf(host, id, table.wider, listener).rows);
+      names.push(table.name);
+    }
+  }
+  changes.set(patched, { from: tables, names });
+  // So that no tables keep all those before them in memory.
+  changes.delete(tables);
+  return patched;
+}
+
+function isAlike(a: RouteSection, b: RouteSection): boolean {
+  return a.name === b.name && textOf(a.hostname) === textOf(b.hostname) && a.hosts.length === b.hosts.length;
+}
+
+/** With a table for the sections that want certificates of clients. */
+function guarded(tables: Tables, listener: string, routing: Routing, { sections = [] }: Tls): Tables {
+  const names = sections
+    .filter(({ clients }) => clients !== undefined)
+    .map(({ hostname }) => patternText(hostname));
+  if (names.length === 0 || routing.kind !== 'http') return tables;
+  const ids = routing.sections
+    .filter(({ hostname }) => names.includes(patternText(hostname)))
+    .map(({ name }) => sectionId(listener, name));
+  return new Map([...tables, ['guards', ids.map((key) => ({ map: 'guarded', key, value: '1' }) as const)]]);
+}
+
+function makeTables(listener: string, routing: Routing): Tables {
+  if (routing.kind === 'http') return httpTables(listener, routing);
+  const hosts = routing.kind === 'tls' ? routing.hosts : [{ host: ANY, backends: routing.backends }];
+  return new Map(
+    hosts.map(({ host, backends, isEnded }: TlsHost) => {
+      const table = `${sectionId(listener, '')}.${patternText(host)}`;
+      const { target, rows } = isEnded ? ENDED : weightedTarget(backends, table);
+      return [table, [...rows, ...hostRows(host, listener, target)]];
+    }),
+  );
+}
+
+const ANY: HostPattern = { kind: 'any', suffix: '' };
+/** Of the rules in templates/haproxy/connection-routes.mustache. */
+const ENDED = { target: 'ended', rows: [] } as const;
+
+function httpTables(listener: string, { sections }: HttpRouting): Tables {
+  const tables = new Map<string, readonly Row[]>();
+  /** In tables of their own, because a hostname may move to another section. */
+  const ways: Table[] = [];
+  const owners = new Map(sections.map((section) => [textOf(section.hostname), section]));
+  const findOwner = finder((text) => owners.get(text));
+  for (const section of sections) {
+    const id = sectionId(listener, section.name);
+    const wilds = wildcardsOf(section);
+    const findWider = finder((text) => (wilds.has(text) ? text : undefined));
+    for (const host of withOwnHostname(section)) {
+      if (host.host.suffix.length > MAX_HOST) continue;
+      // A request for this hostname belongs to the section with the most specific hostname.
+      const isOwner =
+        owners.size === 1 || (owners.get(textOf(host.host)) ?? findOwner(host.host)) === section;
+      if (!isOwner) continue;
+      const wider = wilds.size === 0 ? undefined : findWider(host.host);
+      const table = tableOf(host, id, wider, listener);
+      tables.set(table.name, table.rows);
+      ways.push(table);
+    }
+  }
+  for (const { hostname, way } of ways) tables.set(hostname, way);
+  return tables;
+}
+
+const textOf = memoByIdentity(patternText);
+
+/** The hostnames that a request for another one can fall back to. */
+function wildcardsOf({ hosts }: RouteSection): ReadonlySet<string> {
+  const wilds = new Set<string>();
+  for (const { host, entries } of hosts)
+    if (host.kind !== 'exact' && entries.length > 0) wilds.add(textOf(host));
+  return wilds;
+}
+
+/** Even without routes a section owns its hostname. */
+function withOwnHostname({ hostname, hosts }: RouteSection): readonly HostRoutes[] {
+  const { kind, suffix } = hostname;
+  const isThere = hosts.some(({ host }) => host.kind === kind && host.suffix === suffix);
+  return isThere ? hosts : [...hosts, withoutRoutes(hostname)];
+}
+
+const withoutRoutes = memoByIdentity((host: HostPattern): HostRoutes => ({ host, entries: [] }));
+
+interface Table {
+  readonly name: string;
+  readonly hostname: string;
+  readonly wider: string | undefined;
+  readonly rows: readonly Row[];
+  /** The rows that lead to it. */
+  readonly way: readonly Row[];
+}
+
+/** By hostname, then by section. */
+const made = new WeakMap<HostRoutes, Map<string, Table>>();
+
+function knownTable(host: HostRoutes, section: string): Table | undefined {
+  return made.get(host)?.get(section);
+}
+
+function tableOf(host: HostRoutes, section: string, wider: string | undefined, listener: string): Table {
+  const bySection = made.get(host) ?? new Map<string, Table>();
+  made.set(host, bySection);
+  const before = bySection.get(section);
+  if (before !== undefined && before.wider === wider) return before;
+  const hostname = textOf(host.host);
+  const name = `${section}.${hostname}`;
+  const rows: Row[] = [...pathRows(host, name)];
+  if (wider !== undefined) rows.push({ map: 'wider', key: name, value: `${section}.${wider}` });
+  const table = { name, hostname, wider, rows, way: before?.way ?? hostRows(host.host, listener, name) };
+  bySection.set(section, table);
+  return table;
+}
+
+/** The last keys that the rules look up for a wildcard have `**`: it covers any number of labels. */
+function hostRows({ kind, suffix }: HostPattern, listener: string, value: string): readonly Row[] {
+  const stars = { exact: [''], 'one-label': ['*'], labels: ['*', '**'], any: ['*'] }[kind];
+  const host = kind === 'any' ? '' : hostText(suffix);
+  return stars.map((star) => ({ map: 'hosts', key: `${host}|${star}${listener}`, value }));
+}
+
+/** Finds the first that `get` has of the patterns that are wider than one, by their texts. */
+function finder<T>(get: (text: string) => T | undefined): (pattern: HostPattern) => T | undefined {
+  return ({ kind, suffix }) => {
+    if (kind === 'any') return undefined;
+    let rest = kind === 'one-label' ? hostText(suffix) : parentOf(hostText(suffix));
+    const one = kind === 'exact' && rest !== '' ? get(`*.${rest}`) : undefined;
+    if (one !== undefined) return one;
+    for (; rest !== ''; rest = parentOf(rest)) {
+      const found = get(`**.${rest}`);
+      if (found !== undefined) return found;
+    }
+    return get('*');
+  };
+}
+
+/** '' for a host of one label. */
+function parentOf(host: string): string {
+  const dot = host.indexOf('.');
+  return dot === -1 ? '' : host.slice(dot + 1);
+}
+
+/** Not the name itself, which could be long, in each row. */
+function sectionId(listener: string, section: string): string {
+  return digest(`${listener} ${section}`, 10);
+}

@@ -1,0 +1,130 @@
+// Reads Secrets and ConfigMaps with certificates: `tls.crt` and `tls.key`, `ca.crt` and `ca.crl`. The schema checks only names, so
+// that no message shows what an object holds; all else of it is dropped. Pure.
+
+import { intern } from '../base/compact.ts';
+import { isMapping, object, Rule, type Valid } from '../base/validate.ts';
+import { type Authority, checkAuthority, MAX_AUTHORITY_BYTES } from '../certificates/authority.ts';
+import { type Crl, checkCrl } from '../certificates/crl.ts';
+import { checkKeyPair, type KeyPair } from '../certificates/key-pair.ts';
+import type { Found } from '../certificates/last-good.ts';
+import { label, named, subdomain, uid } from './object-names.ts';
+
+interface ObjectWithAuthority {
+  /** `namespace/name`. */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** The authorities in `ca.crt`. */
+  readonly authority: Found<Authority>;
+  /** The revocation lists in `ca.crl`. */
+  readonly crl: Found<Crl>;
+}
+
+export interface Secret extends ObjectWithAuthority {
+  readonly kind: 'Secret';
+  /** The certificate with its chain and key. */
+  readonly pair: Found<KeyPair>;
+}
+
+export interface ConfigMap extends ObjectWithAuthority {
+  readonly kind: 'ConfigMap';
+}
+
+/** The type of Secrets with a certificate and its key. */
+export const TLS_TYPE = 'kubernetes.io/tls';
+
+const texts = () =>
+  new Rule((value): Readonly<Record<string, unknown>> => (isMapping(value) ? value : {}), {}, true);
+
+export const certificateSchema = object({
+  metadata: object({
+    name: named(subdomain),
+    namespace: named(label).nullish(),
+    uid: uid().nullish(),
+  }),
+  data: texts(),
+  stringData: texts(),
+});
+
+type Checked = Valid<typeof certificateSchema>;
+
+/** True for a Secret or ConfigMap that may have certificates; others are ignored. */
+export function hasCertificates({
+  kind,
+  type,
+  data,
+  stringData,
+}: Readonly<Record<string, unknown>>): boolean {
+  if (kind === 'Secret' && type === TLS_TYPE) return true;
+  return [data, stringData].some((fields) => isMapping(fields) && ('ca.crt' in fields || 'ca.crl' in fields));
+}
+
+export function secretOf({ metadata, data, stringData }: Checked): Secret {
+  const read = (field: string) => secretField(data, stringData, field);
+  return {
+    kind: 'Secret',
+    ...identityOf(metadata),
+    pair: found(read('tls.crt'), (certificates) =>
+      found(read('tls.key'), (key) => of(checkKeyPair(certificates, key))),
+    ),
+    authority: found(read('ca.crt'), (text) => of(checkAuthority(text))),
+    crl: found(read('ca.crl'), (text) => of(checkCrl(text))),
+  };
+}
+
+/** Of a file instead of an object; `fault`: why it cannot be read. */
+export function secretOfTexts(
+  key: string,
+  given: { readonly texts: Readonly<Record<string, string>> } | { readonly fault: string },
+): Secret {
+  const [namespace = '', name = ''] = key.split('/');
+  const secret = secretOf({
+    metadata: { name, namespace, uid: undefined },
+    data: {},
+    stringData: 'texts' in given ? given.texts : {},
+  });
+  if ('texts' in given) return secret;
+  const none = { content: undefined, fault: given.fault };
+  return { ...secret, pair: none, authority: none, crl: none };
+}
+
+export function configMapOf({ metadata, data }: Checked): ConfigMap {
+  const read = (field: string): Field => {
+    const text = data[field];
+    return typeof text === 'string' ? { text } : { fault: `it has no ${field}` };
+  };
+  return {
+    kind: 'ConfigMap',
+    ...identityOf(metadata),
+    authority: found(read('ca.crt'), (text) => of(checkAuthority(text))),
+    crl: found(read('ca.crl'), (text) => of(checkCrl(text))),
+  };
+}
+
+type Field = { readonly text: string } | { readonly fault: string };
+
+/** In `stringData` a manifest may have plain text, which has precedence, as in the API server. */
+function secretField(data: Checked['data'], stringData: Checked['stringData'], field: string): Field {
+  const plain = stringData[field];
+  const encoded = data[field];
+  if (typeof plain === 'string') return { text: plain };
+  if (typeof encoded !== 'string' || encoded === '') return { fault: `it has no ${field}` };
+  // Base64 has four characters for three bytes.
+  if (encoded.length > MAX_AUTHORITY_BYTES * 2) return { fault: `${field} is too long` };
+  return { text: Buffer.from(encoded, 'base64').toString('latin1') };
+}
+
+function found<T>(field: Field, read: (text: string) => Found<T>): Found<T> {
+  return 'fault' in field ? { content: undefined, fault: field.fault } : read(field.text);
+}
+
+function of<T>(checked: T | string): Found<T> {
+  return typeof checked === 'string'
+    ? { content: undefined, fault: checked }
+    : { content: checked, fault: '' };
+}
+
+function identityOf({ namespace = 'default', name, uid: id = '' }: Checked['metadata']) {
+  return { key: `${namespace}/${name}`, namespace: intern(namespace), name, uid: id };
+}

@@ -1,0 +1,61 @@
+// Which pools of Services the routes use: a pool exists while a route sends to it. Only translation changes it.
+
+import type { OwnerKey } from './load-balancer.ts';
+
+/** One port of a pool. */
+export interface PoolUse {
+  /** `pool:default/web`. */
+  readonly pool: OwnerKey;
+  /** Of the Service. */
+  readonly port: number;
+  /** The Secret with the certificate that members get, `default/edge-client`, the same in all uses of a pool; absent: none. */
+  readonly certificate?: string | undefined;
+}
+
+const NONE: readonly never[] = [];
+
+export class PoolUses {
+  readonly #usesOf = new Map<OwnerKey, readonly PoolUse[]>();
+  /** Pool → port → how many owners use it. */
+  readonly #counts = new Map<OwnerKey, Map<number, number>>();
+  /** By pool. */
+  readonly #certificates = new Map<OwnerKey, string>();
+
+  /** Replaces what an owner uses, each at most once. Returns the pools that gained or lost a port. */
+  update(user: OwnerKey, uses: readonly PoolUse[]): ReadonlySet<OwnerKey> {
+    const before = this.#usesOf.get(user) ?? NONE;
+    const changed = new Set<OwnerKey>();
+    if (before === uses) return changed;
+    for (const use of uses) {
+      if (this.#count(use, 1) === 1) changed.add(use.pool);
+      if (use.certificate !== undefined) this.#certificates.set(use.pool, use.certificate);
+    }
+    for (const use of before) if (this.#count(use, -1) === 0) changed.add(use.pool);
+    if (uses.length === 0) this.#usesOf.delete(user);
+    else this.#usesOf.set(user, uses);
+    return changed;
+  }
+
+  /** Sorted. */
+  portsOf(pool: OwnerKey): readonly number[] {
+    return [...(this.#counts.get(pool)?.keys() ?? NONE)].sort((a, b) => a - b);
+  }
+
+  /** The Secret; undefined if members get no certificate. */
+  certificateOf(pool: OwnerKey): string | undefined {
+    return this.#certificates.get(pool);
+  }
+
+  #count({ pool, port }: PoolUse, change: 1 | -1): number {
+    const ports = this.#counts.get(pool) ?? new Map<number, number>();
+    const count = (ports.get(port) ?? 0) + change;
+    if (count === 0) ports.delete(port);
+    else ports.set(port, count);
+    if (ports.size > 0) this.#counts.set(pool, ports);
+    else {
+      this.#counts.delete(pool);
+      this.#certificates.delete(pool);
+    }
+    return count;
+  }
+}

@@ -1,0 +1,186 @@
+// Routes: how a listener chooses the pool of a request or connection by its host, path and headers, in the order of the
+// Gateway API. Values only; imports nothing of a dataplane.
+//
+// A pool of routes is a load balancer of its own (owner kind `Pool`), so that routes of many Gateways and Ingresses share it,
+// and a change of its endpoints translates it alone. Routes name it by its listener's name, which is its backend's.
+
+/** Chooses by request (`http`), by the name in the TLS handshake (`tls`: passed through), or by weight alone (`tcp`). */
+export type Routing = HttpRouting | TlsRouting | TcpRouting;
+
+export interface HttpRouting {
+  readonly kind: 'http';
+  /**
+   * The Gateway's listeners on this port. A request belongs to the one with the most specific hostname, and never gets a
+   * route of another.
+   */
+  readonly sections: readonly RouteSection[];
+  /** Answer 421 to a request whose `Host` belongs to another section than the name of its TLS handshake. */
+  readonly detectMisdirected: boolean;
+}
+
+/** One listener of a Gateway, or all of an Ingress class; unique name within its listener. */
+export interface RouteSection {
+  readonly name: string;
+  readonly hostname: HostPattern;
+  /** One for each hostname that routes have here, unordered. A hostname without routes has none. */
+  readonly hosts: readonly HostRoutes[];
+}
+
+export interface HostPattern {
+  /** Lower case. `api.example.org`; of a wildcard what follows `*.`; '' for any host. */
+  readonly suffix: string;
+  /** `one-label` and `labels` are wildcards over one, and over any number of labels. */
+  readonly kind: 'exact' | 'one-label' | 'labels' | 'any';
+}
+
+/** The routes of one hostname. Keeps its identity while none of them changes. */
+export interface HostRoutes {
+  readonly host: HostPattern;
+  /** In the order of precedence: the first that matches is taken. */
+  readonly entries: readonly RouteEntry[];
+}
+
+/** One match of a rule. */
+export interface RouteEntry {
+  readonly match: RouteMatch;
+  readonly rule: RouteRule;
+}
+
+export interface RouteMatch {
+  /** `prefix` by whole elements, without a slash at the end (`/` is ''); `regex` is RE2-like, anchored at the start. */
+  readonly path: { readonly kind: 'exact' | 'prefix' | 'regex'; readonly value: string };
+  /** '' for any. */
+  readonly method: string;
+  /** Lower-case names. */
+  readonly headers: readonly ValueMatch[];
+  readonly query: readonly ValueMatch[];
+}
+
+export interface ValueMatch {
+  readonly name: string;
+  readonly kind: 'exact' | 'regex';
+  readonly value: string;
+}
+
+/** What is done with a request; one value for all matches of a rule. */
+export interface RouteRule {
+  /** Unique: `HTTPRoute default/api#0`, for `why` and metrics. */
+  readonly name: string;
+  /** The route's own object, for labels: `HTTPRoute default/api`. */
+  readonly route: string;
+  readonly action: ForwardAction | RedirectAction | AnswerAction;
+  readonly cors: Cors | undefined;
+  readonly responseHeaders: HeaderChanges | undefined;
+  readonly limits: RouteLimits | undefined;
+}
+
+export interface ForwardAction {
+  readonly kind: 'forward';
+  /** With weight 0 it gets no request. Empty, or all weights 0: `failure` for all. */
+  readonly backends: readonly WeightedBackend[];
+  /** The answer for the share of backends that do not exist: 500, and 503 for gRPC. */
+  readonly failure: 500 | 503;
+  readonly requestHeaders: HeaderChanges | undefined;
+  readonly rewrite: Rewrite | undefined;
+  readonly mirrors: readonly Mirror[];
+  /** Milliseconds; 0: the pool's. */
+  readonly timeout: number;
+}
+
+export interface WeightedBackend {
+  /** The name of the pool's listener and backend; undefined: the reference is invalid. */
+  readonly pool: string | undefined;
+  /** 0 to 1,000,000. */
+  readonly weight: number;
+  readonly requestHeaders: HeaderChanges | undefined;
+  readonly responseHeaders: HeaderChanges | undefined;
+}
+
+export interface RedirectAction {
+  readonly kind: 'redirect';
+  readonly status: 301 | 302 | 303 | 307 | 308;
+  /** '' keeps that of the request. */
+  readonly scheme: '' | 'http' | 'https';
+  readonly hostname: string;
+  /** 0: none in the location. */
+  readonly port: number;
+  readonly path: PathRewrite | undefined;
+}
+
+/** A fixed answer, such as that of a backend of an unknown kind. */
+export interface AnswerAction {
+  readonly kind: 'answer';
+  readonly status: 403 | 404 | 500 | 503;
+}
+
+export interface Rewrite {
+  /** '' keeps that of the request. */
+  readonly hostname: string;
+  readonly path: PathRewrite | undefined;
+}
+
+export interface PathRewrite {
+  readonly kind: 'full' | 'prefix';
+  /** Of a prefix without a slash at the end. */
+  readonly value: string;
+}
+
+/** Applied in this order; each name at most once. Values are the author's: encoded before they reach a dataplane. */
+export interface HeaderChanges {
+  readonly set: readonly Header[];
+  readonly add: readonly Header[];
+  readonly remove: readonly string[];
+}
+
+export interface Header {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface Cors {
+  /** `https://example.org`, `https://*.example.org`, `*`. */
+  readonly origins: readonly string[];
+  readonly methods: readonly string[];
+  readonly allowHeaders: readonly string[];
+  readonly exposeHeaders: readonly string[];
+  /** Seconds. */
+  readonly maxAge: number;
+  readonly credentials: boolean;
+}
+
+export interface Mirror {
+  readonly pool: string;
+  /** `numerator` of `denominator` requests. */
+  readonly numerator: number;
+  readonly denominator: number;
+}
+
+/** What a route allows its clients. */
+export interface RouteLimits {
+  /** Canonical CIDRs; empty: all clients. */
+  readonly allowedCidrs: readonly string[];
+  readonly deniedCidrs: readonly string[];
+  /** Requests per second from one source address; 0: no limit. */
+  readonly requestRate: number;
+  /** Bytes; 0: no limit. */
+  readonly bodyBytes: number;
+}
+
+/** TLS passed through by the name in the handshake; a name without a route: the connection is closed. */
+export interface TlsRouting {
+  readonly kind: 'tls';
+  readonly hosts: readonly TlsHost[];
+}
+
+export interface TlsHost {
+  readonly host: HostPattern;
+  readonly backends: readonly WeightedBackend[];
+  /** Of `dispatch`: it has no backends, because the listener ends its TLS. */
+  readonly isEnded?: true;
+}
+
+/** The share of backends that do not exist is rejected. */
+export interface TcpRouting {
+  readonly kind: 'tcp';
+  readonly backends: readonly WeightedBackend[];
+}

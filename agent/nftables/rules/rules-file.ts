@@ -1,0 +1,112 @@
+// Renders all rules and elements as one file for `nft -f`, which replaces the tables in one transaction. Pure, except that it
+// reads the template at start.
+
+import { familyOf } from '../../base/ip.ts';
+import { loadTemplate } from '../../base/template.ts';
+import type { Family } from '../../model/load-balancer.ts';
+import { AFFINITY_SECONDS, CHOSEN, MAX_CLIENTS } from './affinity.ts';
+import { additions, CLIENT_MARK, comment, MARK_OFFSET, sourceChain, sourceMap } from './command-text.ts';
+import { type Count, type Element, elementChange } from './elements.ts';
+import type { KernelListener } from './kernel-listener.ts';
+import { TABLE_SIZES } from './maglev.ts';
+import { SharedElements } from './shared-elements.ts';
+import type { Sources } from './sources.ts';
+
+const template = loadTemplate('nftables/table');
+const affinityTemplate = loadTemplate('nftables/affinity');
+
+/** For the hashes of a client that choose its member and its source address; the same on both hosts of a pair. */
+const SEED = 0x6865_6164;
+const SOURCE_SEED = 0x6761_7465;
+
+/** Before a listener and a member that is down, in a comment. */
+const DOWN = '# down ';
+
+const FAMILIES: readonly {
+  readonly family: Family;
+  readonly words: Readonly<Record<'ip' | 'address' | 'icmp', string>>;
+}[] = [
+  { family: 'v4', words: { ip: 'ip', address: 'ipv4_addr', icmp: 'icmp' } },
+  { family: 'v6', words: { ip: 'ip6', address: 'ipv6_addr', icmp: 'icmpv6' } },
+];
+
+export interface Rules {
+  readonly table: string;
+  /** 16 hex digits: a name that shows whether the kernel still has these rules. */
+  readonly generation: string;
+  readonly listeners: readonly KernelListener[];
+  readonly sources: Sources;
+  /** Until now, by the keys of their elements. */
+  readonly counts: ReadonlyMap<string, Count>;
+  /** Whether packets and bytes are counted, and not new flows only. */
+  readonly countsTraffic: boolean;
+}
+
+/** Replaces tables of this name. Comments name each listener and its members that are down. */
+export function* rulesText({
+  table,
+  generation,
+  listeners,
+  sources,
+  counts,
+  countsTraffic,
+}: Rules): Generator<string> {
+  for (const { family, words } of FAMILIES)
+    yield tableText(family, { ...words, table, generation, countsTraffic }, sources);
+  yield affinityText(table);
+  const anchors = sources.groups.flatMap(({ addresses }) => addresses);
+  const shared = new SharedElements(sources.groupOf);
+  const { added } = shared.change(listeners.map((after) => ({ before: undefined, after })));
+  const all = [...anchors.map((address): Element => ({ map: 'anchors', address })), ...added];
+  yield* additions(table, all, counts);
+  for (const listener of listeners) {
+    yield comment(listener.name);
+    for (const member of listener.down) yield `${DOWN}${listener.name} ${member}\n`;
+    yield* additions(table, elementChange(undefined, listener).added, counts);
+  }
+}
+
+/** The rules of one family, without elements. */
+function tableText(
+  family: Family,
+  words: Readonly<Record<string, string | boolean>>,
+  { groups }: Sources,
+): string {
+  const remembers = family === 'v4';
+  const sources = groups.flatMap(({ id, addresses }) => {
+    const ofFamily = addresses.filter((each) => familyOf(each) === family);
+    if (ofFamily.length === 0) return [];
+    const choice = { chain: sourceChain(id), count: ofFamily.length, addresses: sourceMap(ofFamily) };
+    return [{ ...words, ...choice, seed: hex(SOURCE_SEED) }];
+  });
+  const sizes = TABLE_SIZES.flatMap((size) => [
+    { ...words, remembers, size, suffix: '', seed: hex(SEED), offset: hex(MARK_OFFSET) },
+    { ...words, remembers, size, suffix: '_kept', seed: hex(SEED), offset: hex(MARK_OFFSET + CLIENT_MARK) },
+  ]);
+  return template({ ...words, remembers, offset: hex(MARK_OFFSET), kept: hex(CLIENT_MARK), sizes, sources });
+}
+
+/** The table that remembers clients. */
+function affinityText(table: string): string {
+  const protocols = ['tcp', 'udp', 'sctp'].map((protocol) => ({ protocol }));
+  const timeouts = AFFINITY_SECONDS.map((seconds) => ({
+    seconds,
+    protocols: protocols.map((each) => ({ ...each, seconds })),
+  }));
+  const marks = { offset: hex(MARK_OFFSET), chosen: hex(CHOSEN), known: hex(0xffff_ffff - CHOSEN) };
+  return affinityTemplate({ table, size: MAX_CLIENTS, ...marks, timeouts, protocols });
+}
+
+function hex(value: number): string {
+  return `0x${value.toString(16)}`;
+}
+
+/** The members that were down when the file was written, by listener. */
+export function downIn(text: string): ReadonlyMap<string, readonly string[]> {
+  const lines = text.split('\n').filter((line) => line.startsWith(DOWN));
+  const pairs = lines.map((line) => line.slice(DOWN.length).split(' ', 2));
+  const byListener = Map.groupBy(pairs, ([listener = '']) => listener);
+  return new Map(
+    Array.from(byListener, ([listener, ofIt]) => [listener, ofIt.map(([, member = '']) => member)]),
+  );
+}

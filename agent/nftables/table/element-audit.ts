@@ -1,0 +1,86 @@
+// Compares, now and then, all elements that the kernel has with those that it should have, and puts back those that another
+// process has removed. Anything else that differs makes all rules be loaded again. Owns its timer.
+
+import { Rounds } from '../../base/rounds.ts';
+import { Slice } from '../../base/slice.ts';
+import type { Log } from '../../host/log.ts';
+import { type Digests, differences, digestsOf, digestsOfElements } from '../rules/element-digests.ts';
+import type { KernelTable } from './kernel-table.ts';
+
+export interface ElementAuditOptions {
+  readonly table: KernelTable;
+  /** Reads what the kernel has, until the signal. Errors: NFT_FAILED. */
+  readonly read: (signal: AbortSignal) => Promise<Digests>;
+  /** Loads all rules again. */
+  readonly load: (why: string) => Promise<void>;
+  readonly metrics: { repaired(what: 'element'): void };
+  readonly log: Log;
+}
+
+const LEAST_INTERVAL_MS = 10_000;
+/** The rest after a round, in lengths of the round: it costs at most four percent of a processor. */
+const REST = 25;
+const MAX_SHOWN = 5;
+
+export class ElementAudit {
+  readonly #options: ElementAuditOptions;
+  readonly #rounds: Rounds;
+  readonly #closing = new AbortController();
+  #tookMs = 0;
+
+  constructor(options: ElementAuditOptions) {
+    this.#options = options;
+    this.#rounds = new Rounds({
+      intervalMs: () => Math.max(LEAST_INTERVAL_MS, REST * this.#tookMs),
+      work: async () => {
+        const began = performance.now();
+        await this.#audit().finally(() => {
+          this.#tookMs = performance.now() - began;
+        });
+      },
+      onFailed: (error) =>
+        options.log.debug('Cannot compare the elements of nftables', { error: String(error) }),
+    });
+  }
+
+  start(): void {
+    this.#rounds.start();
+  }
+
+  close(): void {
+    this.#rounds.close();
+    this.#closing.abort();
+  }
+
+  async #audit(): Promise<void> {
+    const { table, read, load, metrics, log } = this.#options;
+    if (!table.isLoaded || table.listeners().length === 0) return;
+    const { generation } = table;
+    const changed = table.changedFromNow();
+    const found = await read(this.#closing.signal);
+    if (generation !== table.generation) return;
+    // A change under way ends before the answer to this.
+    if (!(await table.isIntact())) return load('Another process has removed them');
+    const { lacking, missing, wrong } = differences(await this.#wanted(), found, changed);
+    if (lacking.size === 0 && wrong === undefined) return;
+    if (wrong === undefined && (await table.putBack(lacking))) {
+      const places = [...lacking].slice(0, MAX_SHOWN).join(', ');
+      log.warn('Put back elements of nftables that another process had removed', {
+        elements: missing,
+        places,
+      });
+      for (let each = 0; each < missing; each++) metrics.repaired('element');
+    } else await load(`Another process has changed elements of ${wrong ?? [...lacking][0]}`);
+  }
+
+  async #wanted(): Promise<Digests> {
+    const { table } = this.#options;
+    const wanted = digestsOfElements(table.sharedElements());
+    const slice = new Slice();
+    for (const listener of table.listeners()) {
+      for (const [place, digest] of digestsOf(listener)) wanted.set(place, digest);
+      if (slice.isOver) await slice.breathe();
+    }
+    return wanted;
+  }
+}

@@ -1,0 +1,349 @@
+// The tables that the kernel has: loads them as a whole, changes single elements, and finds out whether another process has
+// removed them. Keeps in memory what they contain, because reading thousands of elements back takes seconds.
+// Owns the nft process and the file of the rules.
+
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { BackgroundWrite } from '../../base/background-write.ts';
+import { HeadgateError } from '../../base/errors.ts';
+import { sameValue } from '../../base/same-value.ts';
+import { serial } from '../../base/serial.ts';
+import { renameDurably, writeAtomically } from '../../host/atomic-file.ts';
+import type { Log } from '../../host/log.ts';
+import { makeFolder } from '../../host/make-directory.ts';
+import { inNamespace } from '../../host/namespace.ts';
+import { runCommand } from '../../host/run-command.ts';
+import type { OwnerKey } from '../../model/load-balancer.ts';
+import { ownerOfListener } from '../../model/names.ts';
+import { transactionText } from '../rules/command-text.ts';
+import { type ListenerCounts, NO_COUNTS, newCounts } from '../rules/counts.ts';
+import { digestsOfElements, placesOf } from '../rules/element-digests.ts';
+import { type Element, type ElementChange, elementChange } from '../rules/elements.ts';
+import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
+import { rulesText } from '../rules/rules-file.ts';
+import { SharedElements } from '../rules/shared-elements.ts';
+import type { Sources } from '../rules/sources.ts';
+import { refusalsIn } from './refusals.ts';
+import { NftSession } from './session.ts';
+
+export interface KernelTableOptions {
+  /** The program nft. */
+  readonly nft: string;
+  readonly netns: string;
+  readonly table: string;
+  readonly rulesFile: string;
+  /** Through which nft gets changes; no character of its path is special to nft. */
+  readonly changeFile: string;
+  /** Whether packets and bytes are counted. */
+  readonly countsTraffic: boolean;
+  /** By the settings in force. */
+  readonly sources: () => Sources;
+  readonly log: Log;
+}
+
+const NONE: readonly KernelListener[] = [];
+const LOAD_TIMEOUT_MS = 30_000;
+/** More elements than these are faster in a file. */
+const MAX_ELEMENTS = 10_000;
+const PERSIST_DELAY_MS = 1_000;
+const PERSIST_RETRY_MS = 10_000;
+
+export class KernelTable {
+  readonly #options: KernelTableOptions;
+  readonly #turns = serial();
+  readonly #file: BackgroundWrite;
+  #running = new Map<OwnerKey, readonly KernelListener[]>();
+  /** What the kernel has while all rules are being loaded; undefined otherwise. */
+  #before: ReadonlyMap<OwnerKey, readonly KernelListener[]> | undefined;
+  /** Those that the kernel has. */
+  #sources: Sources;
+  #shared: SharedElements;
+  /** When they were read last. */
+  #counts = NO_COUNTS;
+  /** '' while it is not known what the kernel has. */
+  #generation = '';
+  #session: NftSession | undefined;
+  /** Places that changedFromNow() has given, and those that changed since. */
+  #changed = new Set<string>();
+
+  constructor(options: KernelTableOptions) {
+    this.#options = options;
+    this.#sources = options.sources();
+    this.#shared = new SharedElements(this.#sources.groupOf);
+    const { log } = options;
+    this.#file = new BackgroundWrite({
+      write: () => this.#write(options.rulesFile, this.#generation),
+      delayMs: PERSIST_DELAY_MS,
+      rest: 20,
+      retryMs: PERSIST_RETRY_MS,
+      onFault: (error) => log.error('Cannot write the rules for the next boot', { error }),
+    });
+  }
+
+  /** The kernel has what `of` gives. */
+  get isLoaded(): boolean {
+    return this.#generation !== '';
+  }
+
+  /** Another one after each load; '' while it is not known what the kernel has. */
+  get generation(): string {
+    return this.#generation;
+  }
+
+  get persistFault(): string {
+    return this.#file.fault;
+  }
+
+  /** The listeners of a load balancer that the kernel has, or that are being loaded. */
+  of(key: OwnerKey): readonly KernelListener[] {
+    return this.#running.get(key) ?? NONE;
+  }
+
+  /** As of(), but what the kernel has now while others are being loaded. */
+  inKernel(key: OwnerKey): readonly KernelListener[] {
+    return (this.#before ?? this.#running).get(key) ?? NONE;
+  }
+
+  keys(): Iterable<OwnerKey> {
+    return this.#running.keys();
+  }
+
+  listeners(): readonly KernelListener[] {
+    return [...this.#running.values()].flat();
+  }
+
+  /** The elements that belong to no listener alone. */
+  sharedElements(): readonly Element[] {
+    const anchors = this.#sources.groups.flatMap(({ addresses }) => addresses);
+    return [...anchors.map((address): Element => ({ map: 'anchors', address })), ...this.#shared.all()];
+  }
+
+  /** A set to which each change adds its places, until the next call. */
+  changedFromNow(): ReadonlySet<string> {
+    this.#changed = new Set();
+    return this.#changed;
+  }
+
+  /** Adds all elements of these places again; those that are there stay. False if nft refuses. Errors: as load(). */
+  putBack(places: ReadonlySet<string>): Promise<boolean> {
+    return this.#turns.run(async () => {
+      const isAt = (each: Iterable<string>): boolean => [...each].some((place) => places.has(place));
+      const shared = this.sharedElements().filter((each) => isAt(digestsOfElements([each]).keys()));
+      const listeners = this.listeners().filter((each) => isAt(placesOf(each)));
+      const added = [shared, ...listeners.map((each) => elementChange(undefined, each).added)].flat();
+      return added.length <= MAX_ELEMENTS && (await this.#carryOut([{ removed: [], added }])) === '';
+    });
+  }
+
+  /** True if the settings now ask for other source addresses. */
+  get hasOtherSources(): boolean {
+    return !sameValue(this.#sources.groups, this.#options.sources().groups);
+  }
+
+  /** Replaces everything. Established flows continue. Errors: NFT_MISSING, NFT_FAILED, FILE_WRITE, COMMAND_FAILED. */
+  load(listeners: readonly KernelListener[]): Promise<void> {
+    this.#generation = '';
+    return this.#turns.run(async () => {
+      // Also those of an agent before this one.
+      await this.#readCounts(listeners);
+      await this.#load(listeners);
+    });
+  }
+
+  /** What nft says against the rules of these listeners; '' if it accepts them. Changes nothing. Errors: as load(). */
+  check(listeners: readonly KernelListener[]): Promise<string> {
+    return this.#turns.run(async () => {
+      const path = `${this.#options.rulesFile}.checking`;
+      await makeFolder(dirname(path), 0o700);
+      await writeAtomically(path, this.#textOf(listeners, '0'.repeat(16)));
+      const { exitCode, stderr } = await this.#nft('-c', '-f', path);
+      await unlink(path).catch(() => undefined);
+      return exitCode === 0 ? '' : firstLine(stderr) || `exit status ${exitCode}`;
+    });
+  }
+
+  /** Changes single listeners. Errors: as load(); it is then not known what the kernel has. */
+  change(changes: readonly ListenerChange[]): Promise<void> {
+    return this.#turns.run(async () => {
+      const shared = this.#shared.change(changes);
+      const elements = [shared, ...changes.map(({ before, after }) => elementChange(before, after))];
+      const count = elements.reduce((sum, { removed, added }) => sum + removed.length + added.length, 0);
+      if (count > MAX_ELEMENTS) {
+        this.#before ??= new Map(this.#running);
+        this.#fold(changes);
+        await this.#load(this.listeners());
+        return;
+      }
+      const answer = await this.#carryOut(elements).catch((error: unknown) => this.#lost(error));
+      if (answer !== '') this.#lost(failed(`nft refused a change: ${firstLine(answer)}`));
+      this.#fold(changes);
+      this.#file.soon();
+    });
+  }
+
+  /** False if another process has removed or replaced the tables. Errors: NFT_MISSING, NFT_FAILED. */
+  isIntact(): Promise<boolean> {
+    return this.#turns.run(async () => {
+      if (!this.isLoaded) return true;
+      const mark = `chain generation_${this.#generation} {`;
+      // They are loaded together, but another process may remove them apart.
+      for (const family of ['ip', 'ip6']) {
+        const text = await this.#ask(`list chains ${family}`);
+        const headers = tablesOf(family, this.#options.table).map((each) => `table ${family} ${each} {`);
+        if ([mark, ...headers].every((each) => text.includes(each))) continue;
+        this.#generation = '';
+        return false;
+      }
+      return true;
+    });
+  }
+
+  /** By listener, also from before the rules were loaded; the last ones that could be read. Never rejects. */
+  async counts(): Promise<ReadonlyMap<string, ListenerCounts>> {
+    if (this.isLoaded && this.#running.size > 0) await this.#readCounts(this.listeners());
+    return this.#counts.listeners;
+  }
+
+  /** The milliseconds since members have refused a packet of a client by ICMP, by the member's name. Never rejects. */
+  refusals(): Promise<ReadonlyMap<string, number>> {
+    return this.#turns.run(async () => {
+      if (!this.isLoaded) return new Map();
+      const list = (family: string): Promise<string> =>
+        this.#ask(`list set ${family} ${this.#options.table}_counts closed`).catch(() => '');
+      return refusalsIn(`${await list('ip')}\n${await list('ip6')}`);
+    });
+  }
+
+  /** Removes the tables. Errors: as load(). */
+  remove(): Promise<void> {
+    return this.#turns.run(async () => {
+      const { table } = this.#options;
+      const names = ['ip', 'ip6'].flatMap((family) =>
+        tablesOf(family, table).map((each) => `${family} ${each}`),
+      );
+      await this.#ask(names.flatMap((name) => [`add table ${name}`, `delete table ${name}`]).join('; '));
+      this.#generation = '';
+    });
+  }
+
+  /** The rules stay. */
+  async close(): Promise<void> {
+    await this.#file.close();
+    await this.#turns.idle();
+    this.#session?.close();
+  }
+
+  async #load(listeners: readonly KernelListener[]): Promise<void> {
+    const { rulesFile, changeFile } = this.#options;
+    this.#generation = '';
+    await makeFolder(dirname(changeFile), 0o700);
+    // Until it is loaded the kernel has what it had before.
+    this.#before ??= this.#running;
+    this.#running = new Map(Map.groupBy(listeners, ({ name }) => ownerOfListener(name)));
+    this.#sources = this.#options.sources();
+    this.#shared = new SharedElements(this.#sources.groupOf);
+    this.#shared.change(listeners.map((after) => ({ before: undefined, after })));
+    const generation = randomBytes(8).toString('hex');
+    // Not the file for the next boot, which may be written at the same time.
+    const path = `${rulesFile}.loading`;
+    await this.#write(path, generation);
+    const { exitCode, stderr } = await this.#nft('-f', path);
+    if (exitCode !== 0)
+      throw failed(`nft cannot load the rules: ${firstLine(stderr) || `exit status ${exitCode}`}`);
+    this.#generation = generation;
+    this.#before = undefined;
+    await renameDurably(path, rulesFile);
+  }
+
+  async #write(path: string, generation: string): Promise<void> {
+    const { rulesFile } = this.#options;
+    if (generation === '') return;
+    await makeFolder(dirname(rulesFile), 0o700);
+    await writeAtomically(path, this.#textOf(this.listeners(), generation));
+  }
+
+  #textOf(listeners: readonly KernelListener[], generation: string): Iterable<string> {
+    const { table, countsTraffic } = this.#options;
+    const [sources, counts] = [this.#sources, this.#counts.elements];
+    return rulesText({ table, generation, listeners, sources, counts, countsTraffic });
+  }
+
+  #nft(...words: readonly string[]): ReturnType<typeof runCommand> {
+    const { nft, netns } = this.#options;
+    const [program, args] = inNamespace(netns, nft, words);
+    return runCommand(program, args, { timeout: LOAD_TIMEOUT_MS });
+  }
+
+  #fold(changes: readonly ListenerChange[]): void {
+    for (const { before, after } of changes) {
+      for (const each of [before, after])
+        for (const place of each === undefined ? [] : placesOf(each)) this.#changed.add(place);
+      const name = before?.name ?? after?.name ?? '';
+      const key = ownerOfListener(name);
+      const others = this.of(key).filter((each) => each.name !== name);
+      const listeners = after === undefined ? others : [...others, after];
+      if (listeners.length === 0) this.#running.delete(key);
+      else this.#running.set(key, listeners);
+    }
+  }
+
+  /** By processes of their own, so that no change waits for the text of all counters. */
+  async #readCounts(listeners: readonly KernelListener[]): Promise<void> {
+    let text = '';
+    for (const family of ['ip', 'ip6']) {
+      const words = ['list', 'table', family, `${this.#options.table}_counts`];
+      text += await this.#nft('-n', ...words).then(
+        ({ stdout }) => stdout,
+        () => '',
+      );
+    }
+    this.#counts = newCounts(listeners, this.#counts, text);
+  }
+
+  /** What nft says about one transaction; '' if it carries it out. Errors: those of NftSession. */
+  async #carryOut(changes: readonly ElementChange[]): Promise<string> {
+    const { table, changeFile } = this.#options;
+    const text = transactionText(table, changes);
+    if (text === '') return '';
+    // nft reads its input byte by byte, and a file at once.
+    overwrite(changeFile, `${text}\n`);
+    return this.#ask(`include "${changeFile}"`);
+  }
+
+  #ask(line: string): Promise<string> {
+    const { nft: program, netns } = this.#options;
+    if (this.#session?.isOpen !== true) this.#session = new NftSession({ program, netns });
+    return this.#session.ask(line);
+  }
+
+  /** It is not known any more what the kernel has. */
+  #lost(error: unknown): never {
+    this.#generation = '';
+    throw error;
+  }
+}
+
+function tablesOf(family: string, table: string): readonly string[] {
+  const others = family === 'ip' ? ['counts', 'affinity'] : ['counts'];
+  return [table, ...others.map((each) => `${table}_${each}`)];
+}
+
+/** Without O_TRUNC: some file systems write a file to the disk that is empty when it is opened. */
+function overwrite(path: string, text: string): void {
+  const file = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o600);
+  try {
+    ftruncateSync(file, writeSync(file, text));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function failed(message: string): HeadgateError {
+  return new HeadgateError('NFT_FAILED', message, { retry: 'now' });
+}
+
+function firstLine(text: string): string {
+  return (text.trim().split('\n')[0] ?? '').slice(0, 300);
+}

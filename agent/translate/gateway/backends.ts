@@ -1,0 +1,63 @@
+// The pools that a rule of a route sends to. A reference that cannot be followed keeps its share of the traffic, which gets an
+// error, and is the fault of the route's condition `ResolvedRefs`. Pure.
+
+import type { BackendReference } from '../../kubernetes/gateway/route-objects.ts';
+import { poolKey, poolListener } from '../../model/names.ts';
+import type { PoolUse } from '../../model/pool-uses.ts';
+import type { WeightedBackend } from '../../model/routes.ts';
+import { withCertificate } from '../pool/pool-profile.ts';
+import type { Fault } from './conditions.ts';
+import type { Reads } from './gateway-view.ts';
+import { type Referrer, resolveBackend } from './references.ts';
+
+/** Collects what the rules of one route refer to. */
+export class BackendReader {
+  readonly reads: Reads;
+  readonly #from: Referrer;
+  readonly #certificate: string | undefined;
+  readonly #uses = new Map<string, PoolUse>();
+  #fault: Fault | undefined;
+
+  /** `certificate`: the Secret with the certificate that members get. */
+  constructor(from: Referrer, certificate: string | undefined, reads: Reads) {
+    this.#from = from;
+    this.#certificate = certificate;
+    this.reads = reads;
+  }
+
+  /** The name of the pool's listener; undefined if the reference cannot be followed. */
+  pool(reference: Omit<BackendReference, 'weight'>, profile: string): string | undefined {
+    const found = resolveBackend(this.#from, reference, 'TCP', this.reads);
+    if ('reason' in found) {
+      this.#fault ??= found;
+      return undefined;
+    }
+    const { service, port } = found;
+    const certificate = this.#certificate;
+    const whole = certificate === undefined ? profile : withCertificate(certificate, profile);
+    const pool = poolKey(service.namespace, service.name, whole);
+    const listener = poolListener(pool, port.port);
+    this.#uses.set(listener, { pool, port: port.port, certificate });
+    return listener;
+  }
+
+  /** Without changes of headers. */
+  weighted(references: readonly BackendReference[], profile: string): readonly WeightedBackend[] {
+    return references.map((reference) => ({
+      pool: this.pool(reference, profile),
+      weight: reference.weight,
+      requestHeaders: undefined,
+      responseHeaders: undefined,
+    }));
+  }
+
+  /** The first reference that cannot be followed. */
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
+  /** Each once. */
+  get uses(): readonly PoolUse[] {
+    return [...this.#uses.values()];
+  }
+}

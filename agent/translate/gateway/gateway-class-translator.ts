@@ -1,0 +1,93 @@
+// Translates GatewayClasses: they have no load balancer, only a status, which says what the agent can do. Pure.
+
+import type { GatewayClass } from '../../kubernetes/gateway/gateway-objects.ts';
+import type { OwnerKey } from '../../model/load-balancer.ts';
+import { ownerOf } from '../../model/names.ts';
+import type { RequestedPorts, Translation, Translator } from '../translate.ts';
+import { isFalse, isOurs, isTrue } from './conditions.ts';
+
+/** Of the Gateway API 1.6, sorted. */
+export const SUPPORTED_FEATURES = [
+  'BackendTLSPolicy',
+  'GRPCRoute',
+  'GRPCRouteNamedRouteRule',
+  'Gateway',
+  'GatewayAddressEmpty',
+  'GatewayBackendClientCertificate',
+  'GatewayFrontendClientCertificateValidation',
+  'GatewayFrontendClientCertificateValidationInsecureFallback',
+  'GatewayHTTPListenerIsolation',
+  'GatewayHTTPSListenerDetectMisdirectedRequests',
+  'GatewayPort8080',
+  'GatewayStaticAddresses',
+  'HTTPRoute',
+  'HTTPRoute303RedirectStatusCode',
+  'HTTPRoute307RedirectStatusCode',
+  'HTTPRoute308RedirectStatusCode',
+  'HTTPRouteBackendProtocolH2C',
+  'HTTPRouteBackendProtocolWebSocket',
+  'HTTPRouteBackendRequestHeaderModification',
+  'HTTPRouteBackendTimeout',
+  'HTTPRouteCORS',
+  'HTTPRouteDestinationPortMatching',
+  'HTTPRouteHostRewrite',
+  'HTTPRouteMethodMatching',
+  'HTTPRouteNamedRouteRule',
+  'HTTPRouteParentRefPort',
+  'HTTPRoutePathRedirect',
+  'HTTPRoutePathRewrite',
+  'HTTPRoutePortRedirect',
+  'HTTPRouteQueryParamMatching',
+  'HTTPRouteRequestMirror',
+  'HTTPRouteRequestMultipleMirrors',
+  'HTTPRouteRequestPercentageMirror',
+  'HTTPRouteRequestTimeout',
+  'HTTPRouteResponseHeaderModification',
+  'HTTPRouteRetry',
+  'HTTPRouteRetryBackendTimeout',
+  'HTTPRouteRetryConnectionError',
+  'HTTPRouteSchemeRedirect',
+  'ListenerSet',
+  'ReferenceGrant',
+  'TCPRoute',
+  'TLSRoute',
+  'TLSRouteModeMixed',
+  'TLSRouteModeTerminate',
+  'UDPRoute',
+] as const;
+
+export class GatewayClassTranslator implements Translator {
+  readonly #find: (name: string) => GatewayClass | undefined;
+
+  constructor(cluster: { gatewayClass(name: string): GatewayClass | undefined }) {
+    this.#find = (name) => cluster.gatewayClass(name);
+  }
+
+  ports(): RequestedPorts {
+    return NO_PORTS;
+  }
+
+  translate(key: OwnerKey): Translation {
+    const { name } = ownerOf(key);
+    const found = this.#find(name);
+    if (found === undefined) return { result: undefined, reads: [] };
+    const reads = [`gatewayclass ${name}` as const];
+    if (!isOurs(found)) return { result: undefined, reads };
+    const { uid, generation, hasParameters } = found;
+    const accepted = hasParameters
+      ? isFalse('Accepted', 'InvalidParameters', 'spec.parametersRef is not supported; remove it')
+      : isTrue('Accepted', 'Accepted', 'Headgate serves the Gateways of this class');
+    const status = {
+      kind: 'GatewayClass' as const,
+      namespace: '',
+      name,
+      uid,
+      generation,
+      conditions: [accepted],
+      supportedFeatures: SUPPORTED_FEATURES,
+    };
+    return { result: undefined, reads, statuses: [status] };
+  }
+}
+
+const NO_PORTS: RequestedPorts = { created: 0, ports: [] };

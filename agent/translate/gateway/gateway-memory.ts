@@ -1,0 +1,160 @@
+// What one Gateway remembers from one translation to the next: where its routes attach, and the values made from them. Each is
+// kept while what it was made from is the same.
+
+import { sameValue } from '../../base/same-value.ts';
+import type { Route } from '../../kubernetes/gateway/route-objects.ts';
+import type { Dependency, RouteParent } from '../../model/desired-state.ts';
+import type { ObjectStatus, RouteStatus } from '../../model/object-status.ts';
+import type { HostRoutes } from '../../model/routes.ts';
+import { type HostedRoute, SectionHosts } from '../routes/section-hosts.ts';
+import { attachRoute, type RouteAttachment } from './attachment.ts';
+import type { GatewayView } from './gateway-view.ts';
+import type { ClientSide } from './http-rules.ts';
+import { endsTls, type GatewayListener } from './listeners.ts';
+import type { ResolvedRoute, ResolvedRoutes } from './resolved-route.ts';
+import { routeStatus } from './route-status.ts';
+
+/** A route that names the Gateway, or one of its ListenerSets; the same value while nothing of it changes. */
+export interface RouteOnGateway {
+  readonly route: Route;
+  readonly attached: RouteAttachment;
+  readonly resolved: ResolvedRoute;
+  readonly status: RouteStatus;
+  /** The listeners that send requests by it; empty if it is not accepted. */
+  readonly places: readonly RoutePlace[];
+}
+
+export interface RoutePlace extends HostedRoute {
+  readonly listener: GatewayListener;
+  readonly route: Route;
+  readonly resolved: ResolvedRoute;
+}
+
+export type PlacesByListener = ReadonlyMap<GatewayListener, readonly RoutePlace[]>;
+
+export interface RoutesOptions {
+  /** Those that listeners() gave. */
+  readonly listeners: readonly GatewayListener[];
+  /** The Gateway and its ListenerSets. */
+  readonly parents: readonly RouteParent[];
+  readonly view: GatewayView;
+  readonly resolved: ResolvedRoutes;
+  /** The Secret with the certificate that members get. */
+  readonly certificate: string | undefined;
+  /** Adds what is read. */
+  readonly reads: Set<Dependency>;
+}
+
+type Labels = Readonly<Record<string, string>> | undefined;
+
+const ANYWHERE: ClientSide = { scheme: 'http', port: 80 };
+
+export class GatewayMemory {
+  #listeners: readonly GatewayListener[] = [];
+  /** Of these listeners, labels of namespaces, and certificate of members. */
+  #routes = new WeakMap<Route, RouteOnGateway>();
+  #certificate: string | undefined;
+  #labels = new Map<string, Labels>();
+  /** By section. */
+  #hosts = new Map<string, SectionHosts>();
+  readonly #statuses = new WeakMap<Route, RouteStatus>();
+  #kept = new Map<string, ObjectStatus>();
+
+  /** The last ones if they are equal. */
+  listeners(listeners: readonly GatewayListener[]): readonly GatewayListener[] {
+    if (sameValue(this.#listeners, listeners)) return this.#listeners;
+    this.#listeners = listeners;
+    const sections = new Set(listeners.map(({ section }) => section));
+    for (const section of this.#hosts.keys()) if (!sections.has(section)) this.#hosts.delete(section);
+    this.#forgetRoutes();
+    return listeners;
+  }
+
+  routes({
+    listeners,
+    parents,
+    view,
+    resolved,
+    certificate,
+    reads,
+  }: RoutesOptions): readonly RouteOnGateway[] {
+    if (certificate !== this.#certificate) this.#forgetRoutes();
+    this.#certificate = certificate;
+    for (const [name, labels] of this.#labels)
+      if (view.namespaceLabels(name) !== labels) this.#forgetRoutes();
+    const listenersOf = new Map<RouteParent, GatewayListener[]>(parents.map((parent) => [parent, []]));
+    for (const listener of listeners) listenersOf.get(listener.parent)?.push(listener);
+    const labelsOf = (name: string) => {
+      this.#labels.set(name, view.namespaceLabels(name));
+      return this.#labels.get(name);
+    };
+    const routes = new Set<Route>();
+    for (const parent of parents) {
+      reads.add(`routes ${parent}`);
+      for (const route of view.routesOf(parent)) routes.add(route);
+    }
+    const found = Array.from(routes, (route): RouteOnGateway => {
+      const known = this.#routes.get(route);
+      if (known?.resolved.reads.areCurrent()) return known;
+      const made = this.#make(route, attachRoute(route, listenersOf, labelsOf), resolved);
+      this.#routes.set(route, made);
+      return made;
+    });
+    for (const name of this.#labels.keys()) reads.add(`namespace ${name}`);
+    return found;
+  }
+
+  #make(route: Route, attached: RouteAttachment, resolvedRoutes: ResolvedRoutes): RouteOnGateway {
+    const places = attached.attachments.map(({ listener, hosts }): RoutePlace => {
+      const resolved = resolvedRoutes.of(route, clientSideOf(listener), this.#certificate);
+      return { listener, hosts, route, resolved, entries: resolved.entries };
+    });
+    const resolved = places[0]?.resolved ?? resolvedRoutes.of(route, ANYWHERE, this.#certificate);
+    const isAccepted = resolved.notAccepted === undefined;
+    const status = routeStatus(route, attached, resolved);
+    const last = this.#statuses.get(route);
+    const kept = last !== undefined && sameValue(last, status) ? last : status;
+    this.#statuses.set(route, kept);
+    return { route, attached, resolved, status: kept, places: isAccepted ? places : [] };
+  }
+
+  /** The routes of a section by host. */
+  hostsOf(section: string, routes: readonly RoutePlace[]): readonly HostRoutes[] {
+    const hosts = this.#hosts.get(section) ?? new SectionHosts();
+    this.#hosts.set(section, hosts);
+    return hosts.update(routes);
+  }
+
+  #forgetRoutes(): void {
+    this.#routes = new WeakMap();
+    this.#labels = new Map();
+  }
+
+  /** Each status, or the last one of its object if that is equal. */
+  kept(statuses: readonly ObjectStatus[]): readonly ObjectStatus[] {
+    const last = this.#kept;
+    this.#kept = new Map();
+    return statuses.map((status) => {
+      const name = `${status.kind} ${status.namespace}/${status.name}`;
+      const before = last.get(name);
+      const kept = before !== undefined && sameValue(before, status) ? before : status;
+      this.#kept.set(name, kept);
+      return kept;
+    });
+  }
+}
+
+export function placesByListener(routes: readonly RouteOnGateway[]): PlacesByListener {
+  const found = new Map<GatewayListener, RoutePlace[]>();
+  for (const { places } of routes)
+    for (const place of places) {
+      const others = found.get(place.listener);
+      if (others === undefined) found.set(place.listener, [place]);
+      else others.push(place);
+    }
+  return found;
+}
+
+function clientSideOf({ spec }: GatewayListener): ClientSide {
+  return { scheme: endsTls(spec) ? 'https' : 'http', port: spec.port };
+}

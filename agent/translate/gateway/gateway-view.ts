@@ -1,0 +1,74 @@
+// What the translation of Gateways reads, and the memory of what was read: a value made from objects stays as it is while the
+// objects do. Pure.
+
+import type {
+  BackendTlsPolicy,
+  Gateway,
+  GatewayClass,
+  ListenerSet,
+  ReferenceGrant,
+} from '../../kubernetes/gateway/gateway-objects.ts';
+import type { Route } from '../../kubernetes/gateway/route-objects.ts';
+import type { Service } from '../../kubernetes/objects.ts';
+import type { Dependency, RouteParent } from '../../model/desired-state.ts';
+import type { SlicesView } from '../pool/route-slices.ts';
+
+/** The part of the store of objects that translation reads. */
+export interface GatewayView extends SlicesView {
+  gatewayClass(name: string): GatewayClass | undefined;
+  gateway(key: string): Gateway | undefined;
+  /** True if it comes from a folder of manifests of this host. */
+  isOfManifest(gateway: Pick<Gateway, 'kind' | 'key'>): boolean;
+  listenerSetsOf(gateway: string): Iterable<ListenerSet>;
+  /** All kinds of route. */
+  routesOf(parent: RouteParent): Iterable<Route>;
+  /** The same list as before unless one of them has changed. */
+  grantsIn(namespace: string): readonly ReferenceGrant[];
+  /** The same list as before unless one of them has changed. */
+  policiesOf(service: string): readonly BackendTlsPolicy[];
+  /** undefined if the Namespace is not known. */
+  namespaceLabels(name: string): Readonly<Record<string, string>> | undefined;
+  service(key: string): Service | undefined;
+}
+
+type ReadObjects = Pick<GatewayView, 'service' | 'grantsIn'>;
+
+/** The objects that one value is made from. */
+export class Reads {
+  readonly #view: ReadObjects;
+  /** Lists instead of maps, because thousands of them are looked through for each change; each has a few entries. */
+  readonly #services: (readonly [key: string, service: Service | undefined])[] = [];
+  readonly #grants: (readonly [namespace: string, grants: readonly ReferenceGrant[]])[] = [];
+  #dependencies: readonly Dependency[] | undefined;
+
+  constructor(view: ReadObjects) {
+    this.#view = view;
+  }
+
+  service(key: string): Service | undefined {
+    const service = this.#view.service(key);
+    this.#services.push([key, service]);
+    return service;
+  }
+
+  grantsIn(namespace: string): readonly ReferenceGrant[] {
+    const grants = this.#view.grantsIn(namespace);
+    this.#grants.push([namespace, grants]);
+    return grants;
+  }
+
+  /** True while every object is as it was read. */
+  areCurrent(): boolean {
+    for (const [key, service] of this.#services) if (this.#view.service(key) !== service) return false;
+    for (const [key, grants] of this.#grants) if (this.#view.grantsIn(key) !== grants) return false;
+    return true;
+  }
+
+  dependencies(): readonly Dependency[] {
+    this.#dependencies ??= [
+      ...this.#services.map(([key]) => `service ${key}` as const),
+      ...this.#grants.map(([namespace]) => `grants ${namespace}` as const),
+    ];
+    return this.#dependencies;
+  }
+}

@@ -1,0 +1,299 @@
+// The rules of an HTTPRoute as entries of the model. A rule that asks for something that the agent cannot do answers 500: without
+// its filters its requests would get what its author did not mean. Pure.
+
+import { quote } from '../../base/quote.ts';
+import type {
+  HttpBackend,
+  HttpMatch,
+  HttpRoute,
+  HttpRule,
+  RedirectFilter,
+  RouteFilter,
+  RouteTimeouts,
+} from '../../kubernetes/gateway/route-objects.ts';
+import type {
+  Cors,
+  ForwardAction,
+  HeaderChanges,
+  PathRewrite,
+  RedirectAction,
+  RouteEntry,
+  RouteMatch,
+  RouteRule,
+  ValueMatch,
+} from '../../model/routes.ts';
+import { HTTP_PROFILE, withPersistence, withRetry } from '../pool/pool-profile.ts';
+import {
+  limitsOf,
+  ROUTE_ANNOTATIONS,
+  type RouteOptions,
+  readOptions,
+  withHsts,
+} from '../routes/route-annotations.ts';
+import type { BackendReader } from './backends.ts';
+import type { Fault } from './conditions.ts';
+
+/** The place at which clients reach the route: a redirect without a port keeps it. */
+export interface ClientSide {
+  readonly scheme: 'http' | 'https';
+  readonly port: number;
+}
+
+/** What a route's rules give. */
+export interface RuleEntries {
+  readonly entries: readonly RouteEntry[];
+  /** By the index of the rule: why it cannot be carried out. */
+  readonly faults: ReadonlyMap<number, Fault>;
+}
+
+export function httpEntries(route: HttpRoute, client: ClientSide, backends: BackendReader): RuleEntries {
+  const faults = new Map<number, Fault>();
+  const { options } = readOptions(ROUTE_ANNOTATIONS, route.annotations);
+  const entries = route.rules.flatMap((rule, index) => {
+    const fault = ruleFault(rule);
+    if (fault !== undefined) faults.set(index, fault);
+    const built =
+      fault === undefined
+        ? httpRule(route, index, rule, options, client, backends)
+        : refusedRule(route, index);
+    return rule.matches.map((match) => ({ match: matchOf(match), rule: built }));
+  });
+  return { entries, faults };
+}
+
+export function hasRedirect({ rules }: HttpRoute): boolean {
+  return rules.some(({ filters }) => filters.some(({ kind }) => kind === 'redirect'));
+}
+
+/** Also of GRPCRoutes. */
+export function refusedRule(
+  { kind, key }: { readonly kind: string; readonly key: string },
+  index: number,
+): RouteRule {
+  return { ...ruleNames(kind, key, index), ...NO_CHANGES, action: { kind: 'answer', status: 500 } };
+}
+
+export function ruleNames(kind: string, key: string, index: number): Pick<RouteRule, 'name' | 'route'> {
+  return { name: `${kind} ${key}#${index}`, route: `${kind} ${key}` };
+}
+
+export const NO_CHANGES = { cors: undefined, responseHeaders: undefined, limits: undefined } as const;
+
+function httpRule(
+  { kind, key }: HttpRoute,
+  index: number,
+  rule: HttpRule,
+  options: RouteOptions,
+  client: ClientSide,
+  backends: BackendReader,
+): RouteRule {
+  const { filters, timeouts } = rule;
+  const redirect = only(filters, 'redirect')?.redirect;
+  const rewrite = only(filters, 'rewrite')?.rewrite;
+  const action =
+    redirect === undefined
+      ? {
+          ...forwardTo(rule, backends, profileOf(rule)),
+          failure: 500 as const,
+          rewrite: rewrite && { hostname: rewrite.hostname, path: pathRewrite(rewrite.path) },
+          timeout: timeoutOf(timeouts),
+        }
+      : redirectAction(redirect, client);
+  return {
+    ...ruleNames(kind, key, index),
+    action,
+    cors: corsOf(only(filters, 'cors')),
+    responseHeaders: withHsts(options, only(filters, 'responseHeaders')?.changes),
+    limits: limitsOf(options),
+  };
+}
+
+function profileOf({ sessionPersistence, retry }: HttpRule): string {
+  const attempts = retry?.attempts || RETRIES;
+  const profile = retry ? withRetry({ attempts, codes: retry.codes }, HTTP_PROFILE) : HTTP_PROFILE;
+  return sessionPersistence ? withPersistence(profile) : profile;
+}
+
+/** If the rule does not say how often. */
+const RETRIES = 1;
+/** Of HAProxy 2.6. */
+const RETRY_CODES = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];
+
+type Forwarding = Pick<ForwardAction, 'kind' | 'backends' | 'requestHeaders' | 'mirrors'>;
+
+/** Also of GRPCRoutes. */
+export function forwardTo(
+  rule: { readonly filters: readonly RouteFilter[]; readonly backends: readonly HttpBackend[] },
+  reader: BackendReader,
+  profile: string,
+): Forwarding {
+  return {
+    kind: 'forward',
+    backends: rule.backends.map((backend) => ({
+      pool: reader.pool(backend, profile),
+      weight: backend.weight,
+      requestHeaders: only(backend.filters, 'requestHeaders')?.changes,
+      responseHeaders: only(backend.filters, 'responseHeaders')?.changes,
+    })),
+    requestHeaders: only(rule.filters, 'requestHeaders')?.changes,
+    mirrors: rule.filters.flatMap((filter) => {
+      if (filter.kind !== 'mirror') return [];
+      const { backend, numerator, denominator } = filter.mirror;
+      const pool = reader.pool(backend, profile);
+      return pool === undefined ? [] : [{ pool, numerator, denominator }];
+    }),
+  };
+}
+
+export function headerChanges(filters: readonly RouteFilter[]): HeaderChanges | undefined {
+  return only(filters, 'responseHeaders')?.changes;
+}
+
+function only<K extends RouteFilter['kind']>(
+  filters: readonly RouteFilter[],
+  kind: K,
+): Extract<RouteFilter, { kind: K }> | undefined {
+  return filters.find((filter): filter is Extract<RouteFilter, { kind: K }> => filter.kind === kind);
+}
+
+const WELL_KNOWN = { http: 80, https: 443 } as const;
+
+/** With a scheme its well-known port, without one that of the listener; the location does not name a well-known port. */
+function redirectAction(
+  { scheme, hostname, port, path, statusCode }: RedirectFilter,
+  client: ClientSide,
+): RedirectAction {
+  const wanted = port || (scheme === '' ? client.port : WELL_KNOWN[scheme]);
+  const isWellKnown = wanted === WELL_KNOWN[scheme || client.scheme];
+  return {
+    kind: 'redirect',
+    status: statusCode,
+    scheme,
+    hostname,
+    port: isWellKnown ? 0 : wanted,
+    path: pathRewrite(path),
+  };
+}
+
+function pathRewrite(path: RedirectFilter['path']): PathRewrite | undefined {
+  if (path === undefined) return undefined;
+  if (path.type === 'ReplaceFullPath') return { kind: 'full', value: path.value };
+  return { kind: 'prefix', value: withoutSlash(path.value) };
+}
+
+function withoutSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+function corsOf(filter: Extract<RouteFilter, { kind: 'cors' }> | undefined): Cors | undefined {
+  if (filter === undefined) return undefined;
+  const { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge, allowCredentials } = filter.cors;
+  return {
+    origins: allowOrigins,
+    methods: allowMethods,
+    allowHeaders,
+    exposeHeaders,
+    maxAge,
+    credentials: allowCredentials,
+  };
+}
+
+/** Instead of no time-out: HAProxy would keep the connection to a member that has vanished forever. */
+const UNLIMITED_MS = 24 * 3_600_000;
+
+/** The shorter one, because one attempt is all that a request has; 0: the pool's. */
+function timeoutOf({ request, backendRequest }: RouteTimeouts): number {
+  const given = [request, backendRequest].filter((each) => each !== undefined);
+  if (given.length === 0) return 0;
+  const finite = given.filter((each) => each > 0);
+  return finite.length === 0 ? UNLIMITED_MS : Math.min(...finite);
+}
+
+export function matchOf({ path, method, headers, query }: HttpMatch): RouteMatch {
+  return {
+    path: pathMatch(path),
+    method,
+    headers: headers.map((match) => valueMatch(match, match.name.toLowerCase())),
+    query: query.map((match) => valueMatch(match, match.name)),
+  };
+}
+
+function pathMatch({ type, value }: HttpMatch['path']): RouteMatch['path'] {
+  if (type === 'PathPrefix') return { kind: 'prefix', value: withoutSlash(value) };
+  return { kind: type === 'Exact' ? 'exact' : 'regex', value };
+}
+
+export function valueMatch(
+  { type, value }: { readonly type: 'Exact' | 'RegularExpression'; readonly value: string },
+  name: string,
+): ValueMatch {
+  return { name, kind: type === 'Exact' ? 'exact' : 'regex', value };
+}
+
+/** Why a rule cannot be carried out; undefined if it can. */
+function ruleFault({ filters, backends, matches, sessionPersistence, retry }: HttpRule): Fault | undefined {
+  const code = retry?.codes.find((each) => !RETRY_CODES.includes(each));
+  if (code !== undefined)
+    return unsupported(`its retry has code ${code}; HAProxy can retry ${RETRY_CODES.join(', ')}`);
+  if (retry !== undefined && retry.backoff > 0)
+    return unsupported('its retry has a backoff, which HAProxy does not have; remove it');
+  if (sessionPersistence?.type === 'Header' || sessionPersistence?.lifetime === 'Permanent')
+    return unsupported(
+      'its sessionPersistence is not by a cookie for a session, which is all that Headgate has',
+    );
+  const redirect = only(filters, 'redirect');
+  const rewrite = only(filters, 'rewrite');
+  if (redirect !== undefined && rewrite !== undefined)
+    return { reason: 'IncompatibleFilters', message: 'it has both RequestRedirect and URLRewrite' };
+  if (redirect !== undefined && backends.length > 0)
+    return { reason: 'IncompatibleFilters', message: 'it has both RequestRedirect and backendRefs' };
+  const path = redirect?.redirect.path ?? rewrite?.rewrite.path;
+  const isPrefix = matches.every((match) => match.path.type === 'PathPrefix');
+  if (path?.type === 'ReplacePrefixMatch' && !isPrefix)
+    return unsupported('ReplacePrefixMatch needs matches of type PathPrefix');
+  return filterFault(filters, backends) ?? regexFault(matches);
+}
+
+export function unsupported(message: string): Fault {
+  return { reason: 'UnsupportedValue', message };
+}
+
+/** Also of GRPCRoutes. */
+export function filterFault(
+  filters: readonly RouteFilter[],
+  backends: readonly HttpBackend[],
+): Fault | undefined {
+  const unknown = only(filters, 'unknown');
+  if (unknown !== undefined)
+    return unsupported(`it has a filter of type ${quote(unknown.type)}, which Headgate does not have`);
+  for (const { name, filters: ofBackend } of backends)
+    for (const { kind } of ofBackend)
+      if (kind !== 'requestHeaders' && kind !== 'responseHeaders')
+        return unsupported(
+          `backend ${quote(name)} has a filter that Headgate has only for whole rules; RequestHeaderModifier and ResponseHeaderModifier are allowed`,
+        );
+  return undefined;
+}
+
+const MAX_REGEX_CHARACTERS = 512;
+
+function regexFault(matches: readonly HttpMatch[]): Fault | undefined {
+  for (const { path, headers, query } of matches)
+    for (const { type, value } of [path, ...headers, ...query]) {
+      const fault = type === 'RegularExpression' ? whyNoRegex(value) : undefined;
+      if (fault !== undefined) return unsupported(`${quote(value)} ${fault}`);
+    }
+  return undefined;
+}
+
+/** As the end of a sentence. */
+export function whyNoRegex(text: string): string | undefined {
+  if (text.length > MAX_REGEX_CHARACTERS)
+    return `is longer than ${MAX_REGEX_CHARACTERS} characters, the most of a regular expression`;
+  try {
+    new RegExp(text);
+    return undefined;
+  } catch {
+    return 'is not a regular expression';
+  }
+}

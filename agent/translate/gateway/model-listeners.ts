@@ -1,0 +1,181 @@
+// The listeners of the load balancer of a Gateway: one for each port and family, whatever number of the Gateway's listeners share
+// the port. Pure.
+
+import { compactList } from '../../base/compact.ts';
+import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
+import type { Dependency, DesiredState } from '../../model/desired-state.ts';
+import type { Family, Listener, Member, OwnerKey, Tls, Vip } from '../../model/load-balancer.ts';
+import { listenerName, ownerOf } from '../../model/names.ts';
+import type { HttpRouting, Routing, TcpRouting, TlsHost, TlsRouting } from '../../model/routes.ts';
+import { hostKey } from '../routes/host-pattern.ts';
+import { byPrecedence } from '../routes/host-routes.ts';
+import { routedListener } from '../routes/routed-listener.ts';
+import type { TranslateSettings } from '../translate-settings.ts';
+import type { GatewayMemory, PlacesByListener, RoutePlace } from './gateway-memory.ts';
+import type { GatewayView } from './gateway-view.ts';
+import { endsTls, type GatewayListener, isPassedThrough, isUsable, transportOf } from './listeners.ts';
+import { udpMembers } from './udp-members.ts';
+
+export interface ModelOptions {
+  readonly key: OwnerKey;
+  readonly gateway: Gateway;
+  readonly listeners: readonly GatewayListener[];
+  readonly places: PlacesByListener;
+  readonly vips: readonly Vip[];
+  readonly memory: GatewayMemory;
+  /** False if another owner has the port of the address. */
+  readonly isOwn: (place: { address: string; protocol: 'TCP' | 'UDP'; port: number }) => boolean;
+  readonly cluster: GatewayView;
+  readonly settings: () => TranslateSettings;
+  readonly desired: Pick<DesiredState, 'portOwners'>;
+  readonly reads: Set<Dependency>;
+}
+
+export function modelListeners(options: ModelOptions): readonly Listener[] {
+  const { key, vips, places } = options;
+  const listeners: Listener[] = [];
+  for (const ofPort of byPort(options.listeners.filter(isUsable))) {
+    const [first] = ofPort;
+    if (first === undefined) continue;
+    const { port } = first.spec;
+    const protocol = transportOf(first.spec);
+    const passed = ofPort.filter(({ spec }) => isPassedThrough(spec));
+    const others = ofPort.filter(({ spec }) => !isPassedThrough(spec));
+    const own = others.length === 0 ? passed : others;
+    const routing = protocol === 'UDP' ? undefined : routingOf(own, places, options);
+    const isMixed = passed.length > 0 && others.length > 0;
+    for (const family of ['v4', 'v6'] as const) {
+      const ofFamily = vips.filter((vip) => vip.family === family).map(({ address }) => address);
+      if (ofFamily.length === 0) continue;
+      const addresses = ofFamily.filter((address) => options.isOwn({ address, protocol, port }));
+      const place = { key, protocol, port, family, addresses, routing, tls: tlsOf(ofPort) };
+      const listener = routedListener(place, options.settings());
+      const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];
+      listeners.push({
+        ...listener,
+        ...(isMixed && { dispatch: dispatchOf(passed, others, places) }),
+        pool: { ...listener.pool, members },
+      });
+    }
+  }
+  return compactList(listeners);
+}
+
+/** The name of the model's listeners that serve one of the Gateway's. */
+export function namesOf(
+  key: OwnerKey,
+  { spec }: GatewayListener,
+  model: readonly Listener[],
+): readonly string[] {
+  const protocol = transportOf(spec);
+  return (['v4', 'v6'] as const)
+    .map((family) => listenerName(ownerOf(key), { protocol, port: spec.port }, family))
+    .filter((name) => model.some((listener) => listener.name === name));
+}
+
+function byPort(listeners: readonly GatewayListener[]): readonly (readonly GatewayListener[])[] {
+  const ports = new Map<string, GatewayListener[]>();
+  for (const listener of listeners) {
+    const place = `${transportOf(listener.spec)} ${listener.spec.port}`;
+    const found = ports.get(place);
+    if (found === undefined) ports.set(place, [listener]);
+    else found.push(listener);
+  }
+  return [...ports.values()];
+}
+
+/** `listeners`: of one port, which all speak the same. */
+function routingOf(
+  listeners: readonly GatewayListener[],
+  routes: PlacesByListener,
+  options: ModelOptions,
+): Routing {
+  const protocol = listeners[0]?.spec.protocol;
+  if (protocol === 'TCP') return tcpRouting(listeners, routes);
+  if (protocol === 'TLS') return tlsRouting(listeners, routes);
+  return httpRouting(listeners, routes, options);
+}
+
+function httpRouting(
+  listeners: readonly GatewayListener[],
+  routes: PlacesByListener,
+  { memory }: ModelOptions,
+): HttpRouting {
+  const sections = listeners.map((listener) => ({
+    name: listener.section,
+    hostname: listener.host,
+    hosts: memory.hostsOf(listener.section, routes.get(listener) ?? []),
+  }));
+  return { kind: 'http', sections, detectMisdirected: listeners.some(({ spec }) => endsTls(spec)) };
+}
+
+/** Of two routes with one host, the older one counts. A listener's own host without routes leads nowhere. */
+function tlsRouting(listeners: readonly GatewayListener[], routes: PlacesByListener): TlsRouting {
+  const hosts = new Map<string, TlsHost>();
+  for (const listener of listeners) {
+    for (const { resolved, hosts: common } of byAge(routes.get(listener) ?? []))
+      for (const { host, key } of common) {
+        if (!hosts.has(key)) hosts.set(key, { host, backends: resolved.backends });
+      }
+    const key = hostKey(listener.host);
+    if (!hosts.has(key)) hosts.set(key, { host: listener.host, backends: [] });
+  }
+  return { kind: 'tls', hosts: [...hosts.values()] };
+}
+
+/** Of a port on which TLS of `passed` is passed through, and that of `ended` is ended. */
+function dispatchOf(
+  passed: readonly GatewayListener[],
+  ended: readonly GatewayListener[],
+  routes: PlacesByListener,
+): TlsRouting {
+  const hosts = ended.map(({ host }): TlsHost => ({ host, backends: [], isEnded: true }));
+  return { kind: 'tls', hosts: [...tlsRouting(passed, routes).hosts, ...hosts] };
+}
+
+/** The oldest route counts. */
+function tcpRouting(listeners: readonly GatewayListener[], routes: PlacesByListener): TcpRouting {
+  const [oldest] = byAge(listeners.flatMap((listener) => routes.get(listener) ?? []));
+  return { kind: 'tcp', backends: oldest?.resolved.backends ?? [] };
+}
+
+function byAge(places: readonly RoutePlace[]): readonly RoutePlace[] {
+  return places.toSorted((a, b) => byPrecedence(a.route, b.route));
+}
+
+/**
+ * A name that belongs to no listener gets the certificates of the one for all names, else those of the first one; and it needs a
+ * client certificate if any listener does, so that it is no way around.
+ */
+function tlsOf(listeners: readonly GatewayListener[]): Tls | undefined {
+  const ofTls = listeners.filter(({ spec }) => endsTls(spec));
+  const any = ofTls.find(({ host }) => host.kind === 'any');
+  const certificates = (any ?? ofTls[0])?.tls?.certificates ?? [];
+  if (certificates.length === 0) return undefined;
+  const clients = any === undefined ? ofTls.find(({ tls }) => tls?.clients !== undefined) : any;
+  return {
+    certificates,
+    minVersion: '1.2',
+    ciphers: [],
+    clients: clients?.tls?.clients,
+    alpn: ofTls[0]?.spec.protocol === 'HTTPS' ? ['h2', 'http/1.1'] : [],
+    sections: ofTls
+      .filter((listener) => listener !== any)
+      .map(({ host, tls }) => ({
+        hostname: host,
+        certificates: tls?.certificates ?? [],
+        clients: tls?.clients,
+      })),
+  };
+}
+
+/** The members of the oldest route's Services. */
+function membersByUdp(
+  options: ModelOptions,
+  listeners: readonly GatewayListener[],
+  routes: PlacesByListener,
+  family: Family,
+): readonly Member[] {
+  const [oldest] = byAge(listeners.flatMap((listener) => routes.get(listener) ?? []));
+  return udpMembers(oldest?.resolved.members ?? [], family, options);
+}

@@ -1,0 +1,122 @@
+// A route's rules with all that they refer to, and what its status says of them. Kept while the route, and every object that it
+// refers to, is as it was: a change of one route costs nothing for the others.
+
+import type { Route, RouteKind } from '../../kubernetes/gateway/route-objects.ts';
+import type { PoolUse } from '../../model/pool-uses.ts';
+import type { WeightedBackend } from '../../model/routes.ts';
+import { TCP_PROFILE } from '../pool/pool-profile.ts';
+import type { RouteEntries } from '../routes/host-routes.ts';
+import { ROUTE_ANNOTATIONS, readOptions } from '../routes/route-annotations.ts';
+import { BackendReader } from './backends.ts';
+import type { Fault } from './conditions.ts';
+import { type GatewayView, Reads } from './gateway-view.ts';
+import { grpcEntries } from './grpc-rules.ts';
+import { type ClientSide, hasRedirect, httpEntries } from './http-rules.ts';
+import { type ResolvedBackend, resolveBackend } from './references.ts';
+
+export interface ResolvedRoute {
+  readonly reads: Reads;
+  /** Of HTTPRoutes and GRPCRoutes. */
+  readonly entries: RouteEntries;
+  /** Of TLSRoutes and TCPRoutes. */
+  readonly backends: readonly WeightedBackend[];
+  /** Of UDPRoutes. */
+  readonly members: readonly WeightedService[];
+  /** Each once. */
+  readonly uses: readonly PoolUse[];
+  /** Why no rule can be carried out. */
+  readonly notAccepted: Fault | undefined;
+  /** Why some cannot. */
+  readonly partiallyInvalid: Fault | undefined;
+  readonly unresolved: Fault | undefined;
+  /** A sentence for each annotation with a value that is not allowed. */
+  readonly annotationFaults: readonly string[];
+}
+
+export interface WeightedService {
+  /** undefined if the reference cannot be followed. */
+  readonly backend: ResolvedBackend | undefined;
+  readonly weight: number;
+}
+
+export class ResolvedRoutes {
+  readonly #view: GatewayView;
+  /** By route and what else makes a difference: the client's side, and the certificate that members get. */
+  readonly #resolved = new WeakMap<Route, Map<string, ResolvedRoute>>();
+
+  constructor(view: GatewayView) {
+    this.#view = view;
+  }
+
+  /** `certificate`: the Secret with the certificate that members get. */
+  of(route: Route, client: ClientSide, certificate: string | undefined): ResolvedRoute {
+    const isOfClient = route.kind === 'HTTPRoute' && hasRedirect(route);
+    const variant = `${isOfClient ? `${client.scheme} ${client.port}` : ''} ${certificate ?? ''}`;
+    const variants = this.#resolved.get(route) ?? new Map<string, ResolvedRoute>();
+    const last = variants.get(variant);
+    if (last?.reads.areCurrent()) return last;
+    const resolved = resolve(route, client, certificate, new Reads(this.#view));
+    this.#resolved.set(route, variants.set(variant, resolved));
+    return resolved;
+  }
+}
+
+function resolve(
+  route: Route,
+  client: ClientSide,
+  certificate: string | undefined,
+  reads: Reads,
+): ResolvedRoute {
+  const reader = new BackendReader({ kind: route.kind, namespace: route.namespace }, certificate, reads);
+  const { entries, faults } = entriesOf(route, client, reader);
+  const { created, key } = route;
+  const isWhole = faults.size === 0 || faults.size === route.rules.length;
+  const backends =
+    route.kind === 'TLSRoute' || route.kind === 'TCPRoute'
+      ? reader.weighted(route.rules[0]?.backends ?? [], TCP_PROFILE)
+      : NONE;
+  const { members, fault } = route.kind === 'UDPRoute' ? udpMembers(route, reads) : NO_MEMBERS;
+  return {
+    reads,
+    entries: { created, key, entries },
+    backends,
+    members,
+    uses: reader.uses,
+    notAccepted: isWhole ? ruleFault(faults, '') : undefined,
+    partiallyInvalid: isWhole ? undefined : ruleFault(faults, 'Dropped Rule: '),
+    unresolved: reader.fault ?? fault,
+    annotationFaults:
+      route.kind === 'HTTPRoute' ? readOptions(ROUTE_ANNOTATIONS, route.annotations).faults : NONE,
+  };
+}
+
+const NONE: readonly never[] = [];
+const NO_MEMBERS = { members: NONE, fault: undefined };
+
+function entriesOf(route: Route, client: ClientSide, reader: BackendReader) {
+  if (route.kind === 'HTTPRoute') return httpEntries(route, client, reader);
+  if (route.kind === 'GRPCRoute') return grpcEntries(route, reader);
+  return { entries: NONE, faults: new Map<number, Fault>() };
+}
+
+function ruleFault(faults: ReadonlyMap<number, Fault>, beginning: string): Fault | undefined {
+  const [first] = faults;
+  if (first === undefined) return undefined;
+  const [index, { reason, message }] = first;
+  const more = faults.size === 1 ? '' : ` (and ${faults.size - 1} more)`;
+  return { reason, message: `${beginning}Cannot carry out rule ${index}: ${message}${more}` };
+}
+
+function udpMembers(
+  route: Extract<Route, { kind: 'UDPRoute' }>,
+  reads: Reads,
+): { readonly members: readonly WeightedService[]; readonly fault: Fault | undefined } {
+  const from = { kind: route.kind satisfies RouteKind, namespace: route.namespace };
+  let fault: Fault | undefined;
+  const members = (route.rules[0]?.backends ?? []).map((reference) => {
+    const found = resolveBackend(from, reference, 'UDP', reads);
+    if ('reason' in found) fault ??= found;
+    return { backend: 'reason' in found ? undefined : found, weight: reference.weight };
+  });
+  return { members, fault };
+}

@@ -1,0 +1,146 @@
+// Annotations of Ingresses: those of ingress-nginx that mean something here, each also with the agent's own prefix. What they
+// ask for and cannot have is named once for each Ingress. Pure.
+
+import {
+  BOOL,
+  bool,
+  HEADER,
+  HOSTS,
+  list,
+  matching,
+  number,
+  oneOf,
+  PATH,
+  rule,
+  SECRET,
+  seconds,
+  url,
+} from '../routes/annotation-values.ts';
+import {
+  type OptionsOf,
+  type ReadOptions,
+  ROUTE_ANNOTATIONS,
+  readOptions,
+} from '../routes/route-annotations.ts';
+
+const NGINX_PREFIX = 'nginx.ingress.kubernetes.io/';
+
+/** By the name after the prefix. */
+export const INGRESS_ANNOTATIONS = {
+  ...ROUTE_ANNOTATIONS,
+  'ssl-redirect': rule(
+    bool,
+    BOOL,
+    'Off: a host with TLS is served on port 80 as well. Default: clients are sent to https.',
+  ),
+  'force-ssl-redirect': rule(
+    bool,
+    BOOL,
+    'Clients of port 80 are sent to https, also of a host without TLS here.',
+  ),
+  'rewrite-target': rule(
+    matching(PATH),
+    'a path; of capture groups only the rest of a path that ends in (/|$)(.*), as in /base/$2',
+    'The path that members get.',
+  ),
+  'use-regex': rule(
+    bool,
+    BOOL,
+    'The paths of type ImplementationSpecific are regular expressions, anchored at the beginning.',
+  ),
+  'app-root': rule(matching(PATH), 'a path', 'Clients that ask for / are sent there.'),
+  'permanent-redirect': rule(
+    url,
+    'an http or https URL without a query',
+    'All requests are sent there, with status 301.',
+  ),
+  'permanent-redirect-code': rule(
+    oneOf('301', '302', '303', '307', '308'),
+    '301, 302, 303, 307 or 308',
+    'The status of `permanent-redirect`.',
+  ),
+  'temporal-redirect': rule(
+    url,
+    'an http or https URL without a query',
+    'All requests are sent there, with status 302.',
+  ),
+  'temporal-redirect-code': rule(
+    oneOf('301', '302', '303', '307', '308'),
+    '301, 302, 303, 307 or 308',
+    'The status of `temporal-redirect`.',
+  ),
+  'from-to-www-redirect': rule(
+    bool,
+    BOOL,
+    'Clients of www.HOST are sent to HOST, or the other way for a host with www.',
+  ),
+  'server-alias': rule(
+    list(matching(HOSTS)),
+    'a list of host names, separated by commas',
+    'Further hosts with the same paths.',
+  ),
+  'backend-protocol': rule(
+    (text) => oneOf('HTTP', 'HTTPS', 'GRPC', 'GRPCS')(text.toUpperCase()),
+    'HTTP, HTTPS, GRPC or GRPCS',
+    'What members speak. HTTPS and GRPCS do not verify them.',
+  ),
+  'proxy-read-timeout': rule(seconds, 'seconds', 'How long a member may be silent.'),
+  'proxy-send-timeout': rule(seconds, 'seconds', 'The longer one of this and `proxy-read-timeout` counts.'),
+  'enable-cors': rule(bool, BOOL, 'Cross-origin requests are answered.'),
+  'cors-allow-origin': rule(
+    list(matching(/^(\*|https?:\/\/[A-Za-z0-9.*:[\]-]{1,253})$/)),
+    'a list of origins, or *',
+    'Default: *.',
+  ),
+  'cors-allow-methods': rule(
+    list(matching(HEADER)),
+    'a list of methods',
+    'Default: GET, PUT, POST, DELETE, PATCH, OPTIONS.',
+  ),
+  'cors-allow-headers': rule(
+    list(matching(HEADER)),
+    'a list of header names',
+    'Default: those that ingress-nginx has.',
+  ),
+  'cors-expose-headers': rule(list(matching(HEADER)), 'a list of header names', 'Default: none.'),
+  'cors-allow-credentials': rule(bool, BOOL, 'Default: true.'),
+  'cors-max-age': rule(number(0, 86_400 * 365), 'seconds', 'Default: 1728000.'),
+  canary: rule(
+    bool,
+    BOOL,
+    'The Ingress takes a part of the requests of another one with the same hosts and paths.',
+  ),
+  'canary-weight': rule(number(0, 1_000_000), 'a number', 'Its part of `canary-weight-total`.'),
+  'canary-weight-total': rule(number(1, 1_000_000), 'a number', 'Default: 100.'),
+  'canary-by-header': rule(
+    matching(HEADER),
+    'the name of a header',
+    'Requests with the value `always` go to it, or with `canary-by-header-value`.',
+  ),
+  'canary-by-header-value': rule(
+    matching(/^[\x21-\x7e]{1,256}$/),
+    'a text without blanks',
+    'The value of `canary-by-header`.',
+  ),
+  affinity: rule(
+    oneOf('cookie'),
+    'cookie',
+    'A client keeps its member by the cookie `HEADGATE`, which is the same on both hosts of a pair.',
+  ),
+  'upstream-vhost': rule(matching(HOSTS), 'a host name', 'The `Host` that members get.'),
+  'x-forwarded-prefix': rule(matching(PATH), 'a path', 'The header `X-Forwarded-Prefix` that members get.'),
+  'auth-tls-secret': rule(
+    matching(SECRET),
+    'NAMESPACE/NAME of a Secret with ca.crt',
+    "Clients need a certificate of this authority. The Secret is in the Ingress' namespace.",
+  ),
+  'auth-tls-verify-client': rule(oneOf('on', 'off', 'optional'), 'on, off or optional', 'Default: on.'),
+} as const;
+
+export type IngressOptions = OptionsOf<typeof INGRESS_ANNOTATIONS>;
+
+export function readIngressOptions(
+  annotations: Readonly<Record<string, string>>,
+): ReadOptions<typeof INGRESS_ANNOTATIONS> {
+  return readOptions(INGRESS_ANNOTATIONS, annotations, NGINX_PREFIX);
+}

@@ -1,0 +1,57 @@
+// The profiles of pools: what HAProxy can only do for a whole pool, and routes of one Service may ask for differently. The words
+// are part of the pool's name. Pure.
+
+import { createHash } from 'node:crypto';
+import type { PoolRetry } from '../../model/load-balancer.ts';
+
+export interface PoolProfile {
+  readonly mode: 'tcp' | 'http';
+  /** That members get whatever the Service's `appProtocol` says. */
+  readonly httpVersion: '1.1' | '2';
+  /** Members get TLS, and are not verified, unless a BackendTLSPolicy says more. */
+  readonly isTls: boolean;
+  /** Clients keep their member by a cookie. */
+  readonly isSticky: boolean;
+  readonly retry: PoolRetry | undefined;
+}
+
+/** Of HTTPRoutes, which have no word. */
+export const HTTP_PROFILE = '';
+/** Of GRPCRoutes: members get HTTP/2. */
+export const GRPC_PROFILE = 'grpc';
+/** Of Ingresses whose members speak https, and gRPC with TLS. */
+export const TLS_PROFILE = 'tls';
+export const GRPC_TLS_PROFILE = 'grpctls';
+/** Of TCPRoutes and TLSRoutes. */
+export const TCP_PROFILE = 'tcp';
+
+/** In front of the others: for members that get a certificate, for rules with session persistence, and for rules that retry. */
+const STICKY = 'sticky';
+const WORDS = /^(?:crt[0-9a-f]{16})?(sticky)?(?:retry(\d+)((?:on\d+)*))?([a-z]*)$/;
+
+export function withPersistence(profile: string): string {
+  return `${STICKY}${profile}`;
+}
+
+export function withRetry({ attempts, codes }: PoolRetry, profile: string): string {
+  return `retry${attempts}${codes.map((code) => `on${code}`).join('')}${profile}`;
+}
+
+/** For a pool whose members get a certificate: the word is a mark of its Secret, `default/edge-client`, that PoolUses names. */
+export function withCertificate(secret: string, profile: string): string {
+  return `crt${createHash('sha256').update(secret).digest('hex').slice(0, 16)}${profile}`;
+}
+
+export function poolProfile(all: string): PoolProfile {
+  const [, sticky, attempts, codes = '', words = ''] = WORDS.exec(all) ?? [];
+  return {
+    isSticky: sticky !== undefined,
+    retry:
+      attempts === undefined
+        ? undefined
+        : { attempts: Number(attempts), codes: codes.split('on').slice(1).map(Number) },
+    mode: words === TCP_PROFILE ? 'tcp' : 'http',
+    httpVersion: words === GRPC_PROFILE || words === GRPC_TLS_PROFILE ? '2' : '1.1',
+    isTls: words === TLS_PROFILE || words === GRPC_TLS_PROFILE,
+  };
+}

@@ -1,0 +1,204 @@
+// Translates the pools that routes send to: one for each Service, with a listener for each of its ports that a route uses. The
+// Service's annotations for members hold here, too. Pure.
+
+import { compactList } from '../../base/compact.ts';
+import type { BackendTlsPolicy } from '../../kubernetes/gateway/gateway-objects.ts';
+import type { Service, ServicePort } from '../../kubernetes/objects.ts';
+import type { Dependency, DesiredState } from '../../model/desired-state.ts';
+import type {
+  Listener,
+  LoadBalancer,
+  Member,
+  MemberTls,
+  OwnerKey,
+  Problem,
+} from '../../model/load-balancer.ts';
+import { ownerOf, poolListener, serviceOfPool } from '../../model/names.ts';
+import type { PortAddress } from '../../model/port-owners.ts';
+import { type AnnotationValues, readAnnotations } from '../annotations/annotations.ts';
+import { healthMonitor } from '../service/health-monitor.ts';
+import { usableMembers } from '../service/member-rules.ts';
+import { membersFromEndpoints } from '../service/members.ts';
+import { selectEndpoints } from '../service/select-endpoints.ts';
+import { type CertificatesView, certificateOf } from '../service/tls.ts';
+import type { RequestedPorts, Translation, Translator } from '../translate.ts';
+import type { TranslateSettings } from '../translate-settings.ts';
+import { judgePolicy, policyOf } from './backend-tls.ts';
+import { poolProfile } from './pool-profile.ts';
+import { routeSlices, type SlicesView } from './route-slices.ts';
+
+/** The part of the store of objects that translation reads. */
+export interface PoolView extends SlicesView {
+  service(key: string): Service | undefined;
+  policiesOf(service: string): readonly BackendTlsPolicy[];
+}
+
+export interface PoolTranslatorOptions {
+  readonly cluster: PoolView;
+  /** The settings in force. */
+  readonly settings: () => TranslateSettings;
+  readonly certificates: CertificatesView;
+  readonly desired: Pick<DesiredState, 'portOwners' | 'poolUses'>;
+}
+
+export class PoolTranslator implements Translator {
+  readonly #options: PoolTranslatorOptions;
+
+  constructor(options: PoolTranslatorOptions) {
+    this.#options = options;
+  }
+
+  ports(): RequestedPorts {
+    return NO_PORTS;
+  }
+
+  translate(key: OwnerKey): Translation {
+    const { cluster, desired } = this.#options;
+    const ports = desired.poolUses.portsOf(key);
+    if (ports.length === 0) return { result: undefined, reads: [] };
+    const name = serviceOfPool(key).service;
+    const reads = new Set<Dependency>([`service ${name}`, `endpoints ${name}`, `policies ${name}`]);
+    const service = cluster.service(name);
+    if (service === undefined) return { result: undefined, reads: [...reads] };
+    return { result: this.#loadBalancer(key, service, ports, reads), reads: [...reads] };
+  }
+
+  #loadBalancer(
+    key: OwnerKey,
+    service: Service,
+    ports: readonly number[],
+    reads: Set<Dependency>,
+  ): LoadBalancer {
+    const { settings } = this.#options;
+    const annotations = readAnnotations(
+      service.annotations,
+      `Service ${service.key}`,
+      settings().annotationDefaults,
+    );
+    const problems: Problem[] = [...annotations.problems];
+    const listeners = ports.flatMap((number) => {
+      const port = service.ports.find((each) => each.port === number && each.protocol === 'TCP');
+      return port === undefined
+        ? []
+        : [this.#listener(key, service, port, annotations.values, reads, problems)];
+    });
+    const { namespace, name } = ownerOf(key);
+    return {
+      kind: 'LoadBalancer',
+      key,
+      namespace,
+      name,
+      vips: [],
+      listeners: compactList(listeners),
+      problems: compactList(problems),
+    };
+  }
+
+  #listener(
+    key: OwnerKey,
+    service: Service,
+    port: ServicePort,
+    values: AnnotationValues,
+    reads: Set<Dependency>,
+    problems: Problem[],
+  ): Listener {
+    const { cluster, certificates } = this.#options;
+    const { mode, httpVersion, isTls, isSticky, retry } = poolProfile(serviceOfPool(key).profile);
+    const policy = policyOf(service, port, cluster.policiesOf(service.key));
+    const judged = policy && judgePolicy(policy, certificates, reads);
+    const members =
+      policy !== undefined && judged?.tls === undefined ? [] : this.#members(service, port, reads, problems);
+    const tls = judged?.tls ?? (isTls ? UNVERIFIED : undefined);
+    return {
+      name: poolListener(key, port.port),
+      labels: {
+        namespace: service.namespace,
+        service: service.name,
+        port: String(port.port),
+        protocol: 'TCP',
+        family: 'v4',
+      },
+      engine: 'haproxy',
+      sourceAddress: 'load-balancer',
+      reachedBy: 'routes',
+      routing: undefined,
+      protocol: 'TCP',
+      port: port.port,
+      portName: port.name,
+      family: 'v4',
+      addresses: [],
+      mode,
+      tls: undefined,
+      acceptProxy: false,
+      allowedCidrs: [],
+      connectionLimit: 0,
+      rateLimit: 0,
+      log: 'none',
+      clientTimeout: values.timeoutClient,
+      pool: {
+        algorithm: values.algorithm,
+        persistence: service.affinitySeconds,
+        monitor: healthMonitor(service, port, values, false),
+        tls: tls && this.#withCertificate(key, tls, reads),
+        httpVersion: mode === 'http' && (port.appProtocol === H2C || httpVersion === '2') ? '2' : '1.1',
+        cookie: isSticky ? COOKIE : '',
+        ...(retry && { retry }),
+        proxyProtocol: values.proxyProtocol,
+        timeouts: {
+          connect: values.timeoutConnect,
+          server: values.timeoutServer,
+          tunnel: values.timeoutTunnel,
+          queue: values.timeoutQueue,
+        },
+        memberConnectionLimit: values.memberConnectionLimit,
+        whenEmpty: 'reject',
+        whenAllDown: 'reject',
+        members,
+      },
+    };
+  }
+
+  #withCertificate(key: OwnerKey, tls: MemberTls, reads: Set<Dependency>): MemberTls {
+    const { certificates, desired } = this.#options;
+    const secret = desired.poolUses.certificateOf(key);
+    if (secret === undefined) return tls;
+    reads.add(`secret ${secret}`);
+    const { content } = certificates.pair(secret);
+    return content === undefined ? tls : { ...tls, certificate: certificateOf(secret, content) };
+  }
+
+  /** Of one family, because the endpoints of the other one are the same pods: IPv4 if there is any. */
+  #members(
+    service: Service,
+    port: ServicePort,
+    reads: Set<Dependency>,
+    problems: Problem[],
+  ): readonly Member[] {
+    const { cluster, desired, settings } = this.#options;
+    const slices = routeSlices(service, cluster);
+    const family = slices.some((slice) => slice.family === 'v4' && slice.endpoints.length > 0) ? 'v4' : 'v6';
+    const selection = selectEndpoints(slices, port, family, { zone: settings().zone, ignoreHints: false });
+    const isListening = (place: PortAddress) => desired.portOwners.ownerOf(place) !== undefined;
+    const { usable, refused } = usableMembers(
+      membersFromEndpoints(selection),
+      'TCP',
+      settings(),
+      isListening,
+    );
+    for (const { member, reason, isVip } of refused) {
+      if (isVip) reads.add(`vip ${member.address}`);
+      const message = `Cannot send to ${member.name} for port ${port.port}: ${reason}`;
+      problems.push({ object: `Service ${service.key}`, reason: 'InvalidEndpoint', message });
+    }
+    return usable;
+  }
+}
+
+/** One name for all, so that HAProxy needs no section of its own for each. */
+const COOKIE = 'HEADGATE';
+const UNVERIFIED: MemberTls = { authority: undefined, serverName: '' };
+
+const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
+
+/** KEP-3726: HTTP/2 without TLS. */
+const H2C = 'kubernetes.io/h2c';

@@ -1,0 +1,86 @@
+// The routes of one hostname: entries of many routes in one order of precedence, that of HTTPRoute and GRPCRoute
+// (https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule) and of Ingress. Pure; keeps what did not change.
+
+import type { HostPattern, HostRoutes, RouteEntry, RouteMatch } from '../../model/routes.ts';
+
+/** The entries of one route; keeps its identity while the route, and what it refers to, does not change. */
+export interface RouteEntries {
+  /** Milliseconds since the epoch. */
+  readonly created: number;
+  /** `namespace/name`. */
+  readonly key: string;
+  /** In the order of the route's rules and matches. */
+  readonly entries: readonly RouteEntry[];
+}
+
+/** Keeps a `HostRoutes` while it is made of the same entries. */
+export class HostRoutesBook {
+  /** Section → key of the host. */
+  #made = new Map<string, Map<string, Made>>();
+  #before = new Map<string, Map<string, Made>>();
+
+  /** Before all calls of `of()` for one translation: what is not asked for again is forgotten. */
+  begin(): void {
+    this.#before = this.#made;
+    this.#made = new Map();
+  }
+
+  /** `key`: of the host, unique in its section. */
+  of(section: string, key: string, host: HostPattern, routes: readonly RouteEntries[]): HostRoutes {
+    const last = this.#before.get(section)?.get(key);
+    const made = last !== undefined && isSameList(last.routes, routes) ? last : make(host, routes);
+    const ofSection = this.#made.get(section) ?? new Map<string, Made>();
+    this.#made.set(section, ofSection.set(key, made));
+    return made.value;
+  }
+}
+
+function make(host: HostPattern, routes: readonly RouteEntries[]): Made {
+  return { routes, value: { host, entries: inOrder(routes) } };
+}
+
+function isSameList(a: readonly RouteEntries[], b: readonly RouteEntries[]): boolean {
+  return a.length === b.length && a.every((each, at) => each === b[at]);
+}
+
+interface Made {
+  readonly routes: readonly RouteEntries[];
+  readonly value: HostRoutes;
+}
+
+/** The first that matches a request is taken. */
+export function inOrder(routes: readonly RouteEntries[]): readonly RouteEntry[] {
+  const byAge = routes.toSorted(byPrecedence);
+  return byAge
+    .flatMap(({ entries }) => entries)
+    .map((entry) => ({ entry, rank: rankOf(entry.match) }))
+    .sort((a, b) => compareRanks(a.rank, b.rank))
+    .map(({ entry }) => entry);
+}
+
+/** Older objects first, then by namespace and name. */
+export function byPrecedence(
+  a: { readonly created: number; readonly key: string },
+  b: { readonly created: number; readonly key: string },
+): number {
+  if (a.created !== b.created) return a.created < b.created ? -1 : 1;
+  return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
+}
+
+/**
+ * Each number decides if those before it are equal; the lowest comes first. Paths: exact, then regular expressions, whose place
+ * the specification leaves open, then prefixes; the longest first.
+ */
+function rankOf({ path, method, headers, query }: RouteMatch): readonly number[] {
+  return [PATHS[path.kind], -path.value.length, method === '' ? 1 : 0, -headers.length, -query.length];
+}
+
+const PATHS = { exact: 0, regex: 1, prefix: 2 } as const;
+
+function compareRanks(a: readonly number[], b: readonly number[]): number {
+  for (let at = 0; at < a.length; at++) {
+    const difference = (a[at] ?? 0) - (b[at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

@@ -1,0 +1,88 @@
+// Creates the dataplanes: the main HAProxy and the landing, which are one to the loop, and the kernel beside them.
+
+import type { Metrics } from '../../health/metrics.ts';
+import { Dataplanes } from '../dataplane/dataplanes.ts';
+import { Landing } from '../dataplane/landing.ts';
+import { Places } from '../dataplane/places.ts';
+import { HaproxyDataplane } from '../haproxy/dataplane.ts';
+import type { HaproxyOptions } from '../haproxy/options.ts';
+import { type Log, withFields } from '../host/log.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
+import { NftablesDataplane } from '../nftables/dataplane.ts';
+import type { Settings } from '../settings/settings.ts';
+import { anchorGroups } from '../vips/vrrp.ts';
+
+export interface DataplanePartsOptions {
+  /** The settings in force. */
+  readonly settings: () => Settings;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** Of all owners, also those that are not served. */
+  readonly ownerKeys: () => Iterable<string>;
+  readonly pems: NonNullable<HaproxyOptions['pems']>;
+  /** Makes the loop plan these load balancers again. */
+  readonly replan: (keys: Iterable<string>) => void;
+  /** The traffic of these load balancers has changed. */
+  readonly changed: (keys: Iterable<string>) => void;
+  readonly metrics: Metrics['dataplane'];
+  readonly log: Log;
+}
+
+export function dataplaneOf(options: DataplanePartsOptions) {
+  const { settings, desired, ownerKeys, pems, replan, changed, metrics, log } = options;
+  const now = settings();
+  const places = new Places(desired);
+  const onChecked = (keys: readonly string[]): void => {
+    kernel.checked(keys);
+    changed(keys);
+  };
+  const common = { settings: now, replan, pems, onChecked };
+  const haproxy: HaproxyDataplane = new HaproxyDataplane({
+    ...common,
+    desired: places.main,
+    counted: desired,
+    onKnown: () => replan(ownerKeys()),
+    beside: () => landing.worker,
+    metrics,
+    log,
+  });
+  const landing: HaproxyDataplane = new HaproxyDataplane({
+    ...common,
+    isLanding: true,
+    desired: places.landing,
+    beside: () => haproxy.worker,
+    statistics: haproxy.statistics,
+    metrics: { ...metrics, reloaded: (_, result) => metrics.landingReloaded(result) },
+    log: withFields(log, { haproxy: 'landing' }),
+  });
+  haproxy.statistics.include({
+    isUsed: () => places.landed().length > 0,
+    worker: () => landing.worker?.runtime,
+  });
+  const both = new Landing<Settings>({
+    engine: 'haproxy',
+    desired,
+    places,
+    main: haproxy,
+    landing,
+    settings: now,
+    replan,
+    onAway: (landed, error) =>
+      log.warn('The landing does not serve: its Services go to the main HAProxy', { landed, error }),
+  });
+  const kernel: NftablesDataplane = new NftablesDataplane({
+    settings: now,
+    desired,
+    replan,
+    sources: () => anchorGroups(settings().vrrp),
+    checkedMembers: (listener) => both.members(listener),
+    isWithHaproxy: (listener) => both.serves(listener),
+    metrics,
+    log,
+  });
+  const dataplane = new Dataplanes<Settings>(
+    desired,
+    { engine: 'haproxy', dataplane: both },
+    { engine: 'kernel', dataplane: kernel },
+  );
+  return { dataplane, haproxy };
+}

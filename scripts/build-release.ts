@@ -1,0 +1,93 @@
+// Makes a release: build-release.ts [--output DIR] [--key KEY] [--unreleased]. Writes into DIR the Debian package of this
+// machine's architecture, the notes of this version, a bill of materials (SPDX), checksums, and `debian`, a repository for
+// apt. `--key`: a key of gpg, by which the checksums and the repository are signed. The version must stand in CHANGELOG.md,
+// unless --unreleased allows what comes next.
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { version } from '../agent/base/version.ts';
+import { billOfMaterials, notesOf, releaseFile } from './release-texts.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { values } = parseArgs({
+  options: {
+    output: { type: 'string', default: '.cache/release' },
+    key: { type: 'string', default: '' },
+    unreleased: { type: 'boolean', default: false },
+  },
+});
+const output = resolve(values.output);
+const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']));
+const date = new Date(epoch * 1000);
+
+const notes = notesOf(
+  readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
+  values.unreleased ? 'Unreleased' : version,
+);
+if (notes === undefined) {
+  console.error(
+    `Cannot release ${version}: CHANGELOG.md has no heading "## ${version}"; write its notes there first`,
+  );
+  process.exit(1);
+}
+rmSync(output, { recursive: true, force: true });
+mkdirSync(output, { recursive: true });
+run(process.execPath, [join(root, 'scripts/build-deb.ts'), '--output', output]);
+write('NOTES.md', notes);
+const dependencies = run('npm', [
+  'sbom',
+  '--package-lock-only',
+  '--omit=dev',
+  '--sbom-format=spdx',
+  '--sbom-type=application',
+]);
+write(`headgate_${version}.spdx.json`, billOfMaterials(dependencies, { date, node: process.version }));
+makeRepository();
+const files = readdirSync(output, { withFileTypes: true }).filter((each) => each.isFile());
+write('SHA256SUMS', files.map(({ name }) => `${sha256(join(output, name))}  ${name}\n`).join(''));
+if (values.key !== '') sign(['--detach-sign', '--armor'], 'SHA256SUMS', 'SHA256SUMS.asc');
+else console.error('Nothing is signed: name a key of gpg, KEY=...');
+console.log(output);
+
+/** As apt reads it: `deb [signed-by=KEYRING] URL stable main`. */
+function makeRepository(): void {
+  const [deb = ''] = readdirSync(output).filter((name) => name.endsWith('.deb'));
+  const architecture = basename(deb, '.deb').split('_').at(-1) ?? '';
+  const pool = 'debian/pool/main';
+  const lists = `main/binary-${architecture}`;
+  mkdirSync(join(output, pool), { recursive: true });
+  mkdirSync(join(output, 'debian/dists/stable', lists), { recursive: true });
+  cpSync(join(output, deb), join(output, pool, deb));
+  const packages = run('dpkg-scanpackages', ['--multiversion', 'pool/main'], join(output, 'debian'));
+  const lines = [
+    { path: `${lists}/Packages`, content: Buffer.from(packages) },
+    { path: `${lists}/Packages.gz`, content: gzipSync(packages, { level: 9 }) },
+  ];
+  for (const { path, content } of lines) writeFileSync(join(output, 'debian/dists/stable', path), content);
+  write('debian/dists/stable/Release', releaseFile({ version, architecture, date, files: lines }));
+  if (values.key === '') return;
+  sign(['--clearsign'], 'debian/dists/stable/Release', 'debian/dists/stable/InRelease');
+  run('gpg', ['--yes', '--output', join(output, 'headgate-archive-keyring.gpg'), '--export', values.key]);
+}
+
+function sign(how: readonly string[], from: string, to: string): void {
+  const key = ['--batch', '--yes', '--local-user', values.key];
+  run('gpg', [...key, ...how, '--output', join(output, to), join(output, from)]);
+}
+
+function write(path: string, text: string): void {
+  writeFileSync(join(output, path), text);
+}
+
+function sha256(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
+
+function run(program: string, args: readonly string[], cwd = root): string {
+  return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+}

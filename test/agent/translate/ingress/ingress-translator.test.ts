@@ -1,0 +1,391 @@
+// Ingresses from objects to the model; the titles are sentences of the API reference (networking.k8s.io/v1), or what
+// ingress-nginx does with an annotation.
+
+import test from 'ava';
+import type { ForwardAction, HttpRouting, RouteRule } from '../../../../agent/model/routes.ts';
+import { service } from '../../../support/values/build.ts';
+import { secret } from '../../../support/values/certificates.ts';
+import { ADDRESS, GatewayWorld } from '../../../support/values/gateway-world.ts';
+import { ingressClassJson, ingressJson } from '../../../support/values/gateways.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+const KEY = 'ingress:-/edge';
+const WEB = { service: { name: 'web', port: { number: 80 } } };
+
+function world(...ingresses: readonly Parameters<GatewayWorld['apply']>[0][number][]): GatewayWorld {
+  return new GatewayWorld([ingressClassJson(), ...ingresses]);
+}
+
+function rules(paths: readonly Json[], host = 'example.org'): Json {
+  return {
+    rules: [{ host, http: { paths: paths.map((path) => ({ backend: WEB, pathType: 'Prefix', ...path })) } }],
+  };
+}
+
+function annotated(annotations: Json, spec: Json = {}): GatewayWorld {
+  const own = Object.entries(annotations).map(([name, value]) => [
+    `nginx.ingress.kubernetes.io/${name}`,
+    value,
+  ]);
+  return world(ingressJson('web', spec, Object.fromEntries(own)));
+}
+
+function ruleOf(given: GatewayWorld, port = 80): RouteRule {
+  const { sections } = given.listener(port, 'tcp', KEY).routing as HttpRouting;
+  const rule = sections[0]?.hosts[0]?.entries[0]?.rule;
+  if (rule === undefined) throw new Error('There is no rule');
+  return rule;
+}
+
+const problems = (given: GatewayWorld) =>
+  given.loadBalancer(KEY).problems.map(({ object, reason, message }) => `${object} ${reason}: ${message}`);
+const routes = (given: GatewayWorld, port = 80) => given.routes(port, undefined, KEY);
+const TO_WEB = '→ web:tcp:80:v4*1';
+
+test('The Ingresses of a class are one load balancer, whose paths of one host merge', (t) => {
+  const given = world(
+    ingressJson('web', rules([{ path: '/' }])),
+    ingressJson('api', rules([{ path: '/api' }])),
+    ingressJson('other', { ingressClassName: 'other' }),
+  );
+  t.deepEqual(routes(given), [
+    `example.org/api ${TO_WEB} (Ingress default/api#0)`,
+    `example.org/ ${TO_WEB} (Ingress default/web#0)`,
+  ]);
+  t.deepEqual(given.listener(80, 'tcp', KEY).addresses, [ADDRESS]);
+  t.deepEqual(given.loadBalancer('pool:default/web').listeners[0]?.name, 'pool:default:web:tcp:80:v4');
+  t.deepEqual(given.status('Ingress', 'default/api').ports, [80]);
+  t.deepEqual(given.status('Ingress', 'default/api').addresses, [ADDRESS]);
+});
+
+test('A class of another controller is not served', (t) => {
+  const given = new GatewayWorld([
+    { ...ingressClassJson(), spec: { controller: 'example.org/other' } },
+    ingressJson(),
+  ]);
+  t.false(given.state.desired.loadBalancers.has(KEY));
+  t.regex(given.state.desired.ignored.get(KEY)?.reason ?? '', /"example.org\/other", not/);
+});
+
+test('Exact matches the path itself, Prefix by elements, ImplementationSpecific as Prefix; the longest path comes first', (t) => {
+  const given = world(
+    ingressJson(
+      'web',
+      rules([
+        { path: '/foo' },
+        { path: '/foo/bar/' },
+        { path: '/foo', pathType: 'Exact' },
+        { path: '/any', pathType: 'ImplementationSpecific' },
+      ]),
+    ),
+  );
+  t.deepEqual(
+    routes(given).map((text) => text.split(' ')[0]),
+    ['example.org=/foo', 'example.org/foo/bar', 'example.org/foo', 'example.org/any'],
+  );
+});
+
+test('A wildcard host has exactly one label more; a rule without a host is for all', (t) => {
+  const given = world(
+    ingressJson('web', {
+      rules: ['*.example.org', ''].flatMap((host) => rules([{ path: '/' }], host).rules as Json[]),
+    }),
+  );
+  const { sections } = given.listener(80, 'tcp', KEY).routing as HttpRouting;
+  t.deepEqual(
+    sections[0]?.hosts.map(({ host }) => host),
+    [
+      { suffix: 'example.org', kind: 'one-label' },
+      { suffix: '', kind: 'any' },
+    ],
+  );
+});
+
+test('What no rule matches goes to the default backend, after the rules for all hosts', (t) => {
+  const old = ingressJson('old', { rules: [], defaultBackend: WEB });
+  const given = world(old, ingressJson('web', rules([{ path: '/', pathType: 'Prefix' }], '')));
+  t.deepEqual(routes(given), [
+    `*/ ${TO_WEB} (Ingress default/web#0)`,
+    `*/ ${TO_WEB} (Ingress default/old#0)`,
+  ]);
+});
+
+test('The host of a rule without paths goes to the default backend', (t) => {
+  const given = world(ingressJson('web', { rules: [{ host: 'example.org' }], defaultBackend: WEB }));
+  t.is(routes(given)[0], `example.org/ ${TO_WEB} (Ingress default/web#0)`);
+});
+
+test('A port of a Service is named by number or by name; one that is missing answers 503', (t) => {
+  const backend = (port: Json, name = 'web') => ({ service: { name, port } });
+  const given = world(
+    service({ type: 'ClusterIP', ports: [{ name: 'http', protocol: 'TCP', port: 80 }] } as never),
+    ingressJson(
+      'web',
+      rules([
+        { path: '/a', backend: backend({ name: 'http' }) },
+        { path: '/bb', backend: backend({ number: 81 }) },
+        { path: '/ccc', backend: backend({ number: 80 }, 'missing') },
+        { path: '/dddd', backend: { resource: { kind: 'Bucket', name: 'files', apiGroup: 'x.org' } } },
+      ]),
+    ),
+  );
+  t.deepEqual(
+    routes(given).map((text) => text.replace(/ \(.*/, '')),
+    [
+      'example.org/dddd → 500',
+      'example.org/ccc → 503*1',
+      'example.org/bb → 503*1',
+      `example.org/a ${TO_WEB}`,
+    ],
+  );
+  t.deepEqual(problems(given), [
+    'Ingress default/web InvalidAnnotation: Cannot send to Service "default/web": it has no TCP port 81; its requests get status 503',
+    'Ingress default/web InvalidAnnotation: Cannot send to Service "default/missing": it does not exist; its requests get status 503',
+    'Ingress default/web InvalidAnnotation: The backend "Bucket files" is not a Service: its requests get status 500; name a Service',
+  ]);
+});
+
+test('Of two Ingresses with one path the older one is served, and the other is told', (t) => {
+  const at = (name: string, creationTimestamp: string) => {
+    const json = ingressJson(name, rules([{ path: '/' }]));
+    return { ...json, metadata: { ...(json.metadata as Json), creationTimestamp } };
+  };
+  const given = world(at('a', '2026-11-02T00:00:00Z'), at('b', '2026-11-01T00:00:00Z'));
+  t.regex(routes(given)[0] ?? '', /default\/b#0/);
+  t.deepEqual(problems(given), [
+    'Ingress default/a RouteShadowed: Path "/" of host "example.org" gets no request: the older Ingress default/b has the same one',
+  ]);
+});
+
+const TLS: Json = { ...rules([{ path: '/' }]), tls: [{ hosts: ['example.org'], secretName: 'web-tls' }] };
+
+test('A host with TLS is served on port 443, and clients of port 80 are sent there', (t) => {
+  const given = world(secret('web-tls'), ingressJson('web', TLS));
+  t.is(routes(given)[0], 'example.org/ → redirect 308 (Ingress default/web#0)');
+  t.is(routes(given, 443)[0], `example.org/ ${TO_WEB} (Ingress default/web#0)`);
+  const { tls } = given.listener(443, 'tcp', KEY);
+  t.is(tls?.certificates[0]?.name, 'default/web-tls');
+  t.deepEqual(tls?.sections?.[0]?.hostname, { suffix: 'example.org', kind: 'exact' });
+});
+
+test('ssl-redirect off serves the host on port 80 as well; force-ssl-redirect sends all hosts to https', (t) => {
+  const off = world(
+    secret('web-tls'),
+    ingressJson('web', TLS, { 'nginx.ingress.kubernetes.io/ssl-redirect': 'false' }),
+  );
+  t.is(routes(off)[0], `example.org/ ${TO_WEB} (Ingress default/web#0)`);
+  const forced = annotated({ 'force-ssl-redirect': 'true' }, rules([{ path: '/' }]));
+  t.is(routes(forced)[0], 'example.org/ → redirect 308 (Ingress default/web#0)');
+});
+
+test('Without a usable certificate port 443 is closed, and the author is told', (t) => {
+  const given = world(ingressJson('web', TLS));
+  t.deepEqual(
+    given.loadBalancer(KEY).listeners.map(({ port }) => port),
+    [80],
+  );
+  t.regex(
+    problems(given)[0] ?? '',
+    /^Ingress default\/web CertificateMissing: Cannot use Secret "default\/web-tls"/,
+  );
+});
+
+for (const [title, path, target, match, rewrite] of [
+  ['a fixed path', '/shop', '/', '/shop', { kind: 'full', value: '/' }],
+  ['the rest behind (/|$)(.*)', '/shop(/|$)(.*)', '/$2', '/shop', { kind: 'prefix', value: '' }],
+  ['the rest below another path', '/shop(/|$)(.*)', '/base/$2', '/shop', { kind: 'prefix', value: '/base' }],
+  ['the rest behind /(.*)', '/shop/(.*)', '/$1', '/shop', { kind: 'prefix', value: '' }],
+] as const) {
+  test(`rewrite-target: ${title}`, (t) => {
+    const spec = rules([{ path, pathType: 'ImplementationSpecific' }]);
+    const given = annotated({ 'rewrite-target': target }, spec);
+    t.regex(routes(given)[0] ?? '', new RegExp(`^example.org${match} `));
+    t.deepEqual((ruleOf(given).action as ForwardAction).rewrite, { hostname: '', path: rewrite });
+  });
+}
+
+test('A rewrite-target with other groups is refused by name, and its path is not served', (t) => {
+  const given = annotated(
+    { 'rewrite-target': '/$3' },
+    rules([{ path: '/a(b)(c)(d)', pathType: 'ImplementationSpecific' }]),
+  );
+  t.deepEqual(routes(given), []);
+  t.regex(problems(given)[0] ?? '', /"rewrite-target" has group \$3/);
+});
+
+test('use-regex makes paths regular expressions', (t) => {
+  const given = annotated(
+    { 'use-regex': 'true' },
+    rules([
+      { path: '/v[12]/.*', pathType: 'ImplementationSpecific' },
+      { path: '/(', pathType: 'ImplementationSpecific' },
+    ]),
+  );
+  t.deepEqual(
+    routes(given).map((text) => text.split(' ')[0]),
+    ['example.org~/v[12]/.*'],
+  );
+  t.regex(problems(given)[0] ?? '', /path "\/\(" is not a regular expression/);
+});
+
+test('A canary takes its weight of the requests, and all with its header', (t) => {
+  const canary = {
+    'nginx.ingress.kubernetes.io/canary': 'true',
+    'nginx.ingress.kubernetes.io/canary-weight': '20',
+    'nginx.ingress.kubernetes.io/canary-by-header': 'X-Canary',
+  };
+  const next = { service: { name: 'next', port: { number: 80 } } };
+  const given = world(
+    service({ name: 'next', key: 'default/next', type: 'ClusterIP' }),
+    ingressJson('web', rules([{ path: '/' }])),
+    ingressJson('next', rules([{ path: '/', backend: next }]), canary),
+  );
+  t.deepEqual(routes(given), [
+    'example.org/ [x-canary=always] → next:tcp:80:v4*1 (Ingress default/next#0)',
+    'example.org/ → web:tcp:80:v4*80 next:tcp:80:v4*20 (Ingress default/web#0)',
+  ]);
+});
+
+for (const [title, annotations, expected] of [
+  [
+    'permanent-redirect',
+    { 'permanent-redirect': 'https://new.example.org/x' },
+    {
+      status: 301,
+      scheme: 'https',
+      hostname: 'new.example.org',
+      port: 0,
+      path: { kind: 'full', value: '/x' },
+    },
+  ],
+  [
+    'temporal-redirect with its code',
+    { 'temporal-redirect': 'http://new.example.org:81/', 'temporal-redirect-code': '307' },
+    {
+      status: 307,
+      scheme: 'http',
+      hostname: 'new.example.org',
+      port: 81,
+      path: { kind: 'full', value: '/' },
+    },
+  ],
+] as const) {
+  test(`${title} sends all requests elsewhere`, (t) => {
+    t.deepEqual(ruleOf(annotated(annotations)).action, { kind: 'redirect', ...expected });
+  });
+}
+
+test('app-root, from-to-www-redirect and server-alias add paths and hosts', (t) => {
+  t.deepEqual(
+    routes(annotated({ 'app-root': '/app' })).map((text) => text.replace(/ \(.*/, '')),
+    ['example.org=/ → redirect 302', `example.org/ ${TO_WEB}`],
+  );
+  t.deepEqual(
+    routes(annotated({ 'from-to-www-redirect': 'true' })).map((text) => text.replace(/ \(.*/, '')),
+    [`example.org/ ${TO_WEB}`, 'www.example.org/ → redirect 308'],
+  );
+  t.deepEqual(
+    routes(annotated({ 'server-alias': 'a.example.org' })).map((text) => text.split('/')[0]),
+    ['example.org', 'a.example.org'],
+  );
+});
+
+test('Limits, cross-origin requests, timeouts, hosts and protocols of members are those of the annotations', (t) => {
+  const given = annotated({
+    'proxy-body-size': '8m',
+    'whitelist-source-range': '10.0.0.0/8, 192.0.2.7',
+    'limit-rps': '50',
+    'enable-cors': 'true',
+    'cors-allow-origin': 'https://example.com',
+    'proxy-read-timeout': '90',
+    'upstream-vhost': 'inner.example.org',
+    'x-forwarded-prefix': '/shop',
+    'backend-protocol': 'HTTPS',
+  });
+  const { limits, cors, action } = ruleOf(given);
+  t.deepEqual(limits, {
+    allowedCidrs: ['10.0.0.0/8', '192.0.2.7/32'],
+    deniedCidrs: [],
+    requestRate: 50,
+    bodyBytes: 8 * 1024 ** 2,
+  });
+  t.deepEqual(cors?.origins, ['https://example.com']);
+  const forward = action as ForwardAction;
+  t.is(forward.timeout, 90_000);
+  t.deepEqual(forward.rewrite, { hostname: 'inner.example.org', path: undefined });
+  t.deepEqual(forward.requestHeaders?.set, [{ name: 'X-Forwarded-Prefix', value: '/shop' }]);
+  t.is(forward.backends[0]?.pool, 'pool:default:web.tls:tcp:80:v4');
+  t.deepEqual(given.loadBalancer('pool:default/web.tls').listeners[0]?.pool.tls, {
+    authority: undefined,
+    serverName: '',
+  });
+});
+
+test('Annotations without an effect are named once, and values that are not allowed with what is', (t) => {
+  const given = annotated({
+    'configuration-snippet': 'deny all;',
+    'auth-url': 'http://x',
+    'proxy-body-size': 'much',
+  });
+  t.deepEqual(problems(given), [
+    'Ingress default/web InvalidAnnotation: Annotation "nginx.ingress.kubernetes.io/proxy-body-size" is ignored: "much" is not bytes, with k, m or g',
+    'Ingress default/web AnnotationIgnored: These annotations have no effect here: "nginx.ingress.kubernetes.io/auth-url", "nginx.ingress.kubernetes.io/configuration-snippet"',
+  ]);
+});
+
+test('Clients of a host with auth-tls-secret need a certificate, also by the name of another host', (t) => {
+  const authority = secret('clients');
+  const spec = {
+    ...TLS,
+    rules: [...(TLS.rules as Json[]), ...(rules([{ path: '/' }], 'open.example.org').rules as Json[])],
+  };
+  const annotations = { 'nginx.ingress.kubernetes.io/auth-tls-secret': 'default/clients' };
+  const closed = world(
+    secret('web-tls'),
+    { ...authority, authority: { content: undefined, fault: 'it has no ca.crt' } },
+    ingressJson('web', spec, annotations),
+  );
+  t.true(routes(closed, 443).every((text) => text.includes('→ 403')));
+  t.regex(
+    problems(closed)[0] ?? '',
+    /Cannot use Secret "default\/clients" for client certificates: it has no ca.crt/,
+  );
+  const content = { fingerprint: 'abc' } as never;
+  const given = world(
+    secret('web-tls'),
+    { ...authority, authority: { content, fault: '' } },
+    ingressJson('web', spec, annotations),
+  );
+  const { tls, routing } = given.listener(443, 'tcp', KEY);
+  t.deepEqual(tls?.sections?.[0]?.clients, {
+    verify: 'required',
+    authority: { name: 'secret default/clients', fingerprint: 'abc' },
+  });
+  const { sections, detectMisdirected } = routing as HttpRouting;
+  t.deepEqual(
+    sections.map(({ name }) => name),
+    ['all', 'example.org'],
+  );
+  t.true(detectMisdirected);
+});
+
+test('An Ingress that is deleted, or gets another class, takes its routes and status with it', (t) => {
+  const given = world(ingressJson());
+  given.apply([ingressJson('web', { ingressClassName: 'other' })]);
+  t.deepEqual(given.loadBalancer(KEY).listeners, []);
+  t.deepEqual(given.state.desired.statuses.partsOf('Ingress default/web'), []);
+  t.false(given.state.desired.loadBalancers.has('pool:default/web'));
+});
+
+test('The routes of a host keep their identity while another host changes', (t) => {
+  const given = world(
+    ingressJson('web', rules([{ path: '/' }])),
+    ingressJson('b', rules([{ path: '/' }], 'b.org')),
+  );
+  const hosts = () => (given.listener(80, 'tcp', KEY).routing as HttpRouting).sections[0]?.hosts ?? [];
+  const [, first] = hosts();
+  given.apply([ingressJson('b', rules([{ path: '/new' }], 'b.org'))]);
+  t.is(first?.host.suffix, 'example.org');
+  t.is(hosts()[1], first);
+  t.is(hosts()[0]?.entries[0]?.match.path.value, '/new');
+});

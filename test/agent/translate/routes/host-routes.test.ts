@@ -1,0 +1,104 @@
+import test from 'ava';
+import type { RouteEntry, RouteMatch } from '../../../../agent/model/routes.ts';
+import { ANY_HOST } from '../../../../agent/translate/routes/host-pattern.ts';
+import {
+  HostRoutesBook,
+  inOrder,
+  type RouteEntries,
+} from '../../../../agent/translate/routes/host-routes.ts';
+import { ruleOf } from '../../../support/values/routes.ts';
+
+let made = 0;
+
+const matchOf = (given: Partial<RouteMatch>): RouteMatch => ({
+  path: { kind: 'prefix', value: '' },
+  method: '',
+  headers: [],
+  query: [],
+  ...given,
+});
+
+/** A route of its own for each list of matches. */
+function route(matches: readonly RouteMatch[], created = 1, key = `default/route-${++made}`): RouteEntries {
+  const entries = matches.map((match, index): RouteEntry => {
+    return { match, rule: ruleOf({ kind: 'answer', status: 404 }, { name: `${key}#${index}` }) };
+  });
+  return { created, key, entries };
+}
+
+const header = (name: string) => ({ name, kind: 'exact', value: '1' }) as const;
+const path = (kind: 'exact' | 'prefix' | 'regex', value: string) => matchOf({ path: { kind, value } });
+
+/** What precedes what, each for the reason in the title. */
+const ORDER: readonly (readonly [title: string, first: RouteMatch, second: RouteMatch])[] = [
+  ['An exact path precedes a longer prefix', path('exact', '/a'), path('prefix', '/a/b/c')],
+  ['A longer prefix precedes a shorter one', path('prefix', '/a/b'), path('prefix', '/a')],
+  [
+    'A longer path precedes a shorter one that also wants a method',
+    path('prefix', '/a/b'),
+    matchOf({ path: { kind: 'prefix', value: '/a' }, method: 'GET' }),
+  ],
+  [
+    'A method precedes more headers',
+    matchOf({ method: 'GET' }),
+    matchOf({ headers: [header('a'), header('b')] }),
+  ],
+  [
+    'More headers precede fewer',
+    matchOf({ headers: [header('a'), header('b')] }),
+    matchOf({ headers: [header('a')] }),
+  ],
+  [
+    'A header precedes more query parameters',
+    matchOf({ headers: [header('a')] }),
+    matchOf({ query: [header('a'), header('b')] }),
+  ],
+  [
+    'More query parameters precede fewer',
+    matchOf({ query: [header('a'), header('b')] }),
+    matchOf({ query: [header('a')] }),
+  ],
+];
+
+for (const [title, first, second] of ORDER)
+  test(title, (t) => {
+    // The order of the routes, and their age, say the opposite.
+    const older = route([second], 1);
+    const younger = route([first], 2);
+    t.deepEqual(
+      inOrder([older, younger]).map(({ match }) => match),
+      [first, second],
+    );
+  });
+
+test('Of equal matches the older route counts, then the first by namespace and name, then the first rule', (t) => {
+  const any = matchOf({});
+  const routes = [route([any, any], 2, 'b/a'), route([any], 2, 'a/z'), route([any], 1, 'z/z')];
+  t.deepEqual(
+    inOrder(routes).map(({ rule }) => rule.name),
+    ['z/z#0', 'a/z#0', 'b/a#0', 'b/a#1'],
+  );
+});
+
+test('HostRoutesBook keeps the routes of a host while they are made of the same entries', (t) => {
+  const book = new HostRoutesBook();
+  const [one, two] = [route([matchOf({})]), route([matchOf({ method: 'GET' })])];
+  const of = (routes: readonly RouteEntries[]) => {
+    book.begin();
+    return book.of('http', 'any', ANY_HOST, routes);
+  };
+  const first = of([one, two]);
+  t.is(of([one, two]), first);
+  t.not(of([one]), first);
+  t.deepEqual(of([one, two]), first);
+});
+
+test('HostRoutesBook forgets a host that was not asked for', (t) => {
+  const book = new HostRoutesBook();
+  const routes = [route([matchOf({})])];
+  book.begin();
+  const first = book.of('http', 'any', ANY_HOST, routes);
+  book.begin();
+  book.begin();
+  t.not(book.of('http', 'any', ANY_HOST, routes), first);
+});

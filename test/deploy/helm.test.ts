@@ -1,0 +1,244 @@
+// The chart, by helm and on a real API server: what it installs is accepted, has the rights of deploy/kubernetes, and gives
+// the agents settings that they take.
+
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ava from 'ava';
+import { isMapping } from '../../agent/base/validate.ts';
+import { version } from '../../agent/base/version.ts';
+import { parseYamlDocuments } from '../../agent/base/yaml.ts';
+import { readSettings } from '../../agent/settings/settings.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
+import { kubectlOf, type Tool, tool } from '../support/kube/kubectl.ts';
+import { rulesFile } from '../support/report/rules.ts';
+
+const test = requires(ava, kubeNeeds('kubectl', 'helm'));
+
+const chart = fileURLToPath(new URL('../../deploy/helm/headgate', import.meta.url));
+const installed = fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url));
+const NAMESPACE = 'headgate-system';
+const PAIR = {
+  settings: { pools: [{ name: 'public', blocks: ['192.0.2.128/26'] }] },
+  pair: {
+    nodes: [
+      { name: 'lb-1', address: '192.0.2.11', priority: 210 },
+      { name: 'lb-2', address: '192.0.2.12' },
+    ],
+    anchors: ['192.0.2.10'],
+    credentialsSecret: 'headgate-pair',
+  },
+  certificates: { allNamespaces: true, namespaces: ['default'] },
+};
+const MONITORED = { metrics: { podMonitor: { enabled: true }, prometheusRule: { enabled: true } } };
+
+let directory: string;
+let kube: Kube;
+let kubectl: Tool;
+let helm: Tool;
+
+test.before(async (t) => {
+  directory = await mkdtemp(join(tmpdir(), 'headgate-helm-'));
+  kube = await startKube(t);
+  kubectl = await kubectlOf(kube);
+  helm = await tool('helm', kube.kubeconfig);
+  await kubectl(['apply', '-f', join(installed, 'namespace.yaml')]);
+});
+
+test.after.always(async () => {
+  await kube?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+for (const [what, values] of [
+  ['the default values', {}],
+  ['a pair', PAIR],
+  ['the Prometheus operator', MONITORED],
+] as const)
+  test(`\`helm lint --strict\` finds no fault with ${what}`, async (t) => {
+    t.regex(
+      await helm(['lint', '--strict', chart, '--values', await valuesFile(values)]),
+      /0 chart\(s\) failed/,
+    );
+  });
+
+for (const [what, values] of [
+  ['one node', {}],
+  ['a pair', PAIR],
+] as const)
+  test(`The API server accepts every object of the chart for ${what}`, async (t) => {
+    const text = await template(values);
+    const said = await kubectl(['apply', '--dry-run=server', '-o', 'name', '-f', '-'], text);
+    t.deepEqual(said.trim().split('\n').length, objectsIn(text).length);
+    t.true(said.includes('daemonset.apps/headgate'));
+  });
+
+test('The chart has the definitions, the account and the rights of deploy/kubernetes', async (t) => {
+  const kinds = [
+    'CustomResourceDefinition',
+    'ServiceAccount',
+    'ClusterRole',
+    'ClusterRoleBinding',
+    'Role',
+    'RoleBinding',
+  ];
+  const own = objectsIn(await template({})).filter(({ kind }) => kinds.includes(kind));
+  const theirs = objectsIn(readFileSync(join(installed, 'install.yaml'), 'utf8')).filter(({ kind }) =>
+    kinds.includes(kind),
+  );
+  t.is(own.length, 7);
+  // Helm keeps the definitions when it uninstalls the chart.
+  t.deepEqual(sorted(own.map(withoutAnnotations)), sorted(theirs.map(withoutAnnotations)));
+});
+
+test('In another namespace the account, its rights and the Lease are there', async (t) => {
+  const text = await template({ certificates: { namespaces: ['shop'] } }, 'elsewhere');
+  t.false(text.includes('namespace: headgate-system'));
+  t.is(settingsIn(text, 'headgate.yaml').leaseNamespace, 'elsewhere');
+  const role = objectsIn(text).find(
+    ({ kind, metadata }) => kind === 'Role' && metadata.name === 'headgate-tls',
+  );
+  t.is(role?.metadata.namespace, 'shop');
+});
+
+test('The agents take the settings of each node, and the two of a pair name each other', async (t) => {
+  t.true(settingsIn(await template({}), 'headgate.yaml').inCluster);
+  const text = await template(PAIR);
+  const [first, second] = ['lb-1.yaml', 'lb-2.yaml'].map((name) => settingsIn(text, name));
+  t.like(first?.vrrp, { address: '192.0.2.11', peers: ['192.0.2.12'], interface: 'eth0' });
+  t.like(second?.vrrp, { address: '192.0.2.12', peers: ['192.0.2.11'], interface: 'eth0' });
+  t.deepEqual(
+    [first, second].map((each) => each?.vrrp?.instances.map(({ priority }) => priority)),
+    [[210], [200]],
+  );
+  t.is(first?.pairDrainTimeout, 60_000);
+  t.is(first?.pools.length, 1);
+});
+
+test.serial('`helm uninstall` removes what `helm install` created, but for the definitions', async (t) => {
+  const place = ['--namespace', NAMESPACE];
+  await helm(['install', 'headgate', chart, ...place, '--values', await valuesFile(PAIR)]);
+  await helm(['upgrade', 'headgate', chart, ...place, '--values', await valuesFile(PAIR)]);
+  const names = async () =>
+    (await kubectl(['get', '-o', 'name', 'daemonset,configmap,serviceaccount', ...place])).trim().split('\n');
+  const created = ['daemonset.apps/headgate', 'configmap/headgate', 'serviceaccount/headgate'];
+  const there = await names();
+  t.true(
+    created.every((name) => there.includes(name)),
+    there.join(),
+  );
+  await helm(['uninstall', 'headgate', ...place, '--wait=false']);
+  const left = await names();
+  t.deepEqual(
+    created.filter((name) => left.includes(name)),
+    [],
+  );
+  const definitions = await kubectl(['get', '-o', 'name', 'customresourcedefinitions']);
+  t.true(
+    definitions.includes('addresspools.headgate.io') && definitions.includes('addressclaims.headgate.io'),
+  );
+});
+
+test('A pod of the chart may run in the namespace of deploy/kubernetes, and not in a restricted one', async (t) => {
+  await kube.must('POST', '/api/v1/namespaces', {
+    metadata: { name: 'restricted', labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+  });
+  const daemonSet = objectsIn(await template(PAIR)).find(({ kind }) => kind === 'DaemonSet');
+  const { spec } = daemonSet?.spec.template ?? {};
+  const create = (namespace: string) =>
+    kube.api('POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
+      metadata: { name: 'agent' },
+      spec,
+    });
+  t.is((await create(NAMESPACE)).status, 201);
+  const { status, body } = await create('restricted');
+  t.is(status, 403);
+  t.regex(body.message, /violates PodSecurity "restricted:latest": host namespaces/);
+});
+
+test('The rules of the chart are those of deploy/prometheus, and the PodMonitor finds the pods', async (t) => {
+  const objects = objectsIn(await template(MONITORED));
+  const find = (kind: string) => objects.find((each) => each.kind === kind);
+  const labels = find('DaemonSet')?.spec.template.metadata.labels;
+  const monitor = find('PodMonitor');
+  t.like(labels, monitor?.spec.selector.matchLabels);
+  const [endpoint] = monitor?.spec.podMetricsEndpoints ?? [];
+  const ports = find('DaemonSet')?.spec.template.spec.containers[0].ports;
+  t.true(ports.some(({ name }: { name: string }) => name === endpoint.port));
+  const [plain] = objectsIn(readFileSync(join(dirname(rulesFile), 'operator/podmonitor.yaml'), 'utf8'));
+  t.deepEqual(plain?.spec.podMetricsEndpoints, [endpoint]);
+  t.like(labels, plain?.spec.selector.matchLabels);
+  const [rules] = parseYamlDocuments(readFileSync(rulesFile, 'utf8')).documents;
+  t.deepEqual(find('PrometheusRule')?.spec, rules?.value);
+});
+
+for (const [what, values, said] of [
+  [
+    'one node of a pair',
+    { pair: { nodes: [{ name: 'a', address: '192.0.2.1' }], anchors: ['192.0.2.9'] } },
+    /pair.*nodes/s,
+  ],
+  ['a pair without an anchor', { pair: { ...PAIR.pair, anchors: [] } }, /pair.*anchors/s],
+  ['a value that there is not', { replicas: 2 }, /replicas/],
+  ['a setting that the chart makes', { settings: { kubeconfig: '/x' } }, /settings/],
+] as const)
+  test(`The schema of the values refuses ${what}`, async (t) => {
+    const error = await t.throwsAsync(template(values));
+    t.regex(String(error?.message), said);
+  });
+
+test('The chart has the version of the agent', async (t) => {
+  const shown = await helm(['show', 'chart', chart]);
+  t.true(shown.includes(`appVersion: ${version}`));
+});
+
+let files = 0;
+
+async function valuesFile(values: object): Promise<string> {
+  const path = join(directory, `values-${++files}.json`);
+  await writeFile(path, JSON.stringify(values));
+  return path;
+}
+
+async function template(values: object, namespace = NAMESPACE): Promise<string> {
+  return helm([
+    'template',
+    'headgate',
+    chart,
+    '--namespace',
+    namespace,
+    '--values',
+    await valuesFile(values),
+  ]);
+}
+
+interface AnyObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: object };
+  // biome-ignore lint/suspicious/noExplicitAny: any kind of object.
+  readonly [field: string]: any;
+}
+
+function objectsIn(text: string): readonly AnyObject[] {
+  return parseYamlDocuments(text).documents.flatMap(({ value }) =>
+    isMapping(value) ? [value as never] : [],
+  );
+}
+
+/** As the agent reads them. Errors: they cannot be used. */
+function settingsIn(text: string, name: string) {
+  const config = objectsIn(text).find(({ kind }) => kind === 'ConfigMap');
+  return readSettings({ argv: ['--config', '/settings'], env: {}, readFile: () => config?.data[name] });
+}
+
+function withoutAnnotations({ metadata, ...object }: AnyObject): object {
+  const { name, namespace, labels } = metadata;
+  return { ...object, metadata: { name, namespace, labels } };
+}
+
+function sorted(objects: readonly object[]): readonly string[] {
+  return objects.map((each) => JSON.stringify(each)).sort();
+}

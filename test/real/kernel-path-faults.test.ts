@@ -1,0 +1,124 @@
+// Faults around the kernel path that are produced on purpose: an nft that answers late, an agent that is killed while it
+// changes the rules, a table of connections without room.
+
+import { once } from 'node:events';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import ava from 'ava';
+import { requires } from '../support/basics/requirements.ts';
+import { nftExecutable } from '../support/host/nft.ts';
+import { askByDatagrams } from '../support/traffic/datagrams.ts';
+import { DNS, dns, kernelServed, VIP } from '../support/traffic/kernel-path.ts';
+
+const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack'], root: true });
+
+test.serial('A nft that answers late delays changes, and costs no query and no other Service', async (t) => {
+  const { host, network, agent } = await kernelServed(t);
+  await agent.stop();
+  const nft = join(host.directory, 'nft');
+  // Half the time that the agent waits for an answer.
+  const late = `while read -r line; do sleep 0.7; printf '%s\\n' "$line"; done | ${nftExecutable} -i`;
+  await writeFile(
+    nft,
+    `#!/bin/sh\ncase "$*" in -i) ${late};; *) sleep 0.7; exec ${nftExecutable} "$@";; esac\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  await host.start(['--nft', nft]);
+  const asking = askByDatagrams(network, VIP, DNS, { count: 300, timeoutMs: 2_000 });
+  for (const members of [['m2'], ['m3']]) {
+    await host.write('dns.yaml', dns(members, network));
+    await host.until('the change is carried out', async () => {
+      const { by } = await askByDatagrams(network, VIP, DNS, { count: 5 });
+      return by.every((name) => name === members[0]);
+    });
+  }
+  await host.until('it is served', async () => (await host.why('default/dns')).verdict === 'served');
+  t.is((await host.status()).fault, '');
+  const { by } = await asking;
+  t.deepEqual(
+    by.filter((name) => !name.startsWith('m')),
+    [],
+  );
+});
+
+test.serial(
+  'An agent that is killed while it changes the rules leaves them whole, and the next one completes them',
+  async (t) => {
+    const rig = await kernelServed(t);
+    const { host, network } = rig;
+    let { agent } = rig;
+    const asking = askByDatagrams(network, VIP, DNS, { count: 1_200, timeoutMs: 2_000 });
+    const all = (members: readonly string[]) => [
+      ...dns(members, network),
+      ...Array.from({ length: 60 }, (_, at) => dns(members, network, {}, `dns-${at}`, 1_000 + at)).flat(),
+    ];
+    for (const [turn, member] of ['m1', 'm2', 'm3', 'm1'].entries()) {
+      await host.write('dns.yaml', all([member]));
+      // From before its first transaction to after the last one.
+      await delay(60 * turn);
+      await agent.kill();
+      agent = await host.start();
+      await host.until('all ports follow', async () => {
+        const ports = [DNS, 1_000, 1_030, 1_059];
+        const answers = await Promise.all(ports.map((port) => askByDatagrams(network, VIP, port)));
+        return answers.every(({ by }) => by[0] === member);
+      });
+    }
+    const { by } = await asking;
+    t.deepEqual(
+      by.filter((name) => !name.startsWith('m')),
+      [],
+    );
+  },
+);
+
+test.serial(
+  'A change that cannot be given to nft loads all rules, and the next one is given again',
+  async (t) => {
+    const { host, network, agent } = await kernelServed(t);
+    await rm(join(host.runtimeDir, 'nftables'), { recursive: true });
+    for (const [member, loads] of [
+      ['m2', 1],
+      ['m3', 0],
+    ] as const) {
+      const from = agent.log.length;
+      await host.write('dns.yaml', dns([member], network));
+      await host.until('it is carried out', async () => {
+        const { by } = await askByDatagrams(network, VIP, DNS);
+        return by[0] === member;
+      });
+      t.is(agent.hasLogged('Cannot change the rules of nftables: loading all of them', from), loads === 1);
+    }
+    t.is((await host.status()).fault, '');
+  },
+);
+
+test.serial('A table of connections without room is a fault until there is room', async (t) => {
+  const { host, network } = await kernelServed(t);
+  const limit = Number(await network.run('a', 'sysctl', '-n', 'net.netfilter.nf_conntrack_max'));
+  // One datagram each to nearly as many ports as there is room for entries, which live for 30 s without an answer.
+  const script = `
+    const ports = 60_000, flows = Math.ceil(${limit} * 0.97 / 60_000);
+    for (let n = 0; n < flows; n++) {
+      const socket = require('dgram').createSocket('udp4').on('error', () => 0);
+      socket.bind(0, () => {
+        let port = 2_000;
+        const more = () => {
+          for (let each = 0; each < 500 && port < 2_000 + ports; each++) socket.send('?', port++, '10.99.0.1', () => 0);
+          if (port < 2_000 + ports) setTimeout(more, 5); else socket.close();
+        };
+        more();
+      });
+    }`;
+  await network.run('client', 'ip', 'route', 'add', '10.99.0.1/32', 'via', network.v4('a'));
+  await network.run('a', 'ip', 'route', 'add', '10.99.0.1/32', 'via', network.v4('m1'));
+  await once(network.start('client', process.execPath, '-e', script), 'close');
+  const isFull = async () => /nearly all of its \d+ entries/.test((await host.status()).fault);
+  await host.until('it is a fault', isFull, 40_000);
+  t.true((await askByDatagrams(network, VIP, DNS)).by[0]?.startsWith('m'), 'it still serves');
+  await network.run('a', 'conntrack', '-F');
+  await host.until('the fault is over', async () => !(await isFull()), 40_000);
+});
