@@ -23,7 +23,8 @@ import { parseVip } from '../service/service-vips.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { withCanaries } from './canaries.ts';
-import { type HostEntries, IngressReader, type ReadIngress } from './ingress-rules.ts';
+import { IngressReader } from './ingress-reader.ts';
+import type { HostEntries, ReadIngress } from './ingress-rules.ts';
 import { ingressTls } from './ingress-tls.ts';
 
 /** The part of the store of objects that translation reads. */

@@ -4,7 +4,7 @@ import { quote } from '../../base/quote.ts';
 import type { HeaderChanges, RouteLimits } from '../../model/routes.ts';
 import { type AnnotationRule, cidr, list, number, rule, size } from './annotation-values.ts';
 
-export const OWN_PREFIX = 'headgate.io/';
+const OWN_PREFIX = 'headgate.io/';
 
 /** By the name after the prefix. */
 export const ROUTE_ANNOTATIONS = {
