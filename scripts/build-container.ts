@@ -47,7 +47,9 @@ try {
   renameSync(`${image}.part`, image);
   console.log(`Built the image ${image}, ${Math.round(statSync(image).size / 1e6)} MB`);
   if (isRoot) {
-    console.log('Running it on a host of its own, with a client and a member');
+    console.log('Running it on hosts of its own, with a client, a member and a Kubernetes API server');
+    // Built before the tests, because a test would time out while it waits for the build.
+    run('sh', [join(repository, 'test/support/kube/kube-assets.sh'), 'etcd', 'kube-apiserver']);
     const { status } = spawnSync(
       process.execPath,
       ['node_modules/.bin/ava', 'test/image/container.test.ts'],

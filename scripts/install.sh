@@ -62,6 +62,8 @@ buildah buildah builds the image
 strip binutils removes debug symbols from Node
 curl curl asks the container
 END
+    sh test/support/kube/kube-assets.sh --can-build ||
+      echo 'pip3 python3-pip installs Go, which builds a Kubernetes API server for the test of the container'
     return
   fi
   if [ -n "${1:-}" ]; then

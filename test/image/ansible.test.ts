@@ -1,7 +1,7 @@
 // The Ansible role on a host with a real systemd. HEADGATE_DEB names the package; `make test-image` builds it.
 
 import { execFileSync } from 'node:child_process';
-import { cp, rm } from 'node:fs/promises';
+import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ava from 'ava';
@@ -48,15 +48,12 @@ test('The Ansible role makes a host that serves, and a second run changes nothin
   };
   const run = async (given: object): Promise<string> => {
     await lab.put('opt/ansible/site.yml', JSON.stringify(play(given)));
-    return machine.run(
-      'env',
-      'LC_ALL=C.UTF-8',
-      'ANSIBLE_PIPELINING=True',
-      'ansible-playbook',
-      '-i',
-      'localhost,',
-      '/opt/ansible/site.yml',
-    );
+    const settings = ['LC_ALL=C.UTF-8', 'ANSIBLE_PIPELINING=True', 'ANSIBLE_LOG_PATH=/opt/ansible/log'];
+    const command = ['ansible-playbook', '-i', 'localhost,', '/opt/ansible/site.yml'];
+    return machine.run('env', ...settings, ...command).catch(async (error) => {
+      t.log(await readFile(join(machine.root, 'opt/ansible/log'), 'utf8'));
+      throw error;
+    });
   };
   t.regex(await run(settings), /failed=0/);
   await lab.answers();
