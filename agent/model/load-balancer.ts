@@ -96,6 +96,10 @@ export interface Listener {
   readonly rateLimit: number;
   /** Milliseconds. */
   readonly clientTimeout: number;
+  /** Mode http: canonical CIDRs whose forwarded headers and request ids are true; absent: none. */
+  readonly trustedProxies?: readonly string[] | undefined;
+  /** Mode http: each request gets an id, which its member and the connection log have; absent: none. */
+  readonly requestIds?: boolean | undefined;
   readonly log: ConnectionLog;
   readonly pool: Pool;
 }

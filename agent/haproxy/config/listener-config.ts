@@ -123,6 +123,8 @@ function optionsOf(listener: Listener): readonly unknown[] {
     listener.rateLimit,
     listener.clientTimeout,
     listener.log,
+    ...(listener.trustedProxies === undefined ? [] : ['proxies', listener.trustedProxies]),
+    ...(listener.requestIds === true ? ['ids'] : []),
     [
       algorithmOf(pool),
       pool.persistence,

@@ -147,6 +147,12 @@ function frontView(listener: Listener, context: RenderContext): View {
     namespace: listener.labels.namespace,
     routes: routesText(listener, context),
     isHttp: listener.mode === 'http',
+    hasProxies: listener.trustedProxies !== undefined,
+    // Views of their own, because lines do not see the values around them.
+    proxies: listener.trustedProxies === undefined ? [] : [proxiesView(listener, listener.trustedProxies)],
+    scheme: schemeOf(listener),
+    port: listener.port,
+    requestIds: listener.requestIds === true,
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
     isTls: listener.tls !== undefined,
@@ -168,9 +174,17 @@ function frontView(listener: Listener, context: RenderContext): View {
     rateLimit: listener.rateLimit,
     // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: listener.rateLimit === 1 ? 500 : 1000,
-    log: logView(listener, context.log, context.logFormat),
+    log: logView(listener, context.log, context.logFormat, context.routes),
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
+}
+
+function proxiesView(listener: Listener, cidrs: readonly string[]): View {
+  return { cidrs: cidrs.join(' '), scheme: schemeOf(listener), port: listener.port };
+}
+
+function schemeOf({ tls }: Pick<Listener, 'tls'>): string {
+  return tls === undefined ? 'http' : 'https';
 }
 
 /** The frontend that passes TLS of some hosts through, and the way from it to the listener, a socket of HAProxy's own. */
@@ -232,7 +246,7 @@ function routesText(
       folder,
       labels,
       detectsMisdirected: routing.detectMisdirected && tls !== undefined,
-      scheme: tls === undefined ? 'http' : 'https',
+      scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER),
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
       originLabels: lines(2, ORIGIN_LABELS),

@@ -11,6 +11,7 @@ import { objectInWords, ownerOf } from '../../model/names.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
+import { frontOptions } from '../routes/front-options.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import type { AddressesView } from '../service/service-vips.ts';
 import type { CertificatesView } from '../service/tls.ts';
@@ -109,6 +110,7 @@ export class GatewayTranslator implements Translator {
     });
     for (const { resolved } of routes) for (const each of resolved.reads.dependencies()) reads.add(each);
     const places = placesByListener(routes);
+    const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
     const model = modelListeners({
       key,
       gateway,
@@ -118,6 +120,7 @@ export class GatewayTranslator implements Translator {
       memory,
       isOwn: (place) => this.#isOwn(key, place),
       ...this.#options,
+      front,
       reads,
     });
     const pools = poolsOf(routes);
@@ -147,6 +150,7 @@ export class GatewayTranslator implements Translator {
         problems: compactList([
           ...addresses.problems,
           ...judged.problems,
+          ...front.problems,
           ...problems,
           ...routes.flatMap(annotationProblems),
           ...shadowedOn(model),

@@ -7,6 +7,7 @@ import type { Dependency, DesiredState } from '../../model/desired-state.ts';
 import type { Family, Listener, Member, OwnerKey, Tls, Vip } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { HttpRouting, Routing, TcpRouting, TlsHost, TlsRouting } from '../../model/routes.ts';
+import type { FrontOptions } from '../routes/front-options.ts';
 import { hostKey } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import { routedListener } from '../routes/routed-listener.ts';
@@ -27,6 +28,7 @@ export interface ModelOptions {
   readonly isOwn: (place: { address: string; protocol: 'TCP' | 'UDP'; port: number }) => boolean;
   readonly cluster: GatewayView;
   readonly settings: () => TranslateSettings;
+  readonly front: FrontOptions;
   readonly desired: Pick<DesiredState, 'portOwners'>;
   readonly reads: Set<Dependency>;
 }
@@ -48,7 +50,16 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
       const ofFamily = vips.filter((vip) => vip.family === family).map(({ address }) => address);
       if (ofFamily.length === 0) continue;
       const addresses = ofFamily.filter((address) => options.isOwn({ address, protocol, port }));
-      const place = { key, protocol, port, family, addresses, routing, tls: tlsOf(ofPort) };
+      const place = {
+        key,
+        protocol,
+        port,
+        family,
+        addresses,
+        routing,
+        tls: tlsOf(ofPort),
+        front: options.front,
+      };
       const listener = routedListener(place, options.settings());
       const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];
       listeners.push({

@@ -14,6 +14,7 @@ import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { HostRoutes, RouteSection } from '../../model/routes.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
+import { type FrontOptions, frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
 import { routedListener } from '../routes/routed-listener.ts';
@@ -136,15 +137,17 @@ export class IngressTranslator implements Translator {
     const plain = hostRoutes(served, memory.plain, ({ plain: entries }) => entries);
     const secure = hostRoutes(served, memory.secure, ({ secure: entries }) => entries);
     problems.push(...secure.flatMap(shadowedRoutes));
+    const front = frontOptions(ofClass.annotations, `IngressClass ${ofClass.name}`, this.#options.settings());
+    problems.push(...front.problems);
     const listeners: Listener[] = [];
     if (all.length > 0) {
       for (const family of ['v4', 'v6'] as const) {
         listeners.push(
-          ...this.#listener(key, HTTP, family, vips, sectionsOf(plain, NO_HOSTS), undefined, problems),
+          ...this.#listener(key, HTTP, family, vips, sectionsOf(plain, NO_HOSTS), undefined, front, problems),
         );
         if (tls !== undefined)
           listeners.push(
-            ...this.#listener(key, HTTPS, family, vips, sectionsOf(secure, guarded), tls, problems),
+            ...this.#listener(key, HTTPS, family, vips, sectionsOf(secure, guarded), tls, front, problems),
           );
       }
     }
@@ -191,6 +194,7 @@ export class IngressTranslator implements Translator {
     vips: readonly Vip[],
     sections: readonly RouteSection[],
     tls: Tls | undefined,
+    front: FrontOptions,
     problems: Problem[],
   ): readonly Listener[] {
     const { desired, settings } = this.#options;
@@ -209,7 +213,9 @@ export class IngressTranslator implements Translator {
       return [];
     });
     const routing = { kind: 'http', sections, detectMisdirected: sections.length > 1 } as const;
-    return [routedListener({ key, protocol: 'TCP', port, family, addresses, routing, tls }, settings())];
+    return [
+      routedListener({ key, protocol: 'TCP', port, family, addresses, routing, tls, front }, settings()),
+    ];
   }
 }
 

@@ -6,6 +6,7 @@ import type { Family, Listener, OwnerKey, Pool, Protocol, Tls } from '../../mode
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { Routing } from '../../model/routes.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
+import type { FrontOptions } from './front-options.ts';
 
 export interface RoutedPlace {
   readonly key: OwnerKey;
@@ -16,12 +17,13 @@ export interface RoutedPlace {
   /** undefined for UDP, whose members are in the listener's own pool. */
   readonly routing: Routing | undefined;
   readonly tls: Tls | undefined;
+  readonly front: FrontOptions;
 }
 
 const ALL_CLIENTS: Readonly<Record<Family, readonly string[]>> = { v4: ['0.0.0.0/0'], v6: ['::/0'] };
 
 export function routedListener(place: RoutedPlace, settings: TranslateSettings): Listener {
-  const { key, protocol, port, family, addresses, routing, tls } = place;
+  const { key, protocol, port, family, addresses, routing, tls, front } = place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
@@ -43,7 +45,8 @@ export function routedListener(place: RoutedPlace, settings: TranslateSettings):
     allowedCidrs: ALL_CLIENTS[family],
     connectionLimit: 0,
     rateLimit: 0,
-    log: isUdp ? 'none' : settings.connectionLog,
+    ...(routing?.kind === 'http' && front.http),
+    log: isUdp ? 'none' : front.log,
     clientTimeout: values.timeoutClient,
     pool: emptyPool(settings),
   };
