@@ -199,7 +199,7 @@ test.serial('A request of a Gateway is logged with its route, its rule, its clie
     addresses: [{ type: 'IPAddress', value: place.address }],
     listeners: [{ name: 'http', port: place.port, protocol: 'HTTP' }],
   };
-  const [, slice = {}] = webObjects({ members: [member.split(':')[0] ?? ''], port: 80, portName: 'http' });
+  const [, slice = {}] = webObjects({ address: '', members: ['127.0.0.1'], port: 80, portName: 'http' });
   const ports = [{ name: 'http', port: 80, protocol: 'TCP' }];
   const service = {
     apiVersion: 'v1',

@@ -5,6 +5,7 @@ import type { HaproxyPaths } from '../paths.ts';
 import { type ConnectionLogSettings, logWords } from './connection-log.ts';
 import { namespaceConnections } from './limits.ts';
 import type { SharedTables } from './shared-tables.ts';
+import { NO_USERS, type UsersText } from './user-lists.ts';
 
 /**
  * How long a replaced worker still accepts connections beside the new one. HAProxy before 3.1 stops the old worker before
@@ -53,6 +54,8 @@ export interface RenderContext {
   readonly logFormat: ConnectionLogSettings['connectionLogFormat'];
   /** The unique id of an ACL, by listener name and line. */
   readonly aclId: (listener: string, line: number) => number;
+  /** The users of routes, with hashes of their passwords. */
+  readonly users?: UsersText;
 }
 
 export interface RenderSettings extends ConnectionLogSettings {
@@ -75,11 +78,13 @@ export function renderContext(
     hasHttp = false,
     hasTls = false,
     hasRoutes = false,
+    users = NO_USERS,
   }: {
     readonly sharedTables?: SharedTables | undefined;
     readonly hasHttp?: boolean;
     readonly hasTls?: boolean;
     readonly hasRoutes?: boolean;
+    readonly users?: UsersText;
   } = {},
 ): RenderContext {
   return {
@@ -105,10 +110,11 @@ export function renderContext(
     log: logWords(settings.connectionLogTarget, paths.logSocket),
     logFormat: settings.connectionLogFormat,
     aclId,
+    users,
   };
 }
 
 /** All values but the ids of ACLs, as one text; equal texts give equal global sections. */
-export function globalValues({ aclId: _, ...values }: RenderContext): string {
+export function globalValues({ aclId: _, users: __, ...values }: RenderContext): string {
   return JSON.stringify(values);
 }

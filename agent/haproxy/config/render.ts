@@ -25,6 +25,7 @@ import {
 } from './listener-config.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
+import { NO_USERS, userListViews } from './user-lists.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -41,7 +42,7 @@ const templatesHash = hash(
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
-  const { aclId: _, sharedTables, certificates: __, boot: ___, ...values } = context;
+  const { aclId: _, sharedTables, certificates: __, boot: ___, users: ____, ...values } = context;
   return templates.global({
     ...values,
     description: descriptionOf(structure),
@@ -153,6 +154,7 @@ function frontView(listener: Listener, context: RenderContext): View {
     scheme: schemeOf(listener),
     port: listener.port,
     requestIds: listener.requestIds === true,
+    userLists: userListViews(listener, context.users ?? NO_USERS),
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
     isTls: listener.tls !== undefined,
@@ -223,7 +225,7 @@ const ORIGIN_LABELS = 5;
 
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
-  { name, routing, tls }: Pick<Listener, 'name' | 'routing' | 'tls'>,
+  { name, routing, tls, userLists = [] }: Pick<Listener, 'name' | 'routing' | 'tls' | 'userLists'>,
   { routes: folder }: RenderContext,
   ended = '',
 ): string {
@@ -245,6 +247,7 @@ function routesText(
       name,
       folder,
       labels,
+      hasUsers: userLists.length > 0,
       detectsMisdirected: routing.detectMisdirected && tls !== undefined,
       scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER),

@@ -25,6 +25,7 @@ export const MAPS = [
   'clients',
   'rate',
   'body',
+  'auth',
   'backend',
   'weights',
   'shares',

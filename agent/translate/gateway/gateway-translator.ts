@@ -12,6 +12,7 @@ import type { PoolUse } from '../../model/pool-uses.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
+import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import type { AddressesView } from '../service/service-vips.ts';
 import type { CertificatesView } from '../service/tls.ts';
@@ -111,6 +112,8 @@ export class GatewayTranslator implements Translator {
     for (const { resolved } of routes) for (const each of resolved.reads.dependencies()) reads.add(each);
     const places = placesByListener(routes);
     const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
+    const userProblems: Problem[] = [];
+    const users = userLists(authRoutes(routes), certificates, reads, userProblems);
     const model = modelListeners({
       key,
       gateway,
@@ -121,6 +124,7 @@ export class GatewayTranslator implements Translator {
       isOwn: (place) => this.#isOwn(key, place),
       ...this.#options,
       front,
+      users,
       reads,
     });
     const pools = poolsOf(routes);
@@ -151,6 +155,7 @@ export class GatewayTranslator implements Translator {
           ...addresses.problems,
           ...judged.problems,
           ...front.problems,
+          ...userProblems,
           ...problems,
           ...routes.flatMap(annotationProblems),
           ...shadowedOn(model),
@@ -217,6 +222,13 @@ function shadowedOn(model: readonly Listener[]): readonly Problem[] {
       for (const problem of section.hosts.flatMap(shadowedRoutes))
         problems.set(`${problem.object} ${problem.message}`, problem);
   return [...problems.values()];
+}
+
+function authRoutes(routes: readonly RouteOnGateway[]): readonly AuthRoute[] {
+  return routes.flatMap(({ route, places, resolved }) => {
+    const isAsked = resolved.usersSecret !== '' && places.length > 0;
+    return isAsked ? [{ object: `${route.kind} ${route.key}`, secret: resolved.usersSecret }] : [];
+  });
 }
 
 function annotationProblems({ route: { kind, key }, resolved }: RouteOnGateway): readonly Problem[] {

@@ -4,7 +4,7 @@
 import { compactList } from '../../base/compact.ts';
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
-import type { Family, Listener, Member, OwnerKey, Tls, Vip } from '../../model/load-balancer.ts';
+import type { Family, Listener, Member, OwnerKey, Tls, UserList, Vip } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { HttpRouting, Routing, TcpRouting, TlsHost, TlsRouting } from '../../model/routes.ts';
 import type { FrontOptions } from '../routes/front-options.ts';
@@ -29,6 +29,7 @@ export interface ModelOptions {
   readonly cluster: GatewayView;
   readonly settings: () => TranslateSettings;
   readonly front: FrontOptions;
+  readonly users: readonly UserList[];
   readonly desired: Pick<DesiredState, 'portOwners'>;
   readonly reads: Set<Dependency>;
 }
@@ -58,7 +59,7 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
         addresses,
         routing,
         tls: tlsOf(ofPort),
-        front: options.front,
+        front: options.front, users: options.users,
       };
       const listener = routedListener(place, options.settings());
       const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];

@@ -8,7 +8,7 @@ import { INGRESS_CONTROLLER } from '../../kubernetes/class-names.ts';
 import type { Ingress, IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
-import type { Listener, OwnerKey, Problem, Tls, Vip } from '../../model/load-balancer.ts';
+import type { Listener, OwnerKey, Problem, Tls, UserList, Vip } from '../../model/load-balancer.ts';
 import { objectInWords, objectOf, ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
@@ -18,6 +18,7 @@ import { type FrontOptions, frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
 import { routedListener } from '../routes/routed-listener.ts';
+import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { type AddressesView, parseVip } from '../service/service-vips.ts';
 import type { CertificatesView } from '../service/tls.ts';
@@ -139,15 +140,16 @@ export class IngressTranslator implements Translator {
     problems.push(...secure.flatMap(shadowedRoutes));
     const front = frontOptions(ofClass.annotations, `IngressClass ${ofClass.name}`, this.#options.settings());
     problems.push(...front.problems);
+    const users = userLists(authRoutes(owned), certificates, reads, problems);
     const listeners: Listener[] = [];
     if (all.length > 0) {
       for (const family of ['v4', 'v6'] as const) {
         listeners.push(
-          ...this.#listener(key, HTTP, family, vips, sectionsOf(plain, NO_HOSTS), undefined, front, problems),
+          ...this.#listener(key, HTTP, family, vips, sectionsOf(plain, NO_HOSTS), undefined, front, users, problems,),
         );
         if (tls !== undefined)
           listeners.push(
-            ...this.#listener(key, HTTPS, family, vips, sectionsOf(secure, guarded), tls, front, problems),
+            ...this.#listener(key, HTTPS, family, vips, sectionsOf(secure, guarded), tls, front, users, problems,),
           );
       }
     }
@@ -195,6 +197,7 @@ export class IngressTranslator implements Translator {
     sections: readonly RouteSection[],
     tls: Tls | undefined,
     front: FrontOptions,
+    users: readonly UserList[],
     problems: Problem[],
   ): readonly Listener[] {
     const { desired, settings } = this.#options;
@@ -214,7 +217,7 @@ export class IngressTranslator implements Translator {
     });
     const routing = { kind: 'http', sections, detectMisdirected: sections.length > 1 } as const;
     return [
-      routedListener({ key, protocol: 'TCP', port, family, addresses, routing, tls, front }, settings()),
+      routedListener({ key, protocol: 'TCP', port, family, addresses, routing, tls, front, users }, settings()),
     ];
   }
 }
@@ -234,6 +237,12 @@ function sectionsOf(hosts: readonly HostRoutes[], guarded: ReadonlySet<string>):
       .filter(isGuarded)
       .map((each) => ({ name: hostText(each.host), hostname: each.host, hosts: [each] })),
   ];
+}
+
+function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
+  return all.flatMap(({ ingress, read }) =>
+    read.usersSecret === '' ? [] : [{ object: `Ingress ${ingress.key}`, secret: read.usersSecret }],
+  );
 }
 
 /** It answers 403 to all. */

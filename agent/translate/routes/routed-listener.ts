@@ -2,7 +2,7 @@
 // classes. Pure.
 
 import { compactList } from '../../base/compact.ts';
-import type { Family, Listener, OwnerKey, Pool, Protocol, Tls } from '../../model/load-balancer.ts';
+import type { Family, Listener, OwnerKey, Pool, Protocol, Tls, UserList } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { Routing } from '../../model/routes.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
@@ -18,12 +18,14 @@ export interface RoutedPlace {
   readonly routing: Routing | undefined;
   readonly tls: Tls | undefined;
   readonly front: FrontOptions;
+  /** Of routes with basic authentication. */
+  readonly users: readonly UserList[];
 }
 
 const ALL_CLIENTS: Readonly<Record<Family, readonly string[]>> = { v4: ['0.0.0.0/0'], v6: ['::/0'] };
 
 export function routedListener(place: RoutedPlace, settings: TranslateSettings): Listener {
-  const { key, protocol, port, family, addresses, routing, tls, front } = place;
+  const { key, protocol, port, family, addresses, routing, tls, front, users } = place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
@@ -46,6 +48,7 @@ export function routedListener(place: RoutedPlace, settings: TranslateSettings):
     connectionLimit: 0,
     rateLimit: 0,
     ...(routing?.kind === 'http' && front.http),
+    ...(routing?.kind === 'http' && users.length > 0 && { userLists: users }),
     log: isUdp ? 'none' : front.log,
     clientTimeout: values.timeoutClient,
     pool: emptyPool(settings),

@@ -2,6 +2,7 @@
 // it needs is not served: a mistake must not turn into traffic without TLS, or with anybody. Pure.
 
 import type { Authority as AuthorityContent } from '../../certificates/authority.ts';
+import type { Users } from '../../certificates/users.ts';
 import type { Crl as CrlContent } from '../../certificates/crl.ts';
 import type { KeyPair } from '../../certificates/key-pair.ts';
 import type { Answer } from '../../certificates/last-good.ts';
@@ -19,6 +20,8 @@ export interface CertificatesView {
   authority(name: string): Answer<AuthorityContent>;
   /** Likewise. */
   crl(name: string): Answer<CrlContent>;
+  /** Of a Secret: `secret default/users`. */
+  users(name: string): Answer<Users>;
 }
 
 export interface PortTls {

@@ -62,7 +62,11 @@ export async function startRendered(
     connectionLogFormat: 'json' as const,
   };
   const { hasTls, hasRoutes } = needsOf(loadBalancers);
-  const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, { hasTls, hasRoutes });
+  const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, {
+    hasTls,
+    hasRoutes,
+    ...(pems.users && { users: pems.users }),
+  });
 
   /** The worker that reports these load balancers as its file, and is not the replaced worker. */
   const find = async (wanted: readonly LoadBalancer[], structure: string): Promise<Worker | undefined> => {
