@@ -128,6 +128,20 @@ end
 -- The target of a request that has led to a list; `none` if no candidate matches.
 core.register_fetches('pick', function(txn) return pick(txn:get_var('txn.t'), requestOf(txn)) end)
 
+-- RFC 3986, section 5.2.4; encoded slashes and dots count as others, because members may decode them.
+core.register_action('without_dots', { 'http-req' }, function(txn)
+  local path = txn.f:path():gsub('%%2[fF]', '/')
+  local kept = {}
+  for segment in path:gmatch('/([^/]*)') do
+    local name = segment:gsub('%%2[eE]', '.'):gsub(';.*', '')
+    if name == '..' then table.remove(kept)
+    elseif name ~= '.' then table.insert(kept, segment) end
+  end
+  local isFolder = path:gsub('%%2[eE]', '.'):gsub(';[^/]*$', ''):match('/%.%.?$') ~= nil
+  local text = '/' .. table.concat(kept, '/')
+  txn.http:req_set_path(isFolder and text:sub(-1) ~= '/' and text .. '/' or text)
+end)
+
 -- `sNAME=VALUE&aNAME=VALUE&rNAME`
 local parsedChanges = keeper(function(text)
   local changes = {}

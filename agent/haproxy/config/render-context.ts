@@ -42,6 +42,7 @@ export interface RenderContext {
   readonly certificates: string;
   /** The folder of the maps of routes. */
   readonly routes: string;
+  readonly dotSegments?: DotSegments;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
   /**
@@ -58,7 +59,11 @@ export interface RenderContext {
   readonly users?: UsersText;
 }
 
+export type DotSegments = 'reject' | 'normalize' | 'pass';
+
 export interface RenderSettings extends ConnectionLogSettings {
+  /** Of paths to routes; absent: reject. */
+  readonly dotSegments?: DotSegments;
   /** 0: nine tenths of all. */
   readonly maxConnectionsPerNamespace: number;
   readonly threads: number;
@@ -105,6 +110,7 @@ export function renderContext(
     group: settings.haproxyGroup,
     certificates: paths.certificates,
     routes: paths.routes,
+    dotSegments: settings.dotSegments ?? 'reject',
     hasRoutes,
     boot: hasTls ? bootId() : '',
     log: logWords(settings.connectionLogTarget, paths.logSocket),

@@ -226,7 +226,7 @@ const ORIGIN_LABELS = 5;
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
   { name, routing, tls, userLists = [] }: Pick<Listener, 'name' | 'routing' | 'tls' | 'userLists'>,
-  { routes: folder }: RenderContext,
+  { routes: folder, dotSegments = 'reject' }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -247,6 +247,8 @@ function routesText(
       name,
       folder,
       labels,
+      rejectsDots: dotSegments === 'reject',
+      normalizesDots: dotSegments === 'normalize',
       hasUsers: userLists.length > 0,
       detectsMisdirected: routing.detectMisdirected && tls !== undefined,
       scheme: schemeOf({ tls }),
