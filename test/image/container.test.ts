@@ -2,9 +2,9 @@
 
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { Container } from '../support/host/container.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
-import { until } from '../support/kube/kube-objects.ts';
 import { MEMBER_PORT, webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { root: true, programs: ['buildah', 'unshare', 'curl'] });

@@ -368,8 +368,8 @@ test.serial(
     // The member does not exist.
     const [name, address] = ['shop', host.address(2)];
     await host.serve({ name, address, members: [host.address(12)], annotations });
-    const agent = await host.start();
     const began = performance.now();
+    const agent = await host.start();
     const downtime = 'headgate_member_downtime_seconds_total';
     await host.until(
       'it has been down for some time',
