@@ -93,6 +93,7 @@ export async function askByConnections(
   address: string,
   port: number,
   count: number,
+  timeoutMs = 5_000,
 ): Promise<readonly string[]> {
   const firstPort = nextPort;
   nextPort += count;
@@ -100,7 +101,7 @@ export async function askByConnections(
     const ask = (localPort) => new Promise((resolve) => {
       let text = '';
       const socket = require('net').connect({ port: ${port}, host: '${address}', localPort });
-      socket.setTimeout(5_000, () => socket.destroy(new Error('timeout')));
+      socket.setTimeout(${timeoutMs}, () => socket.destroy(new Error('timeout')));
       socket.on('data', (data) => { text += data; });
       socket.on('error', (error) => resolve(error.message.replaceAll(' ', '_')));
       socket.on('close', () => resolve(text || 'closed'));
