@@ -247,10 +247,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
-    const { active, checkWatches } = this.#parts;
+    const { active, checkResults } = this.#parts;
     const servers = active.worker?.running.get(listener)?.servers;
     if (servers === undefined) return NO_MEMBERS;
-    const checks = checkWatches.map((watch) => watch.results(listener)).find(({ size }) => size > 0);
+    const checks = checkResults.get(listener);
     const facts = new Map<string, MemberFact>();
     for (const [name, { state, weight }] of servers) {
       const check = checks?.get(name);
