@@ -94,7 +94,7 @@ test.serial('Two containers are a pair: when one ends, the other serves its addr
 });
 
 test.serial('A container in a cluster serves a Service with the rights of its account', async (t) => {
-  t.timeout(240_000);
+  t.timeout(360_000);
   const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
   network.start('member', process.execPath, '-e', MEMBER);
   const kube = await Kube.start();
@@ -116,7 +116,7 @@ test.serial('A container in a cluster serves a Service with the rights of its ac
   await kube.must('POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', slice);
   const ask = async () => (await network.try('client', 'curl', '-s', '-m', '3', `http://${VIP}/`)).stdout;
   await until('the member answers', async () => (await ask()) === 'the member', {
-    seconds: 90,
+    seconds: 180,
     seen: () => container.log,
   });
   await until('the status has the address', async () => {
