@@ -213,7 +213,9 @@ async function routePodsThroughLoadBalancer(nodes: readonly string[]): Promise<v
     await ipIn(node, 'route', 'add', 'default', 'via', LOAD_BALANCER, 'table', table);
   }
   for (const each of ['all', 'eth0'])
-    await run(...inNamespace(LOAD_BALANCER_HOST, 'sysctl', ['-qw', `net.ipv4.conf.${each}.send_redirects=0`]));
+    await run(
+      ...inNamespace(LOAD_BALANCER_HOST, 'sysctl', ['-qw', `net.ipv4.conf.${each}.send_redirects=0`]),
+    );
 }
 
 async function addRoutes(
