@@ -268,12 +268,15 @@ const BALANCE = {
   random: 'random(2)',
 } as const;
 
+/** Of the client and the period of the timeout, so that a client that was away for that long may get another member. */
+const AFFINITY_BALANCE = 'hash src,concat(-,txn.affinity_period)';
+
 function poolView(listener: Listener, { certificates }: RenderContext): View {
   const { name, pool } = listener;
   const { timeouts } = pool;
   const algorithm = algorithmOf(pool);
   return {
-    balance: BALANCE[algorithm],
+    balance: pool.persistence > 0 ? AFFINITY_BALANCE : BALANCE[algorithm],
     isConsistent: algorithm === 'source-hash',
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,
