@@ -16,7 +16,7 @@ import type {
   RoundPace,
 } from '../dataplane/dataplane.ts';
 import type { AffinityClient } from '../dataplane/moves.ts';
-import type { DataplaneStatus, ListenerStats, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
@@ -273,6 +273,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return haproxyFamilies(await this.#parts.statistics.read(pace));
   }
 
+  traffic(): Iterable<ListenerTraffic> {
+    return this.#parts.statistics.traffic();
+  }
+
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
     const { quarantine, namespaceWatch, certificates, refusedRows } = this.#parts;
     return [quarantine, namespaceWatch, certificates, refusedRows].flatMap((part) =>
@@ -302,6 +306,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       unserved: '',
       landed: 0,
       persistFault: persister.fault,
+      files: [{ path: this.#parts.paths.config, writtenAt: persister.writtenAt, fault: persister.fault }],
       maxConnections: globalSection.maxConnections,
     };
   }

@@ -3,6 +3,7 @@
 
 import type { AgentState } from '../../health/metrics.ts';
 import type { AddressKeeper, AddressStatus } from '../address-keeper/address-keeper.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import type { Changes } from '../changes.ts';
 import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { ConnectionSyncStatus, DataplaneStatus } from '../dataplane/status.ts';
@@ -39,7 +40,11 @@ export interface StatusSources {
   readonly sourceProblems: () => readonly Problem[];
   /** The manifests that have the object (`Service default/web`). */
   readonly pathsOf: (identity: string) => readonly string[];
+  /** The state on disk: the folder, and what this agent writes in it. */
+  readonly disk: () => { readonly folder: string; readonly files: readonly DiskFile[] };
   readonly zone: () => string;
+  /** '' for none. */
+  readonly dashboardUrl: () => string;
 }
 
 /** Of the connection to the API server. */

@@ -15,6 +15,15 @@ export function element(name, attributes = {}, ...children) {
 }
 
 /**
+ * A link to another site, which is opened beside the page.
+ * @param {string} url
+ * @param {string} text
+ */
+export function link(url, text) {
+  return element('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, text);
+}
+
+/**
  * An element of index.html.
  * @param {string} id
  * @returns {HTMLElement}

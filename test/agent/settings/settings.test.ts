@@ -209,6 +209,7 @@ const others: Readonly<Record<SettingName, string>> = {
   pairRaiseAfter: '20s',
   pairDrainTimeout: '2m',
   metricsDetail: 'pool',
+  dashboardUrl: 'https://grafana.example.org/d/headgate?var-namespace={namespace}',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',
 };
