@@ -213,8 +213,9 @@ export interface PageMember {
   readonly state: OperatingStatus;
   /** Why its check fails; '' if it does not fail. */
   readonly why: string;
-  readonly sessions: number;
-  readonly sessionRate: number;
+  /** undefined if the engine does not count them. */
+  readonly sessions: number | undefined;
+  readonly sessionRate: number | undefined;
 }
 
 /** HAProxy's load, one value per second, the newest last. */

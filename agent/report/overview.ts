@@ -26,6 +26,7 @@ import { BIN_MS } from './traffic-history.ts';
 const MAX_LISTENERS = 20;
 const MAX_MEMBERS = 200;
 const MAX_NAMESPACES = 500;
+const NO_SESSIONS: ServerStats = { sessions: 0, sessionRate: 0 };
 
 export class Overview {
   readonly #sources: StatusSources;
@@ -127,7 +128,7 @@ export class Overview {
       const members = listener.members
         .toSorted((a, b) => Number(takesConnections(a)) - Number(takesConnections(b)))
         .slice(0, room)
-        .map((member) => memberOf(member, stats?.servers.get(member.name)));
+        .map((member) => memberOf(member, stats && (stats.servers.get(member.name) ?? NO_SESSIONS)));
       room -= members.length;
       listed.push({
         ...{ name, protocol, port, engine, members },
@@ -171,8 +172,8 @@ function roleOf(states: readonly string[]): PageSummary['role'] {
 
 function memberOf(
   { name, target, status, cause }: ListenerExplanation['members'][number],
-  stats: ServerStats = { sessions: 0, sessionRate: 0 },
+  stats: ServerStats | undefined,
 ): PageMember {
-  const { sessions, sessionRate } = stats;
-  return { name, target: cut(target), state: status, why: cut(cause), sessions, sessionRate };
+  const counts = { sessions: stats?.sessions, sessionRate: stats?.sessionRate };
+  return { name, target: cut(target), state: status, why: cut(cause), ...counts };
 }

@@ -46,7 +46,6 @@ export class TrafficHistory {
     const bin = Math.floor(now / BIN_MS);
     const passed = bin - this.#bin;
     if (passed > BINS) this.#clear();
-    // Two rounds may end in one bin: the later one counts.
     const first = passed > BINS ? bin : this.#bin + Math.min(1, passed);
     this.#known = Math.min(BINS, passed > BINS ? 1 : this.#known + passed);
     this.#bin = bin;
@@ -54,7 +53,7 @@ export class TrafficHistory {
     for (const [key, place] of this.#places) {
       const { rate = 0, open = 0 } = traffic.get(key) ?? {};
       for (let each = first; each <= bin; each++)
-        this.#values?.set([rate || 0, open || 0], offsetOf(place, each));
+        this.#put(offsetOf(place, each), rate || 0, open || 0, passed === 0);
       if (bin - place.busyAt < BINS) continue;
       this.#places.delete(key);
       this.#free.push(place.offset);
@@ -84,6 +83,14 @@ export class TrafficHistory {
     const offset = this.#free.pop() ?? this.#places.size * PLACE_SIZE;
     this.#values.fill(0, offset, offset + PLACE_SIZE);
     this.#places.set(key, { offset, busyAt: bin });
+  }
+
+  /** `isMore`: another round has ended in the same bin, which keeps the greater numbers. */
+  #put(offset: number, rate: number, open: number, isMore: boolean): void {
+    const values = this.#values;
+    if (values === undefined) return;
+    values[offset] = isMore ? Math.max(values[offset] ?? 0, rate) : rate;
+    values[offset + 1] = isMore ? Math.max(values[offset + 1] ?? 0, open) : open;
   }
 
   #clear(): void {

@@ -3,7 +3,7 @@
 /** @import { PageDisk, PageInstance, PageKernel, PageSummary } from '../page-model.ts' */
 
 import { byId, element, keyed, setText } from './elements.js';
-import { count, countOf, moment, outOf, ROLES, UNSERVED } from './words.js';
+import { count, countOf, large, moment, outOf, ROLES, UNSERVED } from './words.js';
 
 /** @typedef {{ readonly term: string, readonly value: string, readonly more: readonly string[] }} Fact */
 
@@ -27,7 +27,19 @@ export function showFacts(summary) {
  * @param {PageSummary} summary
  * @returns {readonly Fact[]}
  */
-function factsOf({ role, instances, peer, haproxy, counts, members, vips, cluster, pools, morePools, ...rest }) {
+function factsOf({
+  role,
+  instances,
+  peer,
+  haproxy,
+  counts,
+  members,
+  vips,
+  cluster,
+  pools,
+  morePools,
+  ...rest
+}) {
   const { kernel, disk } = rest;
   /** @type {Fact[]} */
   const facts = [
@@ -59,9 +71,9 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips, cluste
       term: 'Load balancers',
       value: count(counts.served + outOf(counts)),
       more: [
-        `${count(counts.served)} served`,
+        `served: ${count(counts.served)}`,
         ...UNSERVED.filter((verdict) => counts[verdict] > 0).map(
-          (verdict) => `${count(counts[verdict])} ${verdict}`,
+          (verdict) => `${verdict}: ${count(counts[verdict])}`,
         ),
       ],
     },
@@ -69,7 +81,7 @@ function factsOf({ role, instances, peer, haproxy, counts, members, vips, cluste
       term: 'VIPs',
       value: count(vips),
       more: [
-        ...pools.map(({ name, family, free }) => `pool ${name}, IP${family}: ${free} free`),
+        ...pools.map(({ name, family, free }) => `pool ${name}, IP${family}: ${large(free)} free`),
         morePools > 0 ? countOf(morePools, 'more pool') : '',
       ].filter(Boolean),
     },

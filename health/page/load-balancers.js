@@ -20,8 +20,8 @@ const parts = {
 };
 const detail = element('div', { class: 'detail', id: 'detail', role: 'region' });
 /** The place of the details in the list. */
-const cell = element('div', { role: 'cell', 'aria-colspan': String(COLUMNS.length) });
-const detailRow = element('div', { role: 'row' }, cell);
+const cell = element('td', { colspan: String(COLUMNS.length) });
+const detailRow = element('tr', { class: 'opened' }, cell);
 parts.verdict.append(parts.badge, document.createTextNode(''));
 
 let open = '';
@@ -54,13 +54,13 @@ export function showList({ rows: items, found, page, pages }, toggle) {
 
 /** @param {() => void} onClick */
 function rowElement(onClick) {
-  const cells = COLUMNS.map((name) => element('span', { class: name, role: 'cell' }));
+  const cells = COLUMNS.map((name) => element('td', { class: name }));
   cells.at(0)?.append(element('button', { type: 'button', class: 'key', 'aria-expanded': 'false' }));
   cells.at(-1)?.append(element('span', { class: 'state' }));
-  const row = element('div', { class: 'row', role: 'row' }, ...cells);
+  const row = element('tr', { class: 'row' }, ...cells);
   // Also by the button.
   row.addEventListener('click', onClick);
-  return element('div', { role: 'rowgroup', class: 'item' }, row);
+  return element('tbody', { class: 'item' }, row);
 }
 
 /**
@@ -103,7 +103,7 @@ export function beginAgain() {
 function placeDetail() {
   /** @type {HTMLElement | undefined} */
   let home;
-  for (const item of rows.children) {
+  for (const item of rows.querySelectorAll('.item')) {
     if (!(item instanceof HTMLElement)) continue;
     const isOpen = open !== '' && item.dataset.key === open;
     item.toggleAttribute('data-open', isOpen);
@@ -162,7 +162,7 @@ export function showDetail(next) {
 
 /** Once, when the list and the details are there: before that the place of the load balancer moves. */
 function bringIntoView() {
-  if (!isToBeShown || shown === undefined || rows.childElementCount === 0) return;
+  if (!isToBeShown || shown === undefined || rows.querySelector('.item') === null) return;
   isToBeShown = false;
   (detail.closest('.item') ?? detail).scrollIntoView();
 }
@@ -233,6 +233,6 @@ function updateMember(row, { name, target, state, why, sessions, sessionRate }) 
   if (behind) setText(behind, target);
   if (badge instanceof HTMLElement) showMemberState(badge, state);
   if (reason) setText(reason, why);
-  if (now) setText(now, count(sessions));
-  if (rate) setText(rate, count(sessionRate));
+  if (now) setText(now, amount(sessions));
+  if (rate) setText(rate, amount(sessionRate));
 }

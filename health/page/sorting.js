@@ -13,26 +13,23 @@ const FIRST = { name: 'name', members: '-members', open: '-open', rate: '-rate',
 const WORST_FIRST = FIRST.state;
 
 /** @type {readonly HTMLElement[]} */
-const heads = [...byId('heads').querySelectorAll('span')].filter(({ dataset }) => dataset.column !== undefined);
+const heads = [...byId('heads').querySelectorAll('th')].filter(({ dataset }) => dataset.column !== undefined);
 
 /**
  * @param {(sort: string) => void} change '' for the worst first.
  */
 export function onSorting(change) {
-  for (const head of heads)
-    head.querySelector('button')?.addEventListener('click', () => change(next(head)));
+  for (const head of heads) head.querySelector('button')?.addEventListener('click', () => change(next(head)));
 }
 
 /**
  * @param {string} sort
  */
 export function showSorting(sort) {
-  const shown = sort || WORST_FIRST;
-  const isKnown = heads.some(({ dataset }) => dataset.column === shown.replace('-', ''));
+  const shown = Object.keys(FIRST).includes(sort.replace('-', '')) ? sort : WORST_FIRST;
+  const order = shown.startsWith('-') ? 'descending' : 'ascending';
   for (const head of heads) {
-    const [column, isDown] = [head.dataset.column, shown.startsWith('-')];
-    const isSorting = (isKnown ? shown : WORST_FIRST).replace('-', '') === column;
-    const order = isDown ? 'descending' : 'ascending';
+    const isSorting = shown.replace('-', '') === head.dataset.column;
     head.setAttribute('aria-sort', isSorting ? order : 'none');
     head.dataset.sort = isSorting ? shown : '';
   }

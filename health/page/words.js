@@ -10,6 +10,13 @@ export function count(value) {
   return whole.format(value);
 }
 
+const powers = new Intl.NumberFormat('en', { notation: 'scientific', maximumFractionDigits: 1 });
+
+/** @param {string} digits A whole number of any size. */
+export function large(digits) {
+  return digits.length > 9 ? powers.format(Number(digits)).replace('E', ' × 10^') : count(Number(digits));
+}
+
 /**
  * @param {number} value
  * @param {string} one
