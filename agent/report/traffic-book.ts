@@ -14,6 +14,14 @@ const REST_MS = 5_000;
 const MIN_INTERVAL_MS = 1_000;
 /** Older traffic is not shown. */
 const MAX_AGE_MS = BINS * BIN_MS;
+
+/** A listener when it was read last. */
+interface Known {
+  readonly key: OwnerKey;
+  total: number;
+  readAt: number;
+}
+
 const UNKNOWN: Traffic = { rate: Number.NaN, open: Number.NaN };
 
 export class TrafficBook {
@@ -21,8 +29,8 @@ export class TrafficBook {
   readonly #clock: Clock;
   readonly #history = new TrafficHistory();
   #now: ReadonlyMap<OwnerKey, Traffic> = new Map();
-  /** By listener: its connections when they were read last. */
-  #totals: ReadonlyMap<string, number> = new Map();
+  /** By listener. */
+  readonly #known = new Map<string, Known>();
   /** The end of the last round. */
   #endedAt = Number.NEGATIVE_INFINITY;
   #isReading = false;
@@ -52,20 +60,24 @@ export class TrafficBook {
     const seconds = (now - this.#endedAt) / 1_000;
     if (seconds * 1_000 < MIN_INTERVAL_MS) return;
     this.#endedAt = now;
-    const before = seconds * 1_000 > MAX_AGE_MS ? new Map<string, number>() : this.#totals;
-    const totals = new Map<string, number>();
+    if (seconds * 1_000 > MAX_AGE_MS) this.#known.clear();
     const traffic = new Map<OwnerKey, { rate: number; open: number }>();
     const slice = new Slice();
     for (const { name, total, open } of this.#dataplane.traffic()) {
-      totals.set(name, total);
-      const key = ownerOfListener(name);
-      const sum = traffic.get(key) ?? { ...UNKNOWN };
-      traffic.set(key, sum);
+      const known = this.#known.get(name) ?? { key: ownerOfListener(name), total: Number.NaN, readAt: now };
+      if (Number.isNaN(known.total)) this.#known.set(name, known);
+      let sum = traffic.get(known.key);
+      if (sum === undefined) {
+        sum = { ...UNKNOWN };
+        traffic.set(known.key, sum);
+      }
       sum.open = plus(sum.open, open);
-      sum.rate = plus(sum.rate, (total - (before.get(name) ?? Number.NaN)) / seconds);
+      sum.rate = plus(sum.rate, (total - known.total) / seconds);
+      known.total = total;
+      known.readAt = now;
       if (slice.isOver) await slice.breathe();
     }
-    this.#totals = totals;
+    for (const [name, { readAt }] of this.#known) if (readAt !== now) this.#known.delete(name);
     this.#now = traffic;
     this.#history.record(now, traffic);
   }

@@ -302,7 +302,7 @@ test.serial('A card shows when the state was written to disk, and what cannot be
     "[...document.querySelectorAll('#facts > div')].find((e) => e.innerText.startsWith('State on disk')).innerText";
   await browser.until(`${card}.includes('Up to date') && ${card}.includes('last written')`);
   t.true((await browser.value<string>(card)).includes(host.stateDir));
-  // A folder in place of the file.
+  // A folder with the name of the file.
   await rm(join(host.stateDir, 'last-ports'));
   await mkdir(join(host.stateDir, 'last-ports', 'x'), { recursive: true });
   await host.serve({ name: 'shop', address: host.address(2) });
@@ -510,12 +510,33 @@ test.serial('The page is readable without colour and by a screen reader', async 
     nodes: { ignored: boolean; role?: { value: string }; name?: { value: string } }[];
   };
   const roles = new Set(nodes.filter(({ ignored }) => !ignored).map(({ role }) => role?.value));
-  for (const role of ['banner', 'main', 'contentinfo', 'search', 'status', 'list', 'table'])
+  for (const role of [
+    'banner',
+    'main',
+    'contentinfo',
+    'search',
+    'status',
+    'list',
+    'table',
+    'columnheader',
+    'row',
+    'cell',
+  ])
     t.true(roles.has(role), role);
   const nameless = nodes.filter(
     ({ ignored, role, name }) =>
       !ignored &&
-      ['button', 'link', 'searchbox', 'checkbox', 'table', 'region', 'heading'].includes(role?.value ?? '') &&
+      [
+        'button',
+        'link',
+        'searchbox',
+        'checkbox',
+        'combobox',
+        'columnheader',
+        'table',
+        'region',
+        'heading',
+      ].includes(role?.value ?? '') &&
       !name?.value,
   );
   t.deepEqual(nameless, []);
