@@ -41,10 +41,16 @@ export interface StatusSources {
   /** The manifests that have the object (`Service default/web`). */
   readonly pathsOf: (identity: string) => readonly string[];
   /** The state on disk: the folder, and what this agent writes in it. */
-  readonly disk: () => { readonly folder: string; readonly files: readonly DiskFile[] };
+  readonly disk: () => DiskState;
   readonly zone: () => string;
   /** '' for none. */
   readonly dashboardUrl: () => string;
+}
+
+/** What the agent writes for the next agent, or for a reboot. */
+export interface DiskState {
+  readonly folder: string;
+  readonly files: readonly DiskFile[];
 }
 
 /** Of the connection to the API server. */
@@ -81,6 +87,7 @@ export interface AgentStatus {
     readonly unwell: readonly LoadBalancerStatus[];
   };
   readonly haproxy: DataplaneStatus;
+  readonly disk: DiskState;
   readonly vrrp: VrrpStatus | undefined;
   readonly pair: PairStatus | undefined;
   readonly connectionSync: ConnectionSyncStatus | undefined;
@@ -110,6 +117,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
     operating: { counts: sources.operating.counts, unwell: sources.operating.unwell() },
     haproxy,
+    disk: sources.disk(),
     vrrp,
     pair,
     connectionSync,
