@@ -15,7 +15,7 @@ import type {
   RoundPace,
 } from '../dataplane/dataplane.ts';
 import type { AffinityClient } from '../dataplane/moves.ts';
-import type { DataplaneStatus, ListenerStats, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
@@ -270,6 +270,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
     return haproxyFamilies(await this.#parts.statistics.read(pace));
+  }
+
+  traffic(): Iterable<ListenerTraffic> {
+    return this.#parts.statistics.traffic();
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {

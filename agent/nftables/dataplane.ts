@@ -11,7 +11,7 @@ import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
 import { Reconciler } from '../base/reconciler.ts';
 import { Rounds } from '../base/rounds.ts';
 import type { Dataplane, Liveness, MemberFact, Outcome, Plan } from '../dataplane/dataplane.ts';
-import type { DataplaneStatus, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
 import type { Family, Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
@@ -296,7 +296,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       fault: '',
       landed: 0,
       unserved: this.#why === '' ? this.#kernel.full || this.#watch.short : `${NOT_SERVED}: ${this.#why}`,
-      persistFault: this.#table.persistFault,
+      persistFault: this.#table.file.fault,
+      files: this.#isNeeded ? [this.#table.file] : [],
       maxConnections: 0,
     };
   }
@@ -317,6 +318,12 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       down: (listener) => this.#health.down(listener),
       detail: this.#detail,
     });
+  }
+
+  /** The kernel counts no open flows. */
+  *traffic(): Generator<ListenerTraffic, void, void> {
+    for (const [name, { flows }] of this.#table.lastCounts)
+      yield { name, total: flows.packets, open: Number.NaN };
   }
 
   /** The kernel counts no open flows. */
