@@ -15,7 +15,7 @@ import type {
   RoundPace,
 } from '../dataplane/dataplane.ts';
 import type { AffinityClient } from '../dataplane/moves.ts';
-import type { DataplaneStatus, ListenerStats, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
@@ -247,10 +247,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
-    const { active, checkWatches } = this.#parts;
+    const { active, checkResults } = this.#parts;
     const servers = active.worker?.running.get(listener)?.servers;
     if (servers === undefined) return NO_MEMBERS;
-    const checks = checkWatches.map((watch) => watch.results(listener)).find(({ size }) => size > 0);
+    const checks = checkResults.get(listener);
     const facts = new Map<string, MemberFact>();
     for (const [name, { state, weight }] of servers) {
       const check = checks?.get(name);
@@ -270,6 +270,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
     return haproxyFamilies(await this.#parts.statistics.read(pace));
+  }
+
+  traffic(): Iterable<ListenerTraffic> {
+    return this.#parts.statistics.traffic();
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {

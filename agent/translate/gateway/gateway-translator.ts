@@ -12,6 +12,8 @@ import type { PoolUse } from '../../model/pool-uses.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
+import { frontOptions } from '../routes/front-options.ts';
+import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
@@ -100,6 +102,9 @@ export class GatewayTranslator implements Translator {
     });
     for (const { resolved } of routes) for (const each of resolved.reads.dependencies()) reads.add(each);
     const places = placesByListener(routes);
+    const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
+    const userProblems: Problem[] = [];
+    const users = userLists(authRoutes(routes), certificates, reads, userProblems);
     const model = modelListeners({
       key,
       gateway,
@@ -108,6 +113,8 @@ export class GatewayTranslator implements Translator {
       vips: addresses.vips,
       memory,
       ...this.#options,
+      front,
+      users,
       reads,
     });
     const pools = poolsOf(routes);
@@ -137,6 +144,8 @@ export class GatewayTranslator implements Translator {
         problems: compactList([
           ...addresses.problems,
           ...judged.problems,
+          ...front.problems,
+          ...userProblems,
           ...problems,
           ...routes.flatMap(annotationProblems),
           ...shadowedOn(model),
@@ -193,6 +202,13 @@ function shadowedOn(model: readonly Listener[]): readonly Problem[] {
       for (const problem of section.hosts.flatMap(shadowedRoutes))
         problems.set(`${problem.object} ${problem.message}`, problem);
   return [...problems.values()];
+}
+
+function authRoutes(routes: readonly RouteOnGateway[]): readonly AuthRoute[] {
+  return routes.flatMap(({ route, places, resolved }) => {
+    const isAsked = resolved.usersSecret !== '' && places.length > 0;
+    return isAsked ? [{ object: `${route.kind} ${route.key}`, secret: resolved.usersSecret }] : [];
+  });
 }
 
 function annotationProblems({ route: { kind, key }, resolved }: RouteOnGateway): readonly Problem[] {

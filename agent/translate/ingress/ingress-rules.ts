@@ -23,6 +23,7 @@ import {
 } from '../pool/pool-profile.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { limitsOf, withHsts } from '../routes/route-annotations.ts';
+import { authOf } from '../routes/route-users.ts';
 import { corsOf } from './ingress-cors.ts';
 import { full, plainMatch, readPath } from './ingress-paths.ts';
 import { type IngressOptions, readIngressOptions } from './nginx-annotations.ts';
@@ -53,6 +54,8 @@ export interface ReadIngress {
   readonly uses: readonly PoolUse[];
   /** `namespace/name` of each Service that is named. */
   readonly services: ReadonlySet<string>;
+  /** The Secret of its users; '' for none. */
+  readonly usersSecret: string;
   readonly faults: readonly string[];
   /** Names of annotations that have no effect. */
   readonly ignored: readonly string[];
@@ -62,7 +65,8 @@ export type FindService = (key: string) => Service | undefined;
 
 export function readIngress(ingress: Ingress, service: FindService): ReadIngress {
   const { options, faults, ignored } = readIngressOptions(ingress.annotations);
-  const rules = new Rules(ingress, options, service, [...faults]);
+  const { auth, fault } = authOf(options, ingress.namespace);
+  const rules = new Rules(ingress, options, service, [...faults, fault].filter(Boolean), auth);
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
   const byHost = new Map<string, RouteEntry[]>();
@@ -111,6 +115,7 @@ export function readIngress(ingress: Ingress, service: FindService): ReadIngress
     canaries,
     uses: rules.uses,
     services: rules.services,
+    usersSecret: auth?.secret ?? '',
     faults: rules.faults,
     ignored,
   };
@@ -180,10 +185,16 @@ class Rules {
   readonly #ingress: Ingress;
   readonly #options: IngressOptions;
   readonly #service: FindService;
-  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits'>;
+  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth'>;
   #count = 0;
 
-  constructor(ingress: Ingress, options: IngressOptions, service: FindService, faults: string[]) {
+  constructor(
+    ingress: Ingress,
+    options: IngressOptions,
+    service: FindService,
+    faults: string[],
+    auth: RouteRule['auth'],
+  ) {
     this.#ingress = ingress;
     this.#options = options;
     this.#service = service;
@@ -192,6 +203,7 @@ class Rules {
       cors: corsOf(options),
       responseHeaders: withHsts(options, undefined),
       limits: limitsOf(options),
+      ...(auth && { auth }),
     };
   }
 

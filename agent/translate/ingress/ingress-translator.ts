@@ -8,15 +8,17 @@ import { INGRESS_CONTROLLER } from '../../kubernetes/class-names.ts';
 import type { Ingress, IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
-import type { Listener, OwnerKey, Problem, Tls, Vip } from '../../model/load-balancer.ts';
+import type { Listener, OwnerKey, Problem, Tls, UserList, Vip } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { HostRoutes, RouteSection } from '../../model/routes.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
+import { type FrontOptions, frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
+import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { routedListener } from '../routes/routed-listener.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { parseVip } from '../service/service-vips.ts';
@@ -129,15 +131,38 @@ export class IngressTranslator implements Translator {
     const plain = hostRoutes(served, memory.plain, ({ plain: entries }) => entries);
     const secure = hostRoutes(served, memory.secure, ({ secure: entries }) => entries);
     problems.push(...secure.flatMap(shadowedRoutes));
+    const front = frontOptions(ofClass.annotations, `IngressClass ${ofClass.name}`, this.#options.settings());
+    problems.push(...front.problems);
+    const users = userLists(authRoutes(owned), certificates, reads, problems);
     const listeners: Listener[] = [];
     if (all.length > 0) {
       for (const family of ['v4', 'v6'] as const) {
         listeners.push(
-          ...this.#listener(key, HTTP, family, vips, sectionsOf(plain, NO_HOSTS), undefined, problems),
+          ...this.#listener(
+            key,
+            HTTP,
+            family,
+            vips,
+            sectionsOf(plain, NO_HOSTS),
+            undefined,
+            front,
+            users,
+            problems,
+          ),
         );
         if (tls !== undefined)
           listeners.push(
-            ...this.#listener(key, HTTPS, family, vips, sectionsOf(secure, guarded), tls, problems),
+            ...this.#listener(
+              key,
+              HTTPS,
+              family,
+              vips,
+              sectionsOf(secure, guarded),
+              tls,
+              front,
+              users,
+              problems,
+            ),
           );
       }
     }
@@ -184,6 +209,8 @@ export class IngressTranslator implements Translator {
     vips: readonly Vip[],
     sections: readonly RouteSection[],
     tls: Tls | undefined,
+    front: FrontOptions,
+    users: readonly UserList[],
     problems: Problem[],
   ): readonly Listener[] {
     const { desired, settings } = this.#options;
@@ -194,7 +221,12 @@ export class IngressTranslator implements Translator {
     const { own: addresses, refused } = ownAddresses(key, place, named, desired.portOwners);
     problems.push(...refused);
     const routing = { kind: 'http', sections, detectMisdirected: sections.length > 1 } as const;
-    return [routedListener({ key, protocol: 'TCP', port, family, addresses, routing, tls }, settings())];
+    return [
+      routedListener(
+        { key, protocol: 'TCP', port, family, addresses, routing, tls, front, users },
+        settings(),
+      ),
+    ];
   }
 }
 
@@ -212,6 +244,12 @@ function sectionsOf(hosts: readonly HostRoutes[], guarded: ReadonlySet<string>):
       .filter(isGuarded)
       .map((each) => ({ name: hostText(each.host), hostname: each.host, hosts: [each] })),
   ];
+}
+
+function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
+  return all.flatMap(({ ingress, read }) =>
+    read.usersSecret === '' ? [] : [{ object: `Ingress ${ingress.key}`, secret: read.usersSecret }],
+  );
 }
 
 /** It answers 403 to all. */
