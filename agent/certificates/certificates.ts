@@ -18,7 +18,9 @@ interface TrustedLists {
 }
 
 export interface CertificatesOptions {
-  readonly secret: (key: string) => (TrustedLists & { readonly pair: Found<KeyPair>; readonly users: Found<Users> }) | undefined;
+  readonly secret: (
+    key: string,
+  ) => (TrustedLists & { readonly pair: Found<KeyPair>; readonly users: Found<Users> }) | undefined;
   readonly configMap: (key: string) => TrustedLists | undefined;
   /** Whether an object can be read for its certificate, or for its authorities or revocation lists; reads it from now on. */
   readonly accessToPair: (object: `secret ${string}`) => Access;

@@ -63,8 +63,7 @@ export function checkUsers(users: readonly (readonly [name: string, hash: string
 
 /** A name that is none could be a hash without a name: it is not shown. */
 function faultOf(name: string, hash: string): string | undefined {
-  if (!NAME.test(name))
-    return 'a name of a user is not 1 to 64 letters, digits and characters of . _ @ + -';
+  if (!NAME.test(name)) return 'a name of a user is not 1 to 64 letters, digits and characters of . _ @ + -';
   return isUsable(hash) ? undefined : `HAProxy cannot verify the password of user ${quote(name)}: ${ALLOWED}`;
 }
 

@@ -96,7 +96,12 @@ test('A trusted proxy names the client, the scheme, the host and the port', asyn
 });
 
 test('Source ranges of a route are for the client that the trusted proxies name', async (t) => {
-  const limits = { allowedCidrs: ['198.51.100.0/24', '2001:db8::/32'], deniedCidrs: [], requestRate: 0, bodyBytes: 0 };
+  const limits = {
+    allowedCidrs: ['198.51.100.0/24', '2001:db8::/32'],
+    deniedCidrs: [],
+    requestRate: 0,
+    bodyBytes: 0,
+  };
   const place = await behind(t, { trustedProxies: TRUSTED }, { limits });
   const cases: readonly (readonly [what: string, from: string, list: Headers, status: number])[] = [
     ['named', PROXY, { 'X-Forwarded-For': '198.51.100.7' }, 200],
@@ -108,9 +113,19 @@ test('Source ranges of a route are for the client that the trusted proxies name'
     ['not named', PROXY, {}, 403],
     ['no proxy', CLIENT, { 'X-Forwarded-For': '198.51.100.7' }, 403],
     ['a client that says more than it is', PROXY, { 'X-Forwarded-For': '198.51.100.7, 203.0.113.5' }, 403],
-    ['the same in a line before', PROXY, { 'X-Forwarded-For': '198.51.100.7', 'x-forwarded-for': '203.0.113.5' }, 403],
+    [
+      'the same in a line before',
+      PROXY,
+      { 'X-Forwarded-For': '198.51.100.7', 'x-forwarded-for': '203.0.113.5' },
+      403,
+    ],
     ['behind a word', PROXY, { 'X-Forwarded-For': '198.51.100.7, unknown' }, 403],
-    ['behind a word of the second proxy', PROXY, { 'X-Forwarded-For': '198.51.100.7, unknown, 192.0.2.9' }, 403],
+    [
+      'behind a word of the second proxy',
+      PROXY,
+      { 'X-Forwarded-For': '198.51.100.7, unknown, 192.0.2.9' },
+      403,
+    ],
     ['behind nothing', PROXY, { 'X-Forwarded-For': '198.51.100.7, ' }, 403],
     ['by the other name', PROXY, { X_Forwarded_For: '198.51.100.7' }, 403],
   ];

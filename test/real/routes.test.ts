@@ -544,10 +544,7 @@ const NO_DOTS = ['/v2/..a', '/v2/a..', '/v2/.well-known/x', '/v2/...', '/v2/a.b'
 for (const [dotSegments, expected] of [
   ['reject', DOTS.map(() => 400)],
   ['pass', DOTS.map((path) => (path.startsWith('/v2%') ? 'root' : 'v2'))],
-  [
-    'normalize',
-    ['admin', 'v2', 'root', 'v2', 'admin', 'admin', 'admin', 'admin', 'admin'],
-  ],
+  ['normalize', ['admin', 'v2', 'root', 'v2', 'admin', 'admin', 'admin', 'admin', 'admin']],
 ] as const)
   test(`A path with dot segments: ${dotSegments}`, async (t) => {
     const entries = [entryOf('/admin', 'admin'), entryOf('/v2', 'v2'), entryOf('/', 'root')];

@@ -22,7 +22,6 @@ import type {
 } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { hasSection, isForHaproxy } from './listener-config.ts';
-import { NO_USERS, type UsersText } from './user-lists.ts';
 import {
   allCertificates,
   authorityFile,
@@ -35,6 +34,7 @@ import {
   secretOf,
   usersFile,
 } from './tls-config.ts';
+import { NO_USERS, type UsersText } from './user-lists.ts';
 
 /** PEM texts by name and fingerprint; undefined if one is no longer known. */
 export interface PemTexts {

@@ -153,9 +153,7 @@ function authorityFor(
     const message = `Cannot use ${kind} "${key}": ${revoked.fault}`;
     const crlFault = { reason: 'InvalidCACertificateRef', message };
     // Without its revocation list, clients with revoked certificates would be served.
-    return revoked.crl === undefined
-      ? { fault: crlFault }
-      : { fault: crlFault, authority, crl: revoked.crl };
+    return revoked.crl === undefined ? { fault: crlFault } : { fault: crlFault, authority, crl: revoked.crl };
   }
   const remains = authority === undefined ? '' : '; the authorities that it had stay in use';
   const message = `Cannot use ${kind} "${key}": ${fault || 'it is not read yet'}${remains}`;

@@ -59,7 +59,8 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
         addresses,
         routing,
         tls: tlsOf(ofPort),
-        front: options.front, users: options.users,
+        front: options.front,
+        users: options.users,
       };
       const listener = routedListener(place, options.settings());
       const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];

@@ -3,8 +3,8 @@
 import type { IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Certificate, Problem, Tls } from '../../model/load-balancer.ts';
-import { hostPattern } from '../routes/host-pattern.ts';
 import { clientCrl } from '../routes/client-crl.ts';
+import { hostPattern } from '../routes/host-pattern.ts';
 import { type CertificatesView, certificateOf } from '../service/tls.ts';
 import type { IngressOptions } from './nginx-annotations.ts';
 

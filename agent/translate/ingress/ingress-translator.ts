@@ -17,8 +17,8 @@ import { ageOf, precedenceOf } from '../precedence.ts';
 import { type FrontOptions, frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
-import { routedListener } from '../routes/routed-listener.ts';
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
+import { routedListener } from '../routes/routed-listener.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { type AddressesView, parseVip } from '../service/service-vips.ts';
 import type { CertificatesView } from '../service/tls.ts';
@@ -145,11 +145,31 @@ export class IngressTranslator implements Translator {
     if (all.length > 0) {
       for (const family of ['v4', 'v6'] as const) {
         listeners.push(
-          ...this.#listener(key, HTTP, family, vips, sectionsOf(plain, NO_HOSTS), undefined, front, users, problems,),
+          ...this.#listener(
+            key,
+            HTTP,
+            family,
+            vips,
+            sectionsOf(plain, NO_HOSTS),
+            undefined,
+            front,
+            users,
+            problems,
+          ),
         );
         if (tls !== undefined)
           listeners.push(
-            ...this.#listener(key, HTTPS, family, vips, sectionsOf(secure, guarded), tls, front, users, problems,),
+            ...this.#listener(
+              key,
+              HTTPS,
+              family,
+              vips,
+              sectionsOf(secure, guarded),
+              tls,
+              front,
+              users,
+              problems,
+            ),
           );
       }
     }
@@ -217,7 +237,10 @@ export class IngressTranslator implements Translator {
     });
     const routing = { kind: 'http', sections, detectMisdirected: sections.length > 1 } as const;
     return [
-      routedListener({ key, protocol: 'TCP', port, family, addresses, routing, tls, front, users }, settings()),
+      routedListener(
+        { key, protocol: 'TCP', port, family, addresses, routing, tls, front, users },
+        settings(),
+      ),
     ];
   }
 }

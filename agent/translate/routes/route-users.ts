@@ -29,8 +29,7 @@ export function authOf(options: RouteOptions, namespace: string): ReadAuth {
   if (named === undefined) return closed('annotation auth-secret names no Secret');
   const [first = '', second] = named.split('/');
   // A Secret of another namespace could be anybody's.
-  if (second !== undefined && first !== namespace)
-    return closed(`Secret "${named}" is of another namespace`);
+  if (second !== undefined && first !== namespace) return closed(`Secret "${named}" is of another namespace`);
   return { auth: { ...auth, secret: `${namespace}/${second ?? first}` }, fault: '' };
 }
 
@@ -61,7 +60,11 @@ export function userLists(
     if (usable !== undefined) lists.set(name, { name, fingerprint: usable.fingerprint });
     const ends = usable === undefined ? '; its requests get status 403' : '; the users that it had stay';
     for (const why of fault === '' ? (usable?.faults ?? []) : [`${fault}${ends}`])
-      problems.push({ object, reason: 'InvalidUsers', message: `Cannot use Secret "${secret}" for users: ${why}` });
+      problems.push({
+        object,
+        reason: 'InvalidUsers',
+        message: `Cannot use Secret "${secret}" for users: ${why}`,
+      });
   }
   return [...lists.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -2,10 +2,10 @@
 // it needs is not served: a mistake must not turn into traffic without TLS, or with anybody. Pure.
 
 import type { Authority as AuthorityContent } from '../../certificates/authority.ts';
-import type { Users } from '../../certificates/users.ts';
 import type { Crl as CrlContent } from '../../certificates/crl.ts';
 import type { KeyPair } from '../../certificates/key-pair.ts';
 import type { Answer } from '../../certificates/last-good.ts';
+import type { Users } from '../../certificates/users.ts';
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Authority, Certificate, Crl, MemberTls, Problem, Tls } from '../../model/load-balancer.ts';

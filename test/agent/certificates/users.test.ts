@@ -7,7 +7,13 @@ test('checkUserLines() takes the lines that htpasswd writes, with every kind of 
   const checked = checkUserLines(`# Of 2026\n\n${lines.join('\r\n')}\n`);
   if (typeof checked === 'string') return t.fail(checked);
   t.deepEqual(checked.faults, []);
-  t.is(checked.pem.reveal(), lines.sort().map((line) => `${line}\n`).join(''));
+  t.is(
+    checked.pem.reveal(),
+    lines
+      .sort()
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
   t.is(String(checked.pem), '[secret]');
   const again = checkUserLines(checked.pem.reveal());
   t.is(typeof again === 'string' ? again : again.fingerprint, checked.fingerprint);
@@ -32,7 +38,11 @@ const refused: readonly (readonly [what: string, text: string, fault: RegExp])[]
   ['a name with a blank', `a b:${HASHES.sha512}`, /^a name of a user is not/],
   ['a name that ends its quotes', `a';:${HASHES.sha512}`, /^a name of a user is not/],
   ['one bad user', `bob:${OTHER_HASHES.MD5}`, /^HAProxy cannot verify the password of user "bob"/],
-  ['many users', Array.from({ length: 201 }, (_, at) => `u${at}:${HASHES.sha256}`).join('\n'), /^it has 201 users/],
+  [
+    'many users',
+    Array.from({ length: 201 }, (_, at) => `u${at}:${HASHES.sha256}`).join('\n'),
+    /^it has 201 users/,
+  ],
 ];
 for (const [what, text, fault] of refused)
   test(`checkUserLines() refuses ${what}, and shows no hash`, (t) => {

@@ -11,7 +11,11 @@ import { CertificateFiles, type PemTexts } from '../../../agent/haproxy/config/c
 import { configText } from '../../../agent/haproxy/config/config-text.ts';
 import { needsOf } from '../../../agent/haproxy/config/limits.ts';
 import { descriptionOf } from '../../../agent/haproxy/config/render.ts';
-import { type DotSegments, type RenderContext, renderContext } from '../../../agent/haproxy/config/render-context.ts';
+import {
+  type DotSegments,
+  type RenderContext,
+  renderContext,
+} from '../../../agent/haproxy/config/render-context.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
 import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/process/process.ts';
 import { RouteFiles } from '../../../agent/haproxy/routes/route-files.ts';
