@@ -1,12 +1,11 @@
 // One Ingress as entries of routes by host: what its paths do on port 80 and on port 443, and its part of other Ingresses as a
-// canary. Kept while the Ingress and its Services are as they were. Pure.
+// canary. Pure.
 
 import type { Ingress, IngressBackend } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type {
-  Cors,
   ForwardAction,
   HeaderChanges,
   PathRewrite,
@@ -25,6 +24,7 @@ import {
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { limitsOf, withHsts } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
+import { corsOf } from './ingress-cors.ts';
 import { full, plainMatch, readPath } from './ingress-paths.ts';
 import { type IngressOptions, readIngressOptions } from './nginx-annotations.ts';
 
@@ -61,35 +61,7 @@ export interface ReadIngress {
   readonly ignored: readonly string[];
 }
 
-type FindService = (key: string) => Service | undefined;
-
-interface Kept {
-  readonly read: ReadIngress;
-  readonly found: ReadonlyMap<string, Service | undefined>;
-}
-
-export class IngressReader {
-  readonly #service: FindService;
-  readonly #kept = new WeakMap<Ingress, Kept>();
-
-  constructor(service: FindService) {
-    this.#service = service;
-  }
-
-  /** The same value while nothing that it is made from has changed. */
-  of(ingress: Ingress): ReadIngress {
-    const kept = this.#kept.get(ingress);
-    if (kept !== undefined && [...kept.found].every(([key, service]) => this.#service(key) === service))
-      return kept.read;
-    const found = new Map<string, Service | undefined>();
-    const read = readIngress(ingress, (key) => {
-      found.set(key, this.#service(key));
-      return found.get(key);
-    });
-    this.#kept.set(ingress, { read, found });
-    return read;
-  }
-}
+export type FindService = (key: string) => Service | undefined;
 
 export function readIngress(ingress: Ingress, service: FindService): ReadIngress {
   const { options, faults, ignored } = readIngressOptions(ingress.annotations);
@@ -336,22 +308,4 @@ function profileOf({ 'backend-protocol': protocol = 'HTTP', affinity }: IngressO
 function requestHeaders({ 'x-forwarded-prefix': prefix }: IngressOptions): HeaderChanges | undefined {
   if (prefix === undefined) return undefined;
   return { set: [{ name: 'X-Forwarded-Prefix', value: prefix }], add: [], remove: [] };
-}
-
-/** Those of ingress-nginx. */
-const CORS_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS'];
-const CORS_HEADERS =
-  'DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization';
-const CORS_MAX_AGE_SECONDS = 1_728_000;
-
-function corsOf(options: IngressOptions): Cors | undefined {
-  if (options['enable-cors'] !== true) return undefined;
-  return {
-    origins: options['cors-allow-origin'] ?? ['*'],
-    methods: options['cors-allow-methods'] ?? CORS_METHODS,
-    allowHeaders: options['cors-allow-headers'] ?? CORS_HEADERS.split(','),
-    exposeHeaders: options['cors-expose-headers'] ?? [],
-    maxAge: options['cors-max-age'] ?? CORS_MAX_AGE_SECONDS,
-    credentials: options['cors-allow-credentials'] ?? true,
-  };
 }

@@ -9,7 +9,7 @@ import { type CertificatesView, certificateOf } from '../service/tls.ts';
 import type { IngressOptions } from './nginx-annotations.ts';
 
 /** Of an IngressClass: `namespace/name` of the Secret for names that no Ingress has a certificate for. */
-export const DEFAULT_CERTIFICATE = 'headgate.io/tls-certificate';
+const DEFAULT_CERTIFICATE = 'headgate.io/tls-certificate';
 
 interface OnClass {
   readonly ingress: {

@@ -16,7 +16,7 @@ import {
   size,
 } from './annotation-values.ts';
 
-export const OWN_PREFIX = 'headgate.io/';
+const OWN_PREFIX = 'headgate.io/';
 
 /** By the name after the prefix. */
 export const ROUTE_ANNOTATIONS = {
