@@ -23,7 +23,7 @@ export const ROUTE_ANNOTATIONS = {
   'proxy-body-size': rule(
     size,
     'bytes, with k, m or g',
-    'The longest body of a request; a longer one is answered with 413. 0: no limit.',
+    'The longest body of a request, by its `Content-Length`; a longer one is answered with 413. A body without one is not counted. 0: no limit.',
   ),
   'whitelist-source-range': rule(
     list(cidr),
