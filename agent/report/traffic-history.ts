@@ -45,7 +45,6 @@ export class TrafficHistory {
   record(now: number, traffic: ReadonlyMap<OwnerKey, Traffic>): void {
     const bin = Math.floor(now / BIN_MS);
     const passed = bin - this.#bin;
-    if (passed > BINS) this.#clear();
     const first = passed > BINS ? bin : this.#bin + Math.min(1, passed);
     this.#known = Math.min(BINS, passed > BINS ? 1 : this.#known + passed);
     this.#bin = bin;
@@ -91,11 +90,6 @@ export class TrafficHistory {
     if (values === undefined) return;
     values[offset] = isMore ? Math.max(values[offset] ?? 0, rate) : rate;
     values[offset + 1] = isMore ? Math.max(values[offset + 1] ?? 0, open) : open;
-  }
-
-  #clear(): void {
-    this.#places.clear();
-    this.#free.length = 0;
   }
 }
 

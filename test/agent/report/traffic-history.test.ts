@@ -7,6 +7,7 @@ import {
   TrafficHistory,
 } from '../../../agent/report/traffic-history.ts';
 
+const LAST = `lb-${MAX_PLACES - 1}`;
 const QUIET: Traffic = { rate: 0, open: 0 };
 
 /** Records traffic of `web` at the bins; undefined: nothing is known of it. */
@@ -100,19 +101,30 @@ test('The number of load balancers is limited, and a quiet one makes room', (t) 
   history.record(0, busy(0, MAX_PLACES + 1));
   t.deepEqual(history.of(`lb-${MAX_PLACES - 1}`).rates, [MAX_PLACES]);
   t.deepEqual(history.of(`lb-${MAX_PLACES}`).rates, [], 'there is no room');
-  // All but the first become quiet.
+  // All but the last become quiet.
   for (let bin = 1; bin <= BINS; bin++)
     history.record(
       bin * BIN_MS,
       new Map([
-        ['lb-0', { rate: 1, open: 0 }],
+        [LAST, { rate: 1, open: 0 }],
         ['lb-1', QUIET],
       ]),
     );
   history.record((BINS + 1) * BIN_MS, busy(MAX_PLACES, MAX_PLACES - 1));
   for (const at of [MAX_PLACES, 2 * MAX_PLACES - 2])
     t.deepEqual(history.of(`lb-${at}`).rates, [...Array(BINS - 1).fill(0), at + 1]);
-  t.deepEqual(history.of('lb-0').rates, [...Array(BINS - 1).fill(1), 0], 'no place is used twice');
+  t.deepEqual(history.of(LAST).rates, [...Array(BINS - 1).fill(1), 0], 'no place is used twice');
+});
+
+test('A place has nothing of the load balancer that had it before a long rest', (t) => {
+  const history = new TrafficHistory();
+  const busy = { rate: 9, open: 9 };
+  for (let bin = 0; bin < BINS; bin++) history.record(bin * BIN_MS, new Map([['old', busy]]));
+  const later = 10 * BINS * BIN_MS;
+  history.record(later, new Map());
+  history.record(later + BIN_MS, new Map());
+  history.record(later + 2 * BIN_MS, new Map([['new', busy]]));
+  t.deepEqual(history.of('new'), { rates: [0, 0, 9], open: [0, 0, 9] });
 });
 
 function range(first: number, last: number): readonly number[] {
