@@ -7,7 +7,7 @@ import { requires } from '../support/basics/requirements.ts';
 import { startRendered } from '../support/haproxy/rendered-haproxy.ts';
 import { type Answer, request, startEcho } from '../support/traffic/echo.ts';
 import type { Place } from '../support/traffic/traffic.ts';
-import { entryOf, gatewayOf, poolOf, ruleOf, sectionOf } from '../support/values/routes.ts';
+import { entryOf, forwardTo, gatewayOf, poolOf, ruleOf, sectionOf } from '../support/values/routes.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -57,7 +57,6 @@ for (const trustedProxies of [undefined, TRUSTED])
     const own = {
       'x-forwarded-for': CLIENT,
       'x-forwarded-proto': 'http',
-      'x-forwarded-host': `${HOST}:8080`,
       'x-forwarded-port': String(place.port),
     };
     t.deepEqual(told(await ask(place, CLIENT, FORGED, `${HOST}:8080`)), own);
@@ -90,9 +89,22 @@ test('A trusted proxy names the client, the scheme, the host and the port', asyn
   t.deepEqual(told(await ask(place, PROXY, { ...doubled, ...bad })), {
     'x-forwarded-for': PROXY,
     'x-forwarded-proto': 'http',
-    'x-forwarded-host': HOST,
     'x-forwarded-port': String(place.port),
   });
+});
+
+test('A route that rewrites the host tells members which one the client asked for', async (t) => {
+  const rewrite = { hostname: 'inner.example', path: undefined };
+  const place = await behind(t, { trustedProxies: TRUSTED }, { action: forwardTo('web', { rewrite }) });
+  const hosts = async (from: string, headers: Headers): Promise<readonly (string | undefined)[]> => {
+    const { echo } = await ask(place, from, headers, `${HOST}:8080`);
+    return [echo?.headers.host, echo?.headers['x-forwarded-host']];
+  };
+  t.deepEqual(await hosts(CLIENT, FORGED), ['inner.example', `${HOST}:8080`]);
+  t.deepEqual(await hosts(PROXY, { 'X-Forwarded-Host': 'public.example' }), [
+    'inner.example',
+    'public.example',
+  ]);
 });
 
 test('Source ranges of a route are for the client that the trusted proxies name', async (t) => {
