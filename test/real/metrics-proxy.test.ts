@@ -6,8 +6,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import ava from 'ava';
-import { freePort } from '../support/basics/free-port.ts';
 import { runCommand } from '../../agent/host/run-command.ts';
+import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
 import { TestHost } from '../support/host/agent.ts';
@@ -53,7 +53,12 @@ test('The example of a proxy gives /metrics by TLS to those who know the passwor
     t.notRegex(checked.stderr, /WARNING|ALERT/);
     const child = spawn(haproxyExecutable, ['-db', '-f', config], { stdio: 'ignore' });
     t.teardown(() => child.kill('SIGKILL'));
-    await host.until('the proxy listens', () => ask('/', 'secret').then(() => true, () => false));
+    await host.until('the proxy listens', () =>
+      ask('/', 'secret').then(
+        () => true,
+        () => false,
+      ),
+    );
     return async () => {
       child.kill('SIGTERM');
       await once(child, 'exit');

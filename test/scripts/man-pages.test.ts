@@ -31,7 +31,13 @@ test('headgate(8) has the examples of every command, headgate.yaml(5) the keys o
 
 test('headgate(8) says where the keys of a flag are', (t) => {
   for (const flag of ['--vrrp YAML', '--pools YAML'])
-    t.regex(page, new RegExp(`\\.B ${escaped(flag).replaceAll('\\', '\\\\')}[ .]*\\n.*see headgate\\.yaml\\(5\\) for the keys`), flag);
+    t.regex(
+      page,
+      new RegExp(
+        `\\.B ${escaped(flag).replaceAll('\\', '\\\\')}[ .]*\\n.*see headgate\\.yaml\\(5\\) for the keys`,
+      ),
+      flag,
+    );
   t.regex(page, /see \/usr\/share\/doc\/headgate\/docs\/addresses\.md for its input/);
 });
 
