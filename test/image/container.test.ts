@@ -8,11 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { Container, type PodAccess } from '../support/host/container.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
 import { deploy } from '../support/kube/deploy.ts';
 import { Kube } from '../support/kube/kube.ts';
-import { servicePath, until } from '../support/kube/kube-objects.ts';
+import { servicePath } from '../support/kube/kube-objects.ts';
 import { MEMBER_PORT, webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { root: true, programs: ['buildah', 'unshare', 'curl'] });

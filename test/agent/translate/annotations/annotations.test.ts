@@ -696,6 +696,8 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   memberTlsCa: matches(/^(?:(?:secret\/)?[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$/),
   memberTlsName: matches(/^[A-Za-z0-9.-]{0,253}$/),
   memberHttpVersion: among('1.1', '2'),
+  trustedProxies: listOf(/^[0-9a-f.:]+\/\d{1,3}$/),
+  requestIds: among(true, false),
   log: among(undefined, 'none', 'errors', 'all'),
   healthMonitor: among('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
   healthMonitorPath: matches(/^\/[\w\-.~/?&=:@+]{0,255}$/),
