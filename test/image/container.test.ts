@@ -138,11 +138,8 @@ async function podAccess(t: ExecutionContext, kube: Kube, network: TestNetwork):
   const { hostname, port: apiPort } = new URL(kube.url);
   const relay = net.createServer((one) => {
     const other = net.connect(Number(apiPort), hostname);
-    const end = (): void => {
-      one.destroy();
-      other.destroy();
-    };
-    for (const each of [one, other]) each.on('error', end);
+    one.on('error', () => other.destroy());
+    other.on('error', () => one.destroy());
     one.pipe(other).pipe(one);
   });
   t.teardown(async () => {
@@ -154,11 +151,8 @@ async function podAccess(t: ExecutionContext, kube: Kube, network: TestNetwork):
   const script = `const net = require('net');
     net.createServer((one) => {
       const other = net.connect('${socket}');
-      const end = (): void => {
-      one.destroy();
-      other.destroy();
-    };
-    for (const each of [one, other]) each.on('error', end);
+      one.on('error', () => other.destroy());
+      other.on('error', () => one.destroy());
       one.pipe(other).pipe(one);
     }).listen(${port}, '${address}', () => console.log('listens'));`;
   const ofHost = network.start('lb', process.execPath, '-e', script);
