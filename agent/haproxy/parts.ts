@@ -70,7 +70,13 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
   /** The sections of haproxy.cfg besides the load balancers. */
-  const globalSection = new GlobalSection({ paths, settings, isRunning: () => finder.isRunning(), log });
+  const globalSection = new GlobalSection({
+    paths,
+    settings,
+    isRunning: () => finder.isRunning(),
+    ...(options.pems?.users && { users: options.pems.users }),
+    log,
+  });
   const { context, aclIds, keepFiles } = globalSection;
   const certificates = new CertificateFiles({
     folder: paths.certificates,
