@@ -82,7 +82,10 @@ mkdirSync('/etc/prometheus', { recursive: true });
 const often = 'global: { scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }';
 writeFileSync('/etc/prometheus/prometheus.yml', `${often}\n${ruleFiles}\n${scrapeConfig}\n`);
 // The proxy itself: test/real/metrics-proxy.test.ts.
-writeFileSync('/etc/prometheus/elsewhere.yml', scrapeConfig.replace(/ {4}static_configs:.*$/s, fromElsewhere));
+writeFileSync(
+  '/etc/prometheus/elsewhere.yml',
+  scrapeConfig.replace(/ {4}static_configs:.*$/s, fromElsewhere),
+);
 await reader.run('promtool check config --syntax-only /etc/prometheus/elsewhere.yml');
 await reader.run('cp deploy/prometheus/headgate.rules.yaml /etc/prometheus/');
 await reader.run('promtool check config /etc/prometheus/prometheus.yml');
