@@ -19,7 +19,7 @@ import type { Json } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack'], root: true });
 
-/** The agent reads the flows seldom if reading them takes long, as on a busy machine. */
+/** The agent reads many flows seldom: once a minute while something is wrong. */
 const PATIENCE_MS = 150_000;
 
 const VIP = '10.9.0.100';
@@ -114,7 +114,7 @@ test('A member whose answers take another way is named, until its route is right
   );
 });
 
-// Before the others, because a table with many flows slows each reading of flows on the machine.
+// Before the others, because a table with many flows slows each reading of flows on the machine, also of another one.
 test.serial('A source address that runs out of ports is a fault, with the remedy', async (t) => {
   const { network, host } = await served(t, 'load-balancer');
   const flows = Array.from({ length: NEARLY_ALL_FLOWS }, (_, at) => {

@@ -45,7 +45,8 @@ const PORT = 8080;
 const ALLOWED: Readonly<Record<string, number>> = {
   // In half an hour what V8 has optimized by then makes 1.0 to 1.4, and a leak of a kilobyte a second 1.8 more.
   'agent live heap': SOAK_MINUTES === undefined ? 1 : 2.5,
-  'agent RSS': 12,
+  // malloc keeps what the busiest moment needed, on a busy machine up to 15; a leak of a short run shows in the live heap.
+  'agent RSS': SOAK_MINUTES === undefined ? 20 : 12,
   'agent descriptors': 1,
   'agent threads': 0,
   'agent timers': 3,
@@ -59,8 +60,6 @@ const ALLOWED: Readonly<Record<string, number>> = {
   'keepalived RSS': 2,
   'keepalived descriptors': 1,
 };
-/** Otherwise glibc keeps more the more there was at once, which shows how busy the machine was. */
-const RETURNS_MEMORY = { MALLOC_TRIM_THRESHOLD_: '131072' };
 const allowed = (name: string): number => ALLOWED[name] ?? 1;
 /**
  * So much more may be there at the quietest moment of a long run's last third than at that of its first one. Counts are
@@ -85,7 +84,7 @@ test.serial(
     const pair = await startAgentPair(t, VIP, {
       prepare: (_, network) => serve('web', VIP, [network.v4('client')]),
       flags: ['--kubeconfig', kube.kubeconfig, '--drain-timeout', `${DRAIN_TIMEOUT}s`],
-      env: { ...INSPECTED, ...RETURNS_MEMORY },
+      env: INSPECTED,
     });
     t.timeout(SECONDS * 1_000 + 300_000);
     const { network } = pair;
