@@ -429,6 +429,11 @@ export const settingsTable = {
     default: 'member',
     doc: 'The detail of the metrics of HAProxy: `listener` for listeners only, `pool` also for pools, `member` also for members, with ten series each, and more with health monitors and in http mode.',
   }),
+  routeMetrics: setting(toggle(), 'Behaviour of the agent', {
+    default: false,
+    restart: true,
+    doc: 'Count the responses of each HTTPRoute, GRPCRoute and Ingress by status class: five [series](metrics.md#routes) each, and 4 % of the requests that HAProxy can serve.',
+  }),
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {
     default: 'info',
     doc: 'The lowest level that is logged.',

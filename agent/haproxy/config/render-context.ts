@@ -43,6 +43,8 @@ export interface RenderContext {
   readonly routes: string;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
+  /** HAProxy counts the responses of each route. */
+  readonly countsRoutes: boolean;
   /**
    * The boot in which that folder has the certificates: in another one HAProxy leaves out the addresses that end TLS, because
    * the folder is in memory. '' without TLS.
@@ -63,6 +65,7 @@ export interface RenderSettings extends ConnectionLogSettings {
   readonly maxOldWorkers: number;
   readonly haproxyUser: string;
   readonly haproxyGroup: string;
+  readonly routeMetrics: boolean;
 }
 
 export function renderContext(
@@ -101,6 +104,7 @@ export function renderContext(
     certificates: paths.certificates,
     routes: paths.routes,
     hasRoutes,
+    countsRoutes: settings.routeMetrics,
     boot: hasTls ? bootId() : '',
     log: logWords(settings.connectionLogTarget, paths.logSocket),
     logFormat: settings.connectionLogFormat,

@@ -206,11 +206,17 @@ const MOST_LABELS = 12;
 /** Wider hostnames to which a request falls back. */
 const MOST_WIDER = 3;
 const ORIGIN_LABELS = 5;
+/** The first for statuses from 100 to 199, and so on; in the order of their frequency. */
+const STATUS_COUNTERS = [1, 2, 3, 4, 0].map((counter) => ({
+  counter,
+  from: counter * 100 + 100,
+  to: counter * 100 + 199,
+}));
 
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
   { name, routing, tls }: Pick<Listener, 'name' | 'routing' | 'tls'>,
-  { routes: folder }: RenderContext,
+  { routes: folder, countsRoutes }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -238,6 +244,8 @@ function routesText(
       originLabels: lines(2, ORIGIN_LABELS),
       redirects: ['301', '302', '303', '307', '308'],
       answers: ['403', '404', '503'],
+      countsRoutes,
+      counters: countsRoutes ? STATUS_COUNTERS : [],
     })
     .trimEnd();
 }

@@ -100,6 +100,7 @@ test('The defaults of an ordinary user are below the home directory', (t) => {
     oldWorkerMemory: 1024,
     auditInterval: 30_000,
     metricsDetail: 'member',
+    routeMetrics: false,
     healthReadInterval: 2_000,
     stopDataplaneOnExit: false,
   });
@@ -209,6 +210,7 @@ const others: Readonly<Record<SettingName, string>> = {
   pairRaiseAfter: '20s',
   pairDrainTimeout: '2m',
   metricsDetail: 'pool',
+  routeMetrics: 'true',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',
 };
