@@ -2,10 +2,15 @@
 // (https://gateway-api.sigs.k8s.io/reference/spec/#grpcroutespec). Pure.
 
 import type { HostPattern } from '../../model/routes.ts';
-import { byPrecedence } from '../routes/host-routes.ts';
 import { hostText } from '../routes/host-pattern.ts';
+import { byPrecedence } from '../routes/host-routes.ts';
 import type { Fault } from './conditions.ts';
-import { type PlacesByListener, placesByListener, type RouteOnGateway, type RoutePlace } from './gateway-memory.ts';
+import {
+  type PlacesByListener,
+  placesByListener,
+  type RouteOnGateway,
+  type RoutePlace,
+} from './gateway-memory.ts';
 import type { GatewayListener } from './listeners.ts';
 import { routeStatus } from './route-status.ts';
 
@@ -13,7 +18,9 @@ import { routeStatus } from './route-status.ts';
 export function ofOneKind(routes: readonly RouteOnGateway[]): readonly RouteOnGateway[] {
   const rejected = rejectedPlaces(placesByListener(routes));
   if (rejected.size === 0) return routes;
-  return routes.map((each) => (each.places.some((place) => rejected.has(place)) ? without(each, rejected) : each));
+  return routes.map((each) =>
+    each.places.some((place) => rejected.has(place)) ? without(each, rejected) : each,
+  );
 }
 
 function rejectedPlaces(places: PlacesByListener): ReadonlyMap<RoutePlace, Fault> {
@@ -26,7 +33,8 @@ function rejectedPlaces(places: PlacesByListener): ReadonlyMap<RoutePlace, Fault
       const isOfGrpc = isGrpc(place);
       const others = isOfGrpc ? accepted.HTTPRoute : accepted.GRPCRoute;
       const common = place.hosts.find(({ host }) => others.haveCommon(host));
-      if (common === undefined) for (const { host } of place.hosts) accepted[isOfGrpc ? 'GRPCRoute' : 'HTTPRoute'].add(host);
+      if (common === undefined)
+        for (const { host } of place.hosts) accepted[isOfGrpc ? 'GRPCRoute' : 'HTTPRoute'].add(host);
       else rejected.set(place, faultOf(isOfGrpc ? 'HTTPRoute' : 'GRPCRoute', common.host));
     }
   }

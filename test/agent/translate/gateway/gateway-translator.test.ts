@@ -124,8 +124,14 @@ for (const [http, grpc, isCommon] of [
       t.deepEqual(world.parents('default/h'), [first]);
       t.deepEqual(world.parents('default/g', 'GRPCRoute'), [second]);
       t.is(world.status('Gateway', 'default/edge').listeners[0]?.attachedRoutes, isCommon ? 1 : 2);
-      t.is(world.routes().some((each) => each.includes('HTTPRoute')), first === ACCEPTED);
-      t.is(world.routes().some((each) => each.includes('GRPCRoute')), second === ACCEPTED);
+      t.is(
+        world.routes().some((each) => each.includes('HTTPRoute')),
+        first === ACCEPTED,
+      );
+      t.is(
+        world.routes().some((each) => each.includes('GRPCRoute')),
+        second === ACCEPTED,
+      );
       const { problems } = world.loadBalancer();
       t.deepEqual(
         problems.map(({ object, reason }) => `${object} ${reason}`),
@@ -144,11 +150,23 @@ test('A GRPCRoute is accepted once the older HTTPRoute with its host is gone, or
     dated(routeJson('g', EDGE, {}, 'GRPCRoute'), 2),
   ]);
   t.deepEqual(world.parents('default/g', 'GRPCRoute'), [ACCEPTED], 'listener "two" has it');
-  t.deepEqual(world.routes(80).map((each) => each.includes('GRPCRoute')), [false]);
-  t.deepEqual(world.routes(81).map((each) => each.includes('GRPCRoute')), [true]);
-  t.regex(world.loadBalancer().problems[0]?.message ?? '', /^Cannot attach to listener "one": An older HTTPRoute/);
+  t.deepEqual(
+    world.routes(80).map((each) => each.includes('GRPCRoute')),
+    [false],
+  );
+  t.deepEqual(
+    world.routes(81).map((each) => each.includes('GRPCRoute')),
+    [true],
+  );
+  t.regex(
+    world.loadBalancer().problems[0]?.message ?? '',
+    /^Cannot attach to listener "one": An older HTTPRoute/,
+  );
   world.remove('HTTPRoute', 'default/h');
-  t.deepEqual(world.routes(80).map((each) => each.includes('GRPCRoute')), [true]);
+  t.deepEqual(
+    world.routes(80).map((each) => each.includes('GRPCRoute')),
+    [true],
+  );
   t.deepEqual(world.loadBalancer().problems, []);
 });
 
