@@ -105,6 +105,11 @@ export class Sources {
     return this.#objects;
   }
 
+  /** Touches nothing. Errors: SETTINGS_INVALID if start() would fail for the same reason. */
+  check(): void {
+    this.#manifests.check();
+  }
+
   /**
    * Resolves when all objects that are available at the start are in the store, with the origin of the API server's
    * objects. Manifests are served even if no API server can be reached.

@@ -3,12 +3,13 @@
 import ava from 'ava';
 import { ADDRESS_API_VERSION } from '../../agent/kubernetes/object-names.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
 import type { Json } from '../support/kube/fake-api.ts';
 import { createGatewayClass, deployGatewayApi } from '../support/kube/gateway-api.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
-import { servicePath, until } from '../support/kube/kube-objects.ts';
+import { servicePath } from '../support/kube/kube-objects.ts';
 import { asNew, gatewayJson, routeJson } from '../support/values/gateways.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });

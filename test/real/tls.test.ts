@@ -202,9 +202,7 @@ test.serial(
     );
     const late = await authority.issue({ names: ['web.example'] });
     await host.write('late.yaml', [tlsSecret('late', late)]);
-    const began = performance.now();
     await host.soon('it is served', async () => (await shown(place, trust)) === late.cert);
-    t.true(performance.now() - began < 3_000);
 
     await host.remove('late.yaml');
     const missing =

@@ -24,6 +24,7 @@ export const MAPS = [
   'clients',
   'rate',
   'body',
+  'auth',
   'backend',
   'weights',
   'shares',

@@ -3,7 +3,7 @@
 // workers.
 
 import { BackgroundWrite } from '../../base/background-write.ts';
-import { type Clock, systemClock } from '../../base/clock.ts';
+import { type Clock, passed, systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { MetricsDetail } from '../../base/metric-family.ts';
@@ -280,6 +280,6 @@ export class Statistics {
   }
 
   #wait(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(milliseconds, resolve));
+    return passed(this.#clock, milliseconds);
   }
 }

@@ -84,10 +84,15 @@ export class ManifestSource {
     this.#folders = new ManifestFolders(places, reports, folderTimes);
   }
 
-  /**
-   * Resolves when everything has been read once and reported in one change, if there is anything.
-   * Errors: SETTINGS_INVALID if a folder or a file does not exist, and a folder has no snapshots.
-   */
+  /** Touches nothing. Errors: SETTINGS_INVALID if a folder or a file does not exist, and a folder has no snapshots. */
+  check(): void {
+    for (const directory of this.#directories) {
+      const fault = placeFault(directory);
+      if (fault !== undefined && !this.#snapshots?.pathsIn(directory).length) throw fault;
+    }
+  }
+
+  /** Resolves when everything has been read once and reported in one change, if there is anything. Errors: as check(). */
   async start(): Promise<void> {
     const directories = this.#directories;
     for (const directory of directories) {

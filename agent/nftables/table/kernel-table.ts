@@ -49,6 +49,8 @@ const LOAD_TIMEOUT_MS = 30_000;
 const MAX_ELEMENTS = 10_000;
 const PERSIST_DELAY_MS = 1_000;
 const PERSIST_RETRY_MS = 10_000;
+/** The report of a change may come after the end of its process. */
+const MAX_PROCESSES = 16;
 
 export class KernelTable {
   readonly #options: KernelTableOptions;
@@ -65,6 +67,8 @@ export class KernelTable {
   /** '' while it is not known what the kernel has. */
   #generation = '';
   #session: NftSession | undefined;
+  /** Of this agent, by which its own changes are known. */
+  #processes: readonly number[] = [];
   /** Places that changedFromNow() has given, and those that changed since. */
   #changed = new Set<string>();
 
@@ -90,6 +94,16 @@ export class KernelTable {
   /** Another one after each load; '' while it is not known what the kernel has. */
   get generation(): string {
     return this.#generation;
+  }
+
+  /** Of both families. */
+  get tables(): readonly string[] {
+    return tablesOf('ip', this.#options.table);
+  }
+
+  /** True if this agent has started it to change the tables, lately. */
+  hasStarted(process: number): boolean {
+    return this.#processes.includes(process);
   }
 
   get persistFault(): string {
@@ -273,7 +287,14 @@ export class KernelTable {
   #nft(...words: readonly string[]): ReturnType<typeof runCommand> {
     const { nft, netns } = this.#options;
     const [program, args] = inNamespace(netns, nft, words);
-    return runCommand(program, args, { timeout: LOAD_TIMEOUT_MS });
+    const onStart = (pid: number): void => {
+      if (words[0] === '-f') this.#started(pid);
+    };
+    return runCommand(program, args, { timeout: LOAD_TIMEOUT_MS, onStart });
+  }
+
+  #started(process: number): void {
+    this.#processes = [process, ...this.#processes.slice(0, MAX_PROCESSES - 1)];
   }
 
   #fold(changes: readonly ListenerChange[]): void {
@@ -314,7 +335,10 @@ export class KernelTable {
 
   #ask(line: string): Promise<string> {
     const { nft: program, netns } = this.#options;
-    if (this.#session?.isOpen !== true) this.#session = new NftSession({ program, netns });
+    if (this.#session?.isOpen !== true) {
+      this.#session = new NftSession({ program, netns });
+      this.#started(this.#session.process);
+    }
     return this.#session.ask(line);
   }
 

@@ -154,6 +154,7 @@ const others: Readonly<Record<SettingName, string>> = {
   provisioner: '/usr/local/bin/told',
   finalizer: 'false',
   hostsOfOneNamespace: 'true',
+  dotSegments: 'pass',
   gatewayApi: 'false',
   ingress: 'false',
   netns: 'lb1',

@@ -175,7 +175,7 @@ const PLACES: readonly Place[] = [
   // HAProxy: a configuration, a control socket, what it counts, the program, its workers.
   {
     name: 'haproxy',
-    files: /^agent\/haproxy\/(dataplane|parts|outcome|options)\.ts$/,
+    files: /^agent\/haproxy\/(dataplane|dataplane-status|parts|outcome|options|write-certificates)\.ts$/,
     imports: [
       ...[
         'haproxy-worker',
