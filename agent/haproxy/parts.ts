@@ -153,6 +153,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       desired: options.counted ?? desired,
       active: () => worker()?.runtime,
       detail: () => settings().metricsDetail,
+      countsRoutes: settings().routeMetrics,
       oldWorkers: async () => (await showProc(paths.masterSocket)).oldWorkers.length,
       log,
     });
@@ -230,6 +231,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     worker,
     beside: () => options.beside?.(),
     shortage: () => globalSection.fault,
+    beforeOrder: ({ runtime }) => statistics.beforeReload(runtime),
     take: (next) => active.take(next),
     onReload: (causes, result) => {
       for (const cause of causes) metrics.reloaded(cause, result);

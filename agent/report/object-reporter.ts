@@ -1,12 +1,13 @@
 // Decides what the API gets for each Gateway, route, Ingress and their classes and policies: the statuses that translation
-// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems. The writers send them if
+// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems, also of those that cannot
+// be read. The writers send them if
 // this agent holds the Lease.
 
 import type { Clock } from '../base/clock.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { CurrentObject } from '../kubernetes/current-object.ts';
 import type { DesiredState } from '../model/desired-state.ts';
-import type { OwnerKey } from '../model/load-balancer.ts';
+import type { OwnerKey, Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import type { ObjectStatus, RouteKind, StatusKind } from '../model/object-status.ts';
 import { type StatusName, statusName, subjectOfName } from '../model/object-statuses.ts';
@@ -32,6 +33,8 @@ export interface ObjectReporterOptions extends ViewSources {
   readonly withOwnEntries: () => Iterable<StatusName>;
 }
 
+/** In the place of an owner: objects that cannot be read belong to none. */
+const REFUSED: OwnerKey = '';
 /** Collects the changes of a Gateway's routes. */
 const GATHER_MS = 150;
 /** From the lead, or the start, until the entries of an agent that ran before are removed. */
@@ -80,6 +83,11 @@ export class ObjectReporter implements ChangeObserver {
       this.#changed(key);
       this.#problemsChanged(key);
     }
+  }
+
+  /** These objects of the API cannot be read; what was read of them before counts on. */
+  refused(problems: readonly Problem[]): void {
+    for (const object of this.#problems.update(REFUSED, problems)) this.#events.touched(object);
   }
 
   #changed(key: OwnerKey): void {

@@ -439,6 +439,11 @@ export const settingsTable = {
     default: '',
     doc: "A dashboard to which the [status page](status-page.md#a-dashboard) has links, such as Grafana's. In its query `{namespace}` and `{name}` stand for those of a load balancer. Empty: no links.",
   }),
+  routeMetrics: setting(toggle(), 'Behaviour of the agent', {
+    default: false,
+    restart: true,
+    doc: 'Count the responses of each HTTPRoute, GRPCRoute and Ingress by status class: five [series](metrics.md#routes) each, and 4 % of the requests that HAProxy can serve.',
+  }),
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {
     default: 'info',
     doc: 'The lowest level that is logged.',

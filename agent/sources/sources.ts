@@ -44,6 +44,8 @@ export interface SourceReceivers {
   readonly onService: (key: string) => void;
   /** The API has shown this object of the Gateway API, or Ingress. */
   readonly onObject: (name: StatusName) => void;
+  /** The API server's objects that cannot be read: all of them, at each change. */
+  readonly onRefused: (problems: readonly Problem[]) => void;
 }
 
 export class Sources {
@@ -181,7 +183,10 @@ export class Sources {
       this.#problems.set(source, problems);
       if (areChanged) problemLog.report(source, problems);
       const { owners, dependencies, ...ofAddresses } = cluster.apply(change, source);
-      if (areChanged && source === 'api') this.#receivers?.addresses.cannotRead(problems);
+      if (areChanged && source === 'api') {
+        this.#receivers?.addresses.cannotRead(problems);
+        this.#receivers?.onRefused(problems);
+      }
       this.#receivers?.addresses.take(ofAddresses, dependencies.has('nodes'));
       const changed = new Set([...owners, ...desired.dependents.of(dependencies)]);
       changes.add(changed, performance.now(), change.triggerTime);

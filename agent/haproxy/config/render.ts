@@ -176,7 +176,7 @@ function frontView(listener: Listener, context: RenderContext): View {
     rateLimit: listener.rateLimit,
     // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: listener.rateLimit === 1 ? 500 : 1000,
-    log: logView(listener, context.log, context.logFormat, context.routes),
+    log: logView(listener, context.log, context.logFormat),
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
 }
@@ -222,11 +222,23 @@ const MOST_LABELS = 12;
 /** Wider hostnames to which a request falls back. */
 const MOST_WIDER = 3;
 const ORIGIN_LABELS = 5;
+/** The first for statuses from 100 to 199, and so on; in the order of their frequency. */
+const STATUS_COUNTERS = [1, 2, 3, 4, 0].map((counter) => ({
+  counter,
+  from: counter * 100 + 100,
+  to: counter * 100 + 199,
+}));
 
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
-  { name, routing, tls, userLists = [] }: Pick<Listener, 'name' | 'routing' | 'tls' | 'userLists'>,
-  { routes: folder, dotSegments = 'reject' }: RenderContext,
+  {
+    name,
+    routing,
+    tls,
+    log,
+    userLists = [],
+  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists'>,
+  { routes: folder, dotSegments = 'reject', countsRoutes }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -257,6 +269,9 @@ function routesText(
       originLabels: lines(2, ORIGIN_LABELS),
       redirects: ['301', '302', '303', '307', '308'],
       answers: ['403', '404', '503'],
+      countsRoutes,
+      logsRules: log !== 'none',
+      counters: countsRoutes ? STATUS_COUNTERS : [],
     })
     .trimEnd();
 }

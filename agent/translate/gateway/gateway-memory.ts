@@ -22,6 +22,8 @@ export interface RouteOnGateway {
   readonly status: RouteStatus;
   /** The listeners that send requests by it; empty if it is not accepted. */
   readonly places: readonly RoutePlace[];
+  /** Why listeners reject it that would have it otherwise, a sentence each. */
+  readonly rejections?: readonly string[];
 }
 
 export interface RoutePlace extends HostedRoute {

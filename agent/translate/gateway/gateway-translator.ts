@@ -26,6 +26,7 @@ import { gatewayVips } from './gateway-vips.ts';
 import { memberCertificate } from './listener-tls.ts';
 import { type GatewayListener, gatewayListeners, transportOf } from './listeners.ts';
 import { modelListeners } from './model-listeners.ts';
+import { ofOneKind } from './one-kind-of-route.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
 
 export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
@@ -93,13 +94,14 @@ export class GatewayTranslator implements Translator {
     const forMembers = memberCertificate(gateway, context);
     const judged = this.#withPorts(key, addresses.vips, gatewayListeners(gateway, sets.allowed, context));
     const listeners = memory.listeners(judged.listeners);
-    const routes = memory.routes({
+    const attached = memory.routes({
       listeners,
       parents: [`gateway ${gateway.key}`, ...sets.all.map((set): RouteParent => `listenerset ${set.key}`)],
       resolved: this.#routes,
       certificate: forMembers.certificate?.name,
       ...context,
     });
+    const routes = ofOneKind(attached);
     for (const { resolved } of routes) for (const each of resolved.reads.dependencies()) reads.add(each);
     const places = placesByListener(routes);
     const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
@@ -148,6 +150,7 @@ export class GatewayTranslator implements Translator {
           ...userProblems,
           ...problems,
           ...routes.flatMap(annotationProblems),
+          ...routes.flatMap(conflictProblems),
           ...shadowedOn(model),
         ]),
       },
@@ -217,6 +220,10 @@ function annotationProblems({ route: { kind, key }, resolved }: RouteOnGateway):
     reason: 'InvalidAnnotation',
     message,
   }));
+}
+
+function conflictProblems({ route: { kind, key }, rejections = [] }: RouteOnGateway): readonly Problem[] {
+  return rejections.map((message) => ({ object: `${kind} ${key}`, reason: 'RouteShadowed', message }));
 }
 
 /** Each once. */

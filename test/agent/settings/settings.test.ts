@@ -100,6 +100,7 @@ test('The defaults of an ordinary user are below the home directory', (t) => {
     oldWorkerMemory: 1024,
     auditInterval: 30_000,
     metricsDetail: 'member',
+    routeMetrics: false,
     healthReadInterval: 2_000,
     stopDataplaneOnExit: false,
   });
@@ -211,6 +212,7 @@ const others: Readonly<Record<SettingName, string>> = {
   pairDrainTimeout: '2m',
   metricsDetail: 'pool',
   dashboardUrl: 'https://grafana.example.org/d/headgate?var-namespace={namespace}',
+  routeMetrics: 'true',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',
 };
