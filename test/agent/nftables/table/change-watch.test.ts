@@ -1,8 +1,8 @@
 // ChangeWatch with real nftables.
 
 import ava from 'ava';
-import { runCommand } from '../../../../agent/host/run-command.ts';
 import { inNamespace } from '../../../../agent/host/namespace.ts';
+import { runCommand } from '../../../../agent/host/run-command.ts';
 import { type Changed, ChangeWatch } from '../../../../agent/nftables/table/change-watch.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
 import { requires } from '../../../support/basics/requirements.ts';
@@ -50,7 +50,9 @@ test('ChangeWatch reports each transaction in its tables, with its process, and 
   seen.length = 0;
 
   const made = await nft('add table ip lb; add set ip lb s { type ipv4_addr; }');
-  await nft('add table ip other; add set ip other s { type ipv4_addr; }; add element ip other s { 10.0.0.1 }');
+  await nft(
+    'add table ip other; add set ip other s { type ipv4_addr; }; add element ip other s { 10.0.0.1 }',
+  );
   const added = await nft('add element ip lb s { 10.0.0.1, 10.0.0.2 }');
   const removed = await nft('delete element ip lb s { 10.0.0.1 }');
   await nft('list ruleset');
