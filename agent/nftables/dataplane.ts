@@ -398,7 +398,6 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       [...desired.values()].flatMap((each) => this.#listenersOf(each));
     let listeners = listenersNow();
     this.#before = new Set(this.#table.keys());
-    this.#changes.start();
     // Flows to the first listeners of this host have entries without a member.
     const isFirst = !existsSync(rulesFile(this.#options.settings.stateDir));
     try {
@@ -409,6 +408,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       listeners = listenersNow();
       await this.#table.load(listeners);
     }
+    // Not before: the kernel's reports of a load take longer than the load.
+    this.#changes.start();
     if (isFirst) this.#flows.changed(listeners.map((after) => ({ before: undefined, after })));
     await this.#kernel.check();
     return false;

@@ -1,7 +1,6 @@
 # Prints which processes change tables of nftables: changes.pl TABLE... A line is a transaction: the process, by the id of its
 # netlink socket, and "elements" or, if it changed anything else, "rules". It ends with its standard input. nft could do this,
-# but reads all elements into memory first; Perl is on every Debian.
-use strict;
+# but reads all elements into memory first; Perl is on every Debian. Without modules, which the container does not have.
 my %watched = map { $_ => 1 } @ARGV;
 socket(my $socket, 16, 3, 12) or die "$!\n"; # AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER
 setsockopt($socket, 1, 33, pack('i', 32 << 20)); # SOL_SOCKET, SO_RCVBUFFORCE

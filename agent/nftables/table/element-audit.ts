@@ -22,7 +22,7 @@ export interface ElementAuditOptions {
 const LEAST_INTERVAL_MS = 10_000;
 /** The rest after a round, in lengths of the round: it costs at most four percent of a processor. */
 const REST = 25;
-/** The same after another process has changed elements: at most half of one. */
+/** The same after another process has changed elements: at most half of one. Doubled if nothing differs. */
 const REST_AFTER_CHANGE = 1;
 /** So that changes that follow each other are one round. */
 const SETTLE_MS = 20;
@@ -35,6 +35,7 @@ export class ElementAudit {
   readonly #closing = new AbortController();
   #tookMs = 0;
   #endedAt = Number.NEGATIVE_INFINITY;
+  #restAfterChange = REST_AFTER_CHANGE;
   /** Another process has changed elements since the last round began. */
   #isChanged = false;
 
@@ -46,13 +47,14 @@ export class ElementAudit {
         if (!this.#isChanged) return Math.max(LEAST_INTERVAL_MS, REST * this.#tookMs);
         return Math.max(
           SETTLE_MS,
-          this.#endedAt + REST_AFTER_CHANGE * this.#tookMs - this.#clock.monotonic(),
+          this.#endedAt + this.#restAfterChange * this.#tookMs - this.#clock.monotonic(),
         );
       },
       work: async () => {
         const isUrgent = this.#isChanged;
         this.#isChanged = false;
         const began = this.#clock.monotonic();
+        this.#restAfterChange = isUrgent ? Math.min(REST, this.#restAfterChange * 2) : REST_AFTER_CHANGE;
         await this.#audit(isUrgent).finally(() => {
           this.#endedAt = this.#clock.monotonic();
           this.#tookMs = this.#endedAt - began;
@@ -91,6 +93,7 @@ export class ElementAudit {
     if (!(await table.isIntact())) return load('Another process has removed them');
     const { lacking, missing, wrong } = differences(await this.#wanted(), found, changed);
     if (lacking.size === 0 && wrong === undefined) return;
+    this.#restAfterChange = REST_AFTER_CHANGE;
     if (wrong === undefined && (await table.putBack(lacking))) {
       const places = [...lacking].slice(0, MAX_SHOWN).join(', ');
       log.warn('Put back elements of nftables that another process had removed', {
