@@ -8,17 +8,15 @@ import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Dependency, DesiredState, RouteParent } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
 import { objectInWords, ownerOf } from '../../model/names.ts';
-import type { PoolUse } from '../../model/pool-uses.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
-import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import type { AddressesView } from '../service/service-vips.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { RequestedPorts, Translation, Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { attachedSets } from './attached-sets.ts';
 import { type Fault, isOurs, notOurs } from './conditions.ts';
-import { GatewayMemory, placesByListener, type RouteOnGateway } from './gateway-memory.ts';
+import { GatewayMemory } from './gateway-memory.ts';
 import { gatewayStatuses } from './gateway-statuses.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { gatewayVips } from './gateway-vips.ts';
@@ -26,6 +24,7 @@ import { memberCertificate } from './listener-tls.ts';
 import { type GatewayListener, gatewayListeners, transportOf } from './listeners.ts';
 import { modelListeners } from './model-listeners.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
+import { dependenciesOf, placesByListener, poolsOf, problemsOf } from './route-portions.ts';
 
 export interface GatewayTranslatorOptions {
   readonly cluster: GatewayView;
@@ -107,7 +106,7 @@ export class GatewayTranslator implements Translator {
       certificate: forMembers.certificate?.name,
       ...context,
     });
-    for (const { resolved } of routes) for (const each of resolved.reads.dependencies()) reads.add(each);
+    for (const each of dependenciesOf(routes)) reads.add(each);
     const places = placesByListener(routes);
     const model = modelListeners({
       key,
@@ -148,8 +147,8 @@ export class GatewayTranslator implements Translator {
           ...addresses.problems,
           ...judged.problems,
           ...problems,
-          ...routes.flatMap(annotationProblems),
-          ...shadowedOn(model),
+          ...problemsOf(routes),
+          ...shadowedOn(model, memory),
         ]),
       },
       reads: [...reads],
@@ -206,33 +205,11 @@ function gatewayKey(key: OwnerKey): string {
 }
 
 /** Each once, although listeners of both families, and of several ports, have the same routes. */
-function shadowedOn(model: readonly Listener[]): readonly Problem[] {
+function shadowedOn(model: readonly Listener[], memory: GatewayMemory): readonly Problem[] {
   const problems = new Map<string, Problem>();
   for (const { routing } of model)
     for (const section of routing?.kind === 'http' ? routing.sections : [])
-      for (const problem of section.hosts.flatMap(shadowedRoutes))
+      for (const problem of memory.shadowedIn(section.name))
         problems.set(`${problem.object} ${problem.message}`, problem);
   return [...problems.values()];
-}
-
-function annotationProblems({ route: { kind, key }, resolved }: RouteOnGateway): readonly Problem[] {
-  return resolved.annotationFaults.map((message) => ({
-    object: `${kind} ${key}`,
-    reason: 'InvalidAnnotation',
-    message,
-  }));
-}
-
-/** Each once. */
-function poolsOf(routes: readonly RouteOnGateway[]): readonly PoolUse[] {
-  const uses = new Map<OwnerKey, Map<number, PoolUse>>();
-  for (const { places, resolved } of routes) {
-    if (places.length === 0) continue;
-    for (const use of resolved.uses) {
-      const ofPool = uses.get(use.pool);
-      if (ofPool === undefined) uses.set(use.pool, new Map([[use.port, use]]));
-      else ofPool.set(use.port, use);
-    }
-  }
-  return [...uses.values()].flatMap((ofPool) => [...ofPool.values()]);
 }
