@@ -10,6 +10,7 @@ import {
   hasSection,
   isForHaproxy,
   isRouted,
+  isRoutePool,
   refusesConnections,
   serverKeywords,
   structureOf,
@@ -115,7 +116,10 @@ export function planLoadBalancer(
     reload ??= ofCertificates;
   }
   for (const listener of before?.listeners ?? []) {
-    if (!desired.has(listener.name) && running.has(listener.name)) reload ??= 'listener-removed';
+    if (desired.has(listener.name) || !running.has(listener.name)) continue;
+    // To a pool without routes nothing is sent: its backend stays until the next reload, without servers.
+    if (isRoutePool(listener)) loss.push(...removeServers(listener.name, running.get(listener.name)));
+    else reload ??= 'listener-removed';
   }
   // A spare backend is without servers until the pool is there again.
   for (const name of running.spares.poolsOf(key))

@@ -1,6 +1,6 @@
 // New routes with new Services on a Gateway that serves: their pools take spare backends of HAProxy, without a reload.
 
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { SPARES } from '../../agent/haproxy/config/spare-pools.ts';
@@ -43,6 +43,17 @@ test('A pool in a spare backend changes its members at runtime, and keeps its ba
   const two = poolOf('b', [await startEcho(t, 'two')]);
   await model.serve(two);
   t.is(await ask('b'), 'two');
+  // HAProxy starts from its own backend, and without a row of the spare one.
+  const fileOf = (): Promise<string> => readFile(model.paths.config, 'utf8');
+  await t.notThrowsAsync(eventually(fileOf, (text) => text.includes('backend pool:default:b:tcp:80:v4\n')));
+  const fileOfRows = (map: string): Promise<string> => readFile(join(model.paths.routes, map), 'utf8');
+  await t.notThrowsAsync(
+    eventually(
+      () => fileOfRows('prefix'),
+      (text) => text.includes('pool:default:b:'),
+    ),
+  );
+  t.is(await fileOfRows('spares'), '');
   const rows = await model.rows('spares');
   t.deepEqual(rows, ['pool:default:b:tcp:80:v4 headgate:spare:1']);
   const servers = async (): Promise<number> =>
@@ -58,6 +69,20 @@ test('A pool in a spare backend changes its members at runtime, and keeps its ba
   await model.settled();
   t.is(await ask('b'), 'two');
   t.deepEqual(await model.rows('spares'), rows);
+  t.is(model.reloads, 0);
+});
+
+test('A pool whose last route is gone needs no reload, and serves when it is back', async (t) => {
+  const { gateway, model, ask } = await served(t, ['a', 'b']);
+  const b = model.desired.get('pool:default/b') as LoadBalancer;
+  await model.serve(gateway(['a']));
+  await model.remove(b.key);
+  const servers = (): Promise<string> => model.ask('show servers state pool:default:b:tcp:80:v4');
+  await t.notThrowsAsync(eventually(servers, (text) => !text.includes('127.0.0.1')));
+  t.is(await ask('a'), 'a');
+  await model.serve(gateway(['a', 'b']), b);
+  await model.settled();
+  t.is(await ask('b'), 'b');
   t.is(model.reloads, 0);
 });
 
