@@ -40,7 +40,7 @@ export class ObjectIndex {
     now: KubernetesObject | undefined,
     dirty: Set<Dependency>,
   ): void {
-    // Where the object stays, it keeps its position in the list.
+    // An object that stays keeps its position in the list.
     const kept = new Set(now === undefined ? NONE : placesOf(now));
     if (before !== undefined) {
       for (const place of placesOf(before)) {

@@ -10,9 +10,8 @@ import { memoByIdentity } from '../base/memo.ts';
 import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
 import { Reconciler } from '../base/reconciler.ts';
 import { Rounds } from '../base/rounds.ts';
-import { sameValue } from '../base/same-value.ts';
 import type { Dataplane, Liveness, MemberFact, Outcome, Plan } from '../dataplane/dataplane.ts';
-import type { DataplaneStatus, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
 import type { Family, Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
@@ -28,8 +27,10 @@ import {
   kernelListenerWithout,
   type ListenerChange,
 } from './rules/kernel-listener.ts';
+import { planListeners } from './rules/plan-listeners.ts';
 import { downIn } from './rules/rules-file.ts';
 import type { Sources } from './rules/sources.ts';
+import { type Changed, ChangeWatch } from './table/change-watch.ts';
 import { ElementAudit } from './table/element-audit.ts';
 import { KernelTable } from './table/kernel-table.ts';
 import { readElements } from './table/read-elements.ts';
@@ -68,6 +69,7 @@ export interface KernelPlan extends Plan {
 }
 
 const CHECK_INTERVAL_MS = 500;
+const AUDIT_NICE = 10;
 const NOT_SERVED = 'Ports of the kernel path are not served';
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
@@ -80,6 +82,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   readonly #reconciler: Reconciler;
   readonly #rounds: Rounds;
   readonly #audit: ElementAudit;
+  readonly #changes: ChangeWatch;
   readonly #fault = new Fault();
   readonly #kernel: KernelCheck;
   readonly #refused: RefusedRules;
@@ -89,6 +92,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   #hasWorked = false;
   /** Keys that had listeners before the last load. */
   #before: ReadonlySet<OwnerKey> = new Set();
+  /** Another process has changed more than elements since the last load. */
+  #hasOtherRules = false;
   /** The first load has ended, or there was nothing to load. */
   #isKnown = false;
 
@@ -138,9 +143,16 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     });
     this.#audit = new ElementAudit({
       table: this.#table,
-      read: (signal) => readElements({ nft, netns, table: tableOf(stateDir) }, signal),
+      read: (isUrgent, signal) =>
+        readElements({ nft, netns, table: tableOf(stateDir), nice: isUrgent ? 0 : AUDIT_NICE }, signal),
       load: (why) => this.#repair(why),
       metrics: options.metrics,
+      log,
+    });
+    this.#changes = new ChangeWatch({
+      netns,
+      tables: this.#table.tables,
+      onChanged: (process, what) => this.#changedBy(process, what),
       log,
     });
     this.#rounds = new Rounds({
@@ -175,6 +187,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     this.#watch.close();
     this.#health.close();
     this.#audit.close();
+    this.#changes.close();
     this.#flows.close();
     await this.#reconciler.close();
     await this.#table.close();
@@ -283,7 +296,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       fault: '',
       landed: 0,
       unserved: this.#why === '' ? this.#kernel.full || this.#watch.short : `${NOT_SERVED}: ${this.#why}`,
-      persistFault: this.#table.persistFault,
+      persistFault: this.#table.file.fault,
+      files: this.#isNeeded ? [this.#table.file] : [],
       maxConnections: 0,
     };
   }
@@ -304,6 +318,12 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       down: (listener) => this.#health.down(listener),
       detail: this.#detail,
     });
+  }
+
+  /** The kernel counts no open flows. */
+  *traffic(): Generator<ListenerTraffic, void, void> {
+    for (const [name, { flows }] of this.#table.lastCounts)
+      yield { name, total: flows.packets, open: Number.NaN };
   }
 
   /** The kernel counts no open flows. */
@@ -346,16 +366,9 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   }
 
   #plan(key: OwnerKey): KernelPlan {
-    const before = this.#table.of(key);
     const after = this.#listenersOf(this.#options.desired.get(key));
-    const changes: ListenerChange[] = [];
-    for (const now of after) {
-      const was = before.find(({ name }) => name === now.name);
-      if (was !== now && !sameValue(was, now)) changes.push({ before: was, after: now });
-    }
-    for (const was of before)
-      if (!after.some(({ name }) => name === was.name) && !this.#isOnItsWay(key, was.name))
-        changes.push({ before: was, after: undefined });
+    const isKept = (listener: string) => this.#isOnItsWay(key, listener);
+    const changes = planListeners(this.#table.of(key), after, isKept);
     const isDue = changes.length > 0 || (after.length > 0 && !this.#table.isLoaded);
     return { key, effort: isDue ? 'runtime' : 'none', changes };
   }
@@ -385,6 +398,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       [...desired.values()].flatMap((each) => this.#listenersOf(each));
     let listeners = listenersNow();
     this.#before = new Set(this.#table.keys());
+    this.#changes.start();
     // Flows to the first listeners of this host have entries without a member.
     const isFirst = !existsSync(rulesFile(this.#options.settings.stateDir));
     try {
@@ -439,14 +453,24 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   async #check(): Promise<void> {
     if (!this.#table.isLoaded) return;
     await this.#kernel.checkAgain();
+    const hasOtherRules = this.#hasOtherRules;
     const why = await this.#table
       .isIntact()
       .then((isIntact) => (isIntact ? '' : 'Another process has removed them'), messageOf);
     if (why !== '') await this.#repair(why);
+    else if (hasOtherRules && this.#table.isLoaded) await this.#repair('Another process has changed them');
+  }
+
+  /** Reports come in the order of the changes: a load of this agent replaces what was there before it. */
+  #changedBy(process: number, what: Changed): void {
+    const isOther = !this.#table.hasStarted(process);
+    if (what === 'rules') this.#hasOtherRules = isOther;
+    else if (isOther) this.#audit.changed();
   }
 
   async #repair(why: string): Promise<void> {
     const { metrics, log } = this.#options;
+    this.#hasOtherRules = false;
     log.warn('Loads the rules of nftables again', { why });
     metrics.repaired('rules');
     await this.#reconciler.reconcile();

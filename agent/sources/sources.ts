@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Metrics } from '../../health/metrics.ts';
 import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
 import type { ClaimHome } from '../address-keeper/kept-claims.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import { messageOf } from '../base/errors.ts';
 import type { ObjectName } from '../certificates/certificates.ts';
 import type { Access } from '../certificates/last-good.ts';
@@ -98,9 +99,19 @@ export class Sources {
     return this.#manifests.pathsOf(identity);
   }
 
+  /** The objects as the next agent finds them. */
+  get files(): readonly DiskFile[] {
+    return [this.#manifests.file, this.api?.file].filter((file) => file !== undefined);
+  }
+
   /** The state of the objects from which the desired state comes. */
   get objects(): ObjectsState {
     return this.#objects;
+  }
+
+  /** Touches nothing. Errors: SETTINGS_INVALID if start() would fail for the same reason. */
+  check(): void {
+    this.#manifests.check();
   }
 
   /**

@@ -2,6 +2,7 @@
 // passes the converter `json`, and has a limit. Pure.
 
 import type { Listener } from '../../model/load-balancer.ts';
+import { mapFile } from '../routes/route-files.ts';
 import { BEHIND_MEMBERS, BY_SUFFIX, IN_SUFFIX, LOG_NAMES, memberSuffix } from './log-names.ts';
 
 /**
@@ -24,14 +25,21 @@ export interface LogFormats {
   readonly refusedLine: string;
 }
 
-export function logFormats({ name, mode, labels }: Listener): LogFormats {
+/** `routes`: the folder of the maps. */
+export function logFormats(
+  { name, mode, labels, routing, requestIds }: Listener,
+  routes: string,
+): LogFormats {
   const begin: readonly Field[] = [
     ...CLIENT,
     ['namespace', text(labels.namespace)],
     ['service', text(labels.service)],
     ['port', labels.port],
   ];
-  const fields = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
+  const fields: Field[] = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
+  if (routing?.kind === 'http')
+    fields.push(['route', text(`%[var(txn.r),map_str(${mapFile(routes, 'names')},-)]`)]);
+  if (requestIds === true) fields.push(['requestId', text('%[var(txn.id)]')]);
   return {
     line: json(fields),
     lineInWords: json([...fields, ...IN_WORDS]),

@@ -26,6 +26,7 @@ import {
 import { globalValues, type RenderContext } from './render-context.ts';
 import { spareListeners, spareProfile } from './spare-pools.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
+import { NO_USERS, userListViews } from './user-lists.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -42,7 +43,7 @@ const templatesHash = hash(
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
-  const { aclId: _, sharedTables, certificates: __, boot: ___, ...values } = context;
+  const { aclId: _, sharedTables, certificates: __, boot: ___, users: ____, ...values } = context;
   return templates.global({
     ...values,
     description: descriptionOf(structure),
@@ -158,6 +159,13 @@ function frontView(listener: Listener, context: RenderContext): View {
     namespace: listener.labels.namespace,
     routes: routesText(listener, context),
     isHttp: listener.mode === 'http',
+    hasProxies: listener.trustedProxies !== undefined,
+    // Views of their own, because lines do not see the values around them.
+    proxies: listener.trustedProxies === undefined ? [] : [proxiesView(listener, listener.trustedProxies)],
+    scheme: schemeOf(listener),
+    port: listener.port,
+    requestIds: listener.requestIds === true,
+    userLists: userListViews(listener, context.users ?? NO_USERS),
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
     isTls: listener.tls !== undefined,
@@ -179,9 +187,17 @@ function frontView(listener: Listener, context: RenderContext): View {
     rateLimit: listener.rateLimit,
     // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: listener.rateLimit === 1 ? 500 : 1000,
-    log: logView(listener, context.log, context.logFormat),
+    log: logView(listener, context.log, context.logFormat, context.routes),
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
+}
+
+function proxiesView(listener: Listener, cidrs: readonly string[]): View {
+  return { cidrs: cidrs.join(' '), scheme: schemeOf(listener), port: listener.port };
+}
+
+function schemeOf({ tls }: Pick<Listener, 'tls'>): string {
+  return tls === undefined ? 'http' : 'https';
 }
 
 /** The frontend that passes TLS of some hosts through, and the way from it to the listener, a socket of HAProxy's own. */
@@ -220,8 +236,8 @@ const ORIGIN_LABELS = 5;
 
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
-  { name, routing, tls }: Pick<Listener, 'name' | 'routing' | 'tls'>,
-  { routes: folder }: RenderContext,
+  { name, routing, tls, userLists = [] }: Pick<Listener, 'name' | 'routing' | 'tls' | 'userLists'>,
+  { routes: folder, dotSegments = 'reject' }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -242,8 +258,11 @@ function routesText(
       name,
       folder,
       labels,
+      rejectsDots: dotSegments === 'reject',
+      normalizesDots: dotSegments === 'normalize',
+      hasUsers: userLists.length > 0,
       detectsMisdirected: routing.detectMisdirected && tls !== undefined,
-      scheme: tls === undefined ? 'http' : 'https',
+      scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER),
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
       originLabels: lines(2, ORIGIN_LABELS),
@@ -260,12 +279,15 @@ const BALANCE = {
   random: 'random(2)',
 } as const;
 
+/** Of the client and the period of the timeout, so that a client that was away for that long may get another member. */
+const AFFINITY_BALANCE = 'hash src,concat(-,txn.affinity_period)';
+
 function poolView(listener: Listener, { certificates }: RenderContext): View {
   const { name, pool } = listener;
   const { timeouts } = pool;
   const algorithm = algorithmOf(pool);
   return {
-    balance: BALANCE[algorithm],
+    balance: pool.persistence > 0 ? AFFINITY_BALANCE : BALANCE[algorithm],
     isConsistent: algorithm === 'source-hash',
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,

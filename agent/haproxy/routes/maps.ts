@@ -11,7 +11,8 @@ export const MAPS = [
   'prefix',
   /** Candidates with conditions, by list. */
   'lists',
-  /** What a rule does, by rule. */
+  /** What the connection log calls a rule, and what a rule does, by rule. */
+  'names',
   'timeout',
   'path',
   'host',
@@ -24,6 +25,7 @@ export const MAPS = [
   'clients',
   'rate',
   'body',
+  'auth',
   'backend',
   'weights',
   'shares',

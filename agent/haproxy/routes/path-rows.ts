@@ -11,9 +11,9 @@ import { faultOf } from './unservable.ts';
 /** Characters of a list in one row. HAProxy's buffer has 16 KB for a command, and for a line of a file. */
 const MAX_LIST = 8_000;
 
-/** In the order in which they must be added: each row after those that it leads to. */
-export function pathRows({ entries }: HostRoutes, table: string): readonly Row[] {
-  const targets = new Targets(table);
+/** In the order in which they must be added: each row after those that it leads to. `isNamed`: see ruleTarget(). */
+export function pathRows({ entries }: HostRoutes, table: string, isNamed = false): readonly Row[] {
+  const targets = new Targets(table, isNamed);
   const lists = new Map<string, Row>();
   const paths = new Paths(entries.filter((entry) => faultOf(entry) === undefined));
   const entryRows: Row[] = [];
@@ -105,12 +105,14 @@ function isConditional(match: RouteMatch): boolean {
 class Targets {
   readonly rows: Row[] = [];
   readonly #table: string;
+  readonly #isNamed: boolean;
   readonly #ids = new Set<string>();
   /** A rule that replaces the prefix has a target for each prefix. */
   readonly #made = new Map<RouteEntry['rule'], Map<string, string>>();
 
-  constructor(table: string) {
+  constructor(table: string, isNamed: boolean) {
     this.#table = table;
+    this.#isNamed = isNamed;
   }
 
   of({ match: { path }, rule }: RouteEntry): string {
@@ -119,7 +121,7 @@ class Targets {
     this.#made.set(rule, made);
     const known = made.get(prefix);
     if (known !== undefined) return known;
-    const target = ruleTarget(rule, this.#table, prefix);
+    const target = ruleTarget(rule, this.#table, prefix, this.#isNamed);
     this.#keep(target);
     made.set(prefix, target.target);
     return target.target;

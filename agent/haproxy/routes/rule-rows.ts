@@ -8,12 +8,14 @@ import type {
   Mirror,
   PathRewrite,
   RedirectAction,
+  RouteAuth,
   RouteLimits,
   RouteRule,
   WeightedBackend,
 } from '../../model/routes.ts';
 import { digest, headerChangesText, hostText, nameText, pathText } from './encode.ts';
 import type { MapName, Row } from './maps.ts';
+import { userListId } from './user-list-id.ts';
 
 export interface Target {
   readonly kind: 'target';
@@ -22,9 +24,13 @@ export interface Target {
   readonly rows: readonly Row[];
 }
 
-/** `table`: rows of different tables have different keys. `prefix`: the matched prefix, '' for none. */
-export function ruleTarget(rule: RouteRule, table: string, prefix: string): Target {
+/**
+ * `table`: rows of different tables have different keys. `prefix`: the matched prefix, '' for none. `isNamed`: for the connection
+ * log, which finds the rule's name by its id.
+ */
+export function ruleTarget(rule: RouteRule, table: string, prefix: string, isNamed = false): Target {
   const features = featuresOf(rule, prefix);
+  if (isNamed) features.set('names', nameOf(rule));
   const { action } = rule;
   const end = endOf(action, table);
   if (features.size === 0 && end.kind === 'target') return end;
@@ -37,6 +43,11 @@ export function ruleTarget(rule: RouteRule, table: string, prefix: string): Targ
   }
   if (end.kind === 'target' && end.target !== '') rows.push({ map: 'backend', key: id, value: end.target });
   return { kind: 'target', target: id, rows };
+}
+
+/** Of letters that need no encoding in JSON. */
+function nameOf({ name }: RouteRule): string {
+  return name.replace(/[^A-Za-z0-9 ./#_-]/g, '');
 }
 
 /** Where the request ends; a redirect has no target. */
@@ -59,7 +70,7 @@ function ruleId(table: string, content: string): string {
 
 /** What a rule does besides the choice of a pool: map → value. */
 function featuresOf(
-  { action, cors, responseHeaders, limits }: RouteRule,
+  { action, cors, responseHeaders, limits, auth }: RouteRule,
   prefix: string,
 ): Map<MapName, string> {
   const features = new Map<MapName, string>();
@@ -83,7 +94,14 @@ function featuresOf(
   }
   put('response-headers', headerChangesText(responseHeaders));
   if (limits !== undefined) putLimits(limits, put);
+  if (auth !== undefined) put('auth', authText(auth));
   return features;
+}
+
+/** `users|what becomes of the password|realm`. */
+function authText({ secret, realm, removesHeader }: RouteAuth): string {
+  const ofRealm = realm.replace(/[^A-Za-z0-9 ._-]/g, '');
+  return `${userListId(secret)}|${removesHeader ? 'remove' : 'keep'}|${ofRealm}`;
 }
 
 function mirrorText({ pool, numerator, denominator }: Mirror): string {

@@ -1,4 +1,4 @@
-// The names by which one HAProxy worker has backends, where they are not the agent's: of pools in spare backends.
+// The names by which one HAProxy worker has backends, if they are not the names of the agent: of pools in spare backends.
 
 export class BackendNames {
   readonly #inWorker = new Map<string, string>();

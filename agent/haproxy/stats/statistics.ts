@@ -3,16 +3,18 @@
 // workers.
 
 import { BackgroundWrite } from '../../base/background-write.ts';
-import { type Clock, systemClock } from '../../base/clock.ts';
+import { type Clock, passed, systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { MetricsDetail } from '../../base/metric-family.ts';
 import { Rounds } from '../../base/rounds.ts';
+import type { ListenerTraffic } from '../../dataplane/status.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Lane } from '../socket/pipeline.ts';
 import { type Info, parseInfo } from '../socket/readings.ts';
 import type { Runtime } from '../socket/runtime.ts';
+import { positionOf } from './columns.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { CounterTotals, type SeriesByKind } from './counter-totals.ts';
 import type { StatRow } from './stat-rows.ts';
@@ -61,6 +63,7 @@ const MAX_ATTEMPTS = 10;
 const RETRY_DELAY_MS = 100;
 const OLD_WORKERS_INTERVAL_MS = 1_000;
 const WRITE_DELAY_MS = 60_000;
+const [TOTAL, OPEN] = [positionOf('stot'), positionOf('scur')];
 
 export class Statistics {
   readonly #options: StatisticsOptions;
@@ -121,6 +124,13 @@ export class Statistics {
     if (this.#isClosed) return undefined;
     this.#isActive = true;
     return this.#round(isAwaited);
+  }
+
+  /** Of the last round, from memory. */
+  *traffic(): Generator<ListenerTraffic, void, void> {
+    for (const { source, values } of this.#totals.series.listener)
+      if (source !== undefined)
+        yield { name: source.name, total: values[TOTAL] as number, open: values[OPEN] as number };
   }
 
   /** Takes over the connection to a replaced worker, and closes it when the worker has no other connection left. */
@@ -265,6 +275,6 @@ export class Statistics {
   }
 
   #wait(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(milliseconds, resolve));
+    return passed(this.#clock, milliseconds);
   }
 }

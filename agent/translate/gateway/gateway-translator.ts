@@ -5,15 +5,16 @@
 
 import { compactList } from '../../base/compact.ts';
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
-import type { Dependency, DesiredState, RouteParent } from '../../model/desired-state.ts';
+import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
-import { objectInWords, ownerOf } from '../../model/names.ts';
+import { ownerOf } from '../../model/names.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
+import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
-import type { AddressesView } from '../service/service-vips.ts';
-import type { CertificatesView } from '../service/tls.ts';
-import type { RequestedPorts, Translation, Translator } from '../translate.ts';
-import type { TranslateSettings } from '../translate-settings.ts';
+import { frontOptions } from '../routes/front-options.ts';
+import { userLists } from '../routes/route-users.ts';
+import type { TranslatorOptions } from '../service/translator-options.ts';
+import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { attachedSets } from './attached-sets.ts';
 import { type Fault, isOurs, notOurs } from './conditions.ts';
 import { GatewayMemory } from './gateway-memory.ts';
@@ -24,17 +25,9 @@ import { memberCertificate } from './listener-tls.ts';
 import { type GatewayListener, gatewayListeners, transportOf } from './listeners.ts';
 import { modelListeners } from './model-listeners.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
-import { dependenciesOf, placesByListener, poolsOf, problemsOf } from './route-portions.ts';
+import { authRoutesOf, dependenciesOf, placesByListener, poolsOf, problemsOf } from './route-portions.ts';
 
-export interface GatewayTranslatorOptions {
-  readonly cluster: GatewayView;
-  /** The settings in force. */
-  readonly settings: () => TranslateSettings;
-  /** The addresses that a Gateway has from address pools. */
-  readonly ofPools: AddressesView;
-  readonly certificates: CertificatesView;
-  readonly desired: Pick<DesiredState, 'portOwners'>;
-}
+export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
 
 export class GatewayTranslator implements Translator {
   readonly #options: GatewayTranslatorOptions;
@@ -108,6 +101,9 @@ export class GatewayTranslator implements Translator {
     });
     for (const each of dependenciesOf(routes)) reads.add(each);
     const places = placesByListener(routes);
+    const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
+    const userProblems: Problem[] = [];
+    const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);
     const model = modelListeners({
       key,
       gateway,
@@ -115,8 +111,9 @@ export class GatewayTranslator implements Translator {
       places,
       vips: addresses.vips,
       memory,
-      isOwn: (place) => this.#isOwn(key, place),
       ...this.#options,
+      front,
+      users,
       reads,
     });
     const pools = poolsOf(routes);
@@ -146,6 +143,8 @@ export class GatewayTranslator implements Translator {
         problems: compactList([
           ...addresses.problems,
           ...judged.problems,
+          ...front.problems,
+          ...userProblems,
           ...problems,
           ...problemsOf(routes),
           ...shadowedOn(model, memory),
@@ -157,17 +156,13 @@ export class GatewayTranslator implements Translator {
     };
   }
 
-  #isOwn(key: OwnerKey, place: { address: string; protocol: 'TCP' | 'UDP'; port: number }): boolean {
-    const owner = this.#options.desired.portOwners.ownerOf(place);
-    return owner === undefined || owner === key;
-  }
-
   /** A listener whose port another owner has on all addresses is not accepted. */
   #withPorts(
     key: OwnerKey,
     vips: readonly Vip[],
     listeners: readonly GatewayListener[],
   ): { readonly listeners: readonly GatewayListener[]; readonly problems: readonly Problem[] } {
+    const { portOwners } = this.#options.desired;
     const problems: Problem[] = [];
     const faults = new Map<string, Fault | undefined>();
     const faultOf = ({ spec }: GatewayListener): Fault | undefined => {
@@ -175,16 +170,12 @@ export class GatewayTranslator implements Translator {
       const { port } = spec;
       const place = `${protocol} ${port}`;
       if (faults.has(place)) return faults.get(place);
-      const taken = vips.filter(({ address }) => !this.#isOwn(key, { address, protocol, port }));
-      for (const { address } of taken) {
-        const owner = this.#options.desired.portOwners.ownerOf({ address, protocol, port }) ?? '';
-        const message = `Cannot listen on ${address} ${protocol} port ${port}: the ${objectInWords(owner)} holds it`;
-        problems.push({ object: `Gateway ${gatewayKey(key)}`, reason: 'AddressInUse', message });
-      }
-      const isLost = vips.length > 0 && taken.length === vips.length;
-      const fault = isLost
-        ? { reason: 'PortUnavailable', message: problems.at(-1)?.message ?? '' }
-        : undefined;
+      const addresses = vips.map(({ address }) => address);
+      const { own, refused } = ownAddresses(key, { protocol, port }, addresses, portOwners);
+      problems.push(...refused);
+      const message = refused.at(-1)?.message;
+      const fault =
+        own.length > 0 || message === undefined ? undefined : { reason: 'PortUnavailable', message };
       faults.set(place, fault);
       return fault;
     };
@@ -196,8 +187,6 @@ export class GatewayTranslator implements Translator {
     return { listeners: judged, problems };
   }
 }
-
-const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 
 function gatewayKey(key: OwnerKey): string {
   const { namespace, name } = ownerOf(key);

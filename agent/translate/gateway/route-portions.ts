@@ -6,6 +6,7 @@ import type { Dependency } from '../../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import type { RouteStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
+import type { AuthRoute } from '../routes/route-users.ts';
 import type { PlacesByListener, RouteOnGateway, RoutePlace } from './gateway-memory.ts';
 import { Reads } from './gateway-view.ts';
 import type { GatewayListener } from './listeners.ts';
@@ -79,4 +80,16 @@ const problemsOfPortion = memoByIdentity((portion: RoutePortion): readonly Probl
       message,
     })),
   ),
+);
+
+/** Those whose users must have a password. */
+export function authRoutesOf(portions: readonly RoutePortion[]): readonly AuthRoute[] {
+  return portions.flatMap(authRoutesOfPortion);
+}
+
+const authRoutesOfPortion = memoByIdentity((portion: RoutePortion): readonly AuthRoute[] =>
+  portion.flatMap(({ route, places, resolved }) => {
+    const isAsked = resolved.usersSecret !== '' && places.length > 0;
+    return isAsked ? [{ object: `${route.kind} ${route.key}`, secret: resolved.usersSecret }] : [];
+  }),
 );
