@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { CurrentObject } from '../kubernetes/current-object.ts';
 import type { DesiredState } from '../model/desired-state.ts';
+import { differing } from '../model/differing.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import type { ObjectStatus, RouteKind, StatusKind } from '../model/object-status.ts';
@@ -92,11 +93,10 @@ export class ObjectReporter implements ChangeObserver {
 
   #changed(key: OwnerKey): void {
     const now = this.#options.desired.statuses.of(key);
-    const gone = new Set(this.#given.get(key) ?? []);
-    for (const status of now) {
-      // A status that depends on the dataplane may have changed although translation gives the same.
-      if (!gone.delete(status) || 'programmedBy' in status) this.#report(status, key);
-    }
+    const { gone, fresh } = differing(this.#given.get(key) ?? [], now);
+    // A status that depends on the dataplane may have changed although translation gives the same.
+    const programmed = now.filter((status) => 'programmedBy' in status);
+    for (const status of new Set([...programmed, ...fresh])) this.#report(status, key);
     for (const status of gone) this.#report(status, key);
     if (now.length === 0) this.#given.delete(key);
     else this.#given.set(key, now);

@@ -24,6 +24,7 @@ import {
   USUAL_WEIGHT,
 } from './listener-config.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
+import { spareListeners, spareProfile } from './spare-pools.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
 import { NO_USERS, userListViews } from './user-lists.ts';
 
@@ -59,9 +60,11 @@ export function descriptionOf(structure: string): string {
  * A hash of all that only a reload can change: the global section, and each listener's structure with the id of its first
  * ACL, because ids with equal hashes depend on their order. `loadBalancers` in file order.
  */
-export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
+export function structureHash(context: RenderContext, loadBalancers: readonly LoadBalancer[]): string {
   const digests = [templatesHash, globalValues(context)];
   for (const loadBalancer of loadBalancers) digests.push(structureDigest(loadBalancer, context.aclId));
+  const profile = spareProfile(loadBalancers);
+  if (profile !== undefined) digests.push(...spareListeners(profile).map(structureOf));
   return hash('sha256', digests.join('')).slice(0, 32);
 }
 
@@ -101,6 +104,14 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
     known.set(loadBalancer, section);
   }
   return section;
+}
+
+/** Empty without pools of routes. */
+export function renderSpares(loadBalancers: readonly LoadBalancer[], context: RenderContext): Buffer {
+  const profile = spareProfile(loadBalancers);
+  if (profile === undefined) return Buffer.alloc(0);
+  const sections = spareListeners(profile).map((spare) => templates.listener(viewOf(spare, context)));
+  return Buffer.from(`\n# For the pools of new routes, until the next reload.${sections.join('')}`);
 }
 
 function viewOf(listener: Listener, context: RenderContext): View {

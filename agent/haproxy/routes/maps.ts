@@ -28,6 +28,8 @@ export const MAPS = [
   'backend',
   'weights',
   'shares',
+  /** The spare backend of a pool, by the pool. */
+  'spares',
 ] as const;
 
 export type MapName = (typeof MAPS)[number];

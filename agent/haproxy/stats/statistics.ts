@@ -257,7 +257,10 @@ export class Statistics {
       runtime,
       lane,
       kinds: KINDS[this.#options.detail()],
-      onRow,
+      onRow: (row) => {
+        const proxy = runtime.names.inAgent(row.proxy);
+        onRow(proxy === row.proxy ? row : { ...row, proxy });
+      },
       pause: async (tookMs) => {
         if (!this.#isAwaited) await this.#wait(tookMs * REST_FACTOR);
       },

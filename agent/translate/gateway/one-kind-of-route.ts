@@ -5,22 +5,32 @@ import type { HostPattern } from '../../model/routes.ts';
 import { hostText } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import type { Fault } from './conditions.ts';
-import {
-  type PlacesByListener,
-  placesByListener,
-  type RouteOnGateway,
-  type RoutePlace,
-} from './gateway-memory.ts';
+import type { PlacesByListener, RouteOnGateway, RoutePlace } from './gateway-memory.ts';
 import type { GatewayListener } from './listeners.ts';
+import { placesByListener, type RoutePortion } from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
 
 /** The routes without the places of those that are rejected, with the statuses that say so; the same list if there are none. */
-export function ofOneKind(routes: readonly RouteOnGateway[]): readonly RouteOnGateway[] {
-  const rejected = rejectedPlaces(placesByListener(routes));
-  if (rejected.size === 0) return routes;
-  return routes.map((each) =>
+export function ofOneKind(portions: readonly RoutePortion[]): readonly RoutePortion[] {
+  const rejected = rejectedPlaces(placesByListener(portions));
+  if (rejected.size === 0) return portions;
+  return portions.map((portion) => {
+    const isConcerned = portion.some(({ places }) => places.some((place) => rejected.has(place)));
+    return isConcerned ? withoutRejected(portion, rejected) : portion;
+  });
+}
+
+/** So that a portion keeps its identity, too. */
+const changed = new WeakMap<RoutePortion, RoutePortion>();
+
+function withoutRejected(portion: RoutePortion, rejected: ReadonlyMap<RoutePlace, Fault>): RoutePortion {
+  const routes = portion.map((each) =>
     each.places.some((place) => rejected.has(place)) ? without(each, rejected) : each,
   );
+  const before = changed.get(portion);
+  if (before?.every((each, at) => each === routes[at])) return before;
+  changed.set(portion, routes);
+  return routes;
 }
 
 function rejectedPlaces(places: PlacesByListener): ReadonlyMap<RoutePlace, Fault> {
