@@ -73,7 +73,9 @@ test.serial('Authors are told of conflicts by a condition, an Event and `why`', 
   const why = async (name: string) => (await host.command('why', [name])).stdout;
 
   t.regex(await conditions('gateways/a-edge', 'tls'), /ResolvedRefs False InvalidCertificateRef/);
-  t.regex(await conditions('gateways/a-edge', 'http'), /Programmed True/);
+  await until('the good listener is programmed', async () =>
+    /Programmed True/.test(await conditions('gateways/a-edge', 'http')),
+  );
   t.regex(await why('gateway:default/a-edge'), /listener "tls" \(port 8443\)/);
 
   t.regex(await conditions('gateways/b-edge', 'http'), /Programmed False/);
