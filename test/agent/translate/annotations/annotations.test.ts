@@ -90,6 +90,8 @@ test('A Service without annotations gets the defaults', (t) => {
     connectionLimit: 0,
     rateLimit: 0,
     memberConnectionLimit: 0,
+    trustedProxies: [],
+    requestIds: false,
     log: undefined,
     members: undefined,
     whenEmpty: 'reject',
