@@ -111,8 +111,8 @@ build() {
     agnhost) package=k8s.io/kubernetes/test/images/agnhost ;;
     ginkgo) package=github.com/onsi/ginkgo/v2/ginkgo ;;
     kubelet) package=./kubelet ;;
-    e2e.test) package=./e2e verb='test -c' ;;
-    gateway.test) folder=gateway package=sigs.k8s.io/gateway-api/conformance verb='test -c' flags='' ;;
+    e2e.test) package=./e2e verb='test -c -vet=off' ;;
+    gateway.test) folder=gateway package=sigs.k8s.io/gateway-api/conformance verb='test -c -vet=off' flags='' ;;
     gateway-crds.yaml) folder=gateway ;;
     echo-basic) folder=gateway package=sigs.k8s.io/gateway-api/conformance/echo-basic flags='' ;;
     coredns) folder=gateway package=./coredns flags='' ;;

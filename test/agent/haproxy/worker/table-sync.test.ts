@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import ava, { type ExecutionContext } from 'ava';
 import { Running } from '../../../../agent/haproxy/running.ts';
+import { showProc } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { keepAwakeForTables, tablesLearned } from '../../../../agent/haproxy/worker/table-sync.ts';
 import type { Worker } from '../../../../agent/haproxy/worker.ts';
@@ -26,6 +27,11 @@ test('keepAwakeForTables() makes a replaced worker send its tables as soon as it
   let [late, busy] = [0, 0];
   for (let reload = 1; reload <= RELOADS + busy; reload++) {
     await tablesLearned(worker);
+    // While the master executes itself again, the signal may get lost.
+    await eventually(
+      () => showProc(haproxy.masterSocket).catch(() => undefined),
+      (found) => found !== undefined,
+    );
     process.kill(haproxy.masterPid, 'SIGUSR2');
     const next = await successorOf(t, haproxy, worker);
     held.reset();
