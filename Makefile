@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-matrix conformance conformance-kubernetes conformance-gateway soak bench check format docs clean
+.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,7 +14,8 @@ help:
 	@echo '                 or the files and folders in FILES (FILES="test/agent/base test/real/vrrp.test.ts")'
 	@echo 'make test-matrix runs the tests with a real HAProxy, keepalived or nft on each Debian version (MATRIX="haproxy 3.2")'
 	@echo "make conformance runs Kubernetes' own tests of load balancers (WORDS='session affinity') and those of Gateway API"
-	@echo '                 (TEST=HTTPRouteWeight) in a cluster with Headgate (SUITE=kubernetes, SUITE=gateway; root)'
+	@echo '                 (TEST=HTTPRouteWeight) in a cluster with Headgate (SUITE=kubernetes, SUITE=gateway; root),'
+	@echo '                 and those of HTTP against a Gateway (SUITE=http)'
 	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair'
 	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1, ARCH=arm64)'
 	@echo 'make release     makes a release in .cache/release: packages of amd64 and arm64, repository for apt, bill of'
@@ -54,7 +55,7 @@ test: install-test
 test-matrix: install-test
 	@$(NODE) scripts/test-matrix.ts $(MATRIX)
 
-conformance: $(addprefix conformance-,$(or $(SUITE),$(if $(WORDS),kubernetes),$(if $(TEST),gateway),kubernetes gateway))
+conformance: $(addprefix conformance-,$(or $(SUITE),$(if $(WORDS),kubernetes),$(if $(TEST),gateway),kubernetes gateway http))
 
 conformance-kubernetes: install
 	@sh scripts/install.sh conformance
@@ -63,6 +64,9 @@ conformance-kubernetes: install
 conformance-gateway: install
 	@sh scripts/install.sh conformance
 	@$(NODE) scripts/test-gateway.ts $(if $(TEST),--test '$(TEST)')
+
+conformance-http: install-test
+	@$(NODE) node_modules/.bin/ava -c 1 test/real/http-conformance.test.ts
 
 soak: install-test
 	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts test/real/pair-soak.test.ts

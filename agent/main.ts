@@ -40,6 +40,7 @@ async function run(argv: readonly string[]): Promise<number> {
     addresses,
     onService: (key) => writers?.services.observed(key),
     onObject: (name) => writers?.objects.observed(name),
+    onRefused: (problems) => parts.objectReporter?.refused(problems),
   });
   writers?.start();
   const readBy = await reading;

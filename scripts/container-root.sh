@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes the root filesystem of the container image into the archive $1, from Debian's packages: what HAProxy, keepalived,
-# nftables and conntrack need, without documents, languages and Perl, which only installing packages needs.
+# nftables and conntrack need, without documents, languages and Perl's modules, which only installing packages needs.
 # HEADGATE_DEBIAN_MIRROR sets another mirror.
 set -eu
 

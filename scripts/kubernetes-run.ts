@@ -15,13 +15,14 @@ const NODES = ['node-1', 'node-2', 'node-3'];
 const TESTS_AT_ONCE = 4;
 
 const [folder = '', roleName, ...names] = process.argv.slice(2);
-const settings = ROLES.find(({ name }) => name === roleName)?.settings;
-if (settings === undefined)
+const role = ROLES.find(({ name }) => name === roleName);
+if (role === undefined)
   throw new Error(`"${roleName}" is not a role of test/conformance/kubernetes-tests.ts`);
 const programs = await kubePrograms(PROGRAMS);
 const { agnhost = '', ginkgo = '', 'e2e.test': tests = '', kubectl } = programs;
 const images = { agnhost, pause: agnhost };
-const cluster = await WholeCluster.start({ folder, nodes: NODES, programs, images, settings });
+const { settings, isGateway = false } = role;
+const cluster = await WholeCluster.start({ folder, nodes: NODES, programs, images, settings, isGateway });
 await cluster.startHeadgate(join(root, 'bin/headgate'));
 const escaped = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
 const suite = spawn(

@@ -10,6 +10,7 @@ import {
   type AddressRequest,
 } from '../addresses/addresses.ts';
 import { requesterOf, requestingOwners } from '../addresses/requesters.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
@@ -210,6 +211,11 @@ export class AddressKeeper {
   /** Of pools, of the claims file, and of addresses that could not be released. */
   get problems(): readonly Problem[] {
     return this.#problems;
+  }
+
+  /** The claims that no cluster keeps. */
+  get files(): readonly DiskFile[] {
+    return this.#kept.file === undefined ? [] : [this.#kept.file];
   }
 
   status(): AddressStatus {

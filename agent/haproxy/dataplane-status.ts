@@ -4,7 +4,8 @@ import type { DataplaneStatus } from '../dataplane/status.ts';
 import type { HaproxyParts } from './parts.ts';
 
 export function statusOf(parts: HaproxyParts): DataplaneStatus {
-  const { active, arbiter, quarantine, supervisor, reloader, monitor, persister, globalSection } = parts;
+  const { active, arbiter, quarantine, supervisor, reloader, monitor, persister, globalSection, paths } =
+    parts;
   const worker = active.worker?.runtime.worker;
   return {
     version: worker?.version.text ?? '',
@@ -24,6 +25,7 @@ export function statusOf(parts: HaproxyParts): DataplaneStatus {
     unserved: '',
     landed: 0,
     persistFault: persister.fault,
+    files: [{ path: paths.config, writtenAt: persister.writtenAt, fault: persister.fault }],
     maxConnections: globalSection.maxConnections,
   };
 }

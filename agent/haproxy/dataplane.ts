@@ -15,7 +15,7 @@ import type {
   RoundPace,
 } from '../dataplane/dataplane.ts';
 import type { AffinityClient } from '../dataplane/moves.ts';
-import type { DataplaneStatus, ListenerStats, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
@@ -30,9 +30,10 @@ import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type HaproxyPlan, planLoadBalancer } from './plan.ts';
 import { masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
+import { SPARE_TABLE } from './routes/spares.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
-import { isOfFrontend } from './socket/commands.ts';
+import { isOfFrontend, isOfRow } from './socket/commands.ts';
 import { askWorker } from './socket/master.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { haproxyVersion } from './socket/version.ts';
@@ -61,6 +62,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   readonly #hasOwnStatistics: boolean;
   /** What is desired of load balancers that another HAProxy serves: their listeners take no more connections. */
   readonly #withdrawn = new Map<string, LoadBalancer>();
+  /** Keys whose routes wait for a pool that the worker does not have. */
+  readonly #waiting = new Set<string>();
   #isStarted = false;
 
   constructor(options: HaproxyOptions) {
@@ -173,6 +176,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     if (outcome === undefined) return NOTHING;
     const { beyondRepair, lost, isReloading } = outcome;
     this.#noteRows(plans, outcome);
+    this.#noteWaiting(plans, outcome);
     reportOutcome(outcome, this.#options);
     for (const { certificate, reply } of outcome.refusedCertificates) {
       const served = active.worker?.running.certificate(certificate.name);
@@ -247,10 +251,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
-    const { active, checkWatches } = this.#parts;
+    const { active, checkResults } = this.#parts;
     const servers = active.worker?.running.get(listener)?.servers;
     if (servers === undefined) return NO_MEMBERS;
-    const checks = checkWatches.map((watch) => watch.results(listener)).find(({ size }) => size > 0);
+    const checks = checkResults.get(listener);
     const facts = new Map<string, MemberFact>();
     for (const [name, { state, weight }] of servers) {
       const check = checks?.get(name);
@@ -270,6 +274,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
     return haproxyFamilies(await this.#parts.statistics.read(pace));
+  }
+
+  traffic(): Iterable<ListenerTraffic> {
+    return this.#parts.statistics.traffic();
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
@@ -328,6 +336,15 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     }
     for (const { unneededRows: byListener } of plans)
       for (const [listener, tables] of byListener) unneededRows.note(listener, tables);
+  }
+
+  /** Routes that wait for a pool are planned again when a pool has got a spare backend; a reload plans all. */
+  #noteWaiting(plans: readonly HaproxyPlan[], { acknowledged }: WorkerOutcome): void {
+    for (const { key, effort, reload } of plans)
+      if (effort === 'reload' && reload === undefined) this.#waiting.add(key);
+      else this.#waiting.delete(key);
+    if (acknowledged.some((command) => isOfRow(command) && command.place.table === SPARE_TABLE))
+      this.#options.replan([...this.#waiting]);
   }
 
   #prepare(): Promise<void> {

@@ -16,6 +16,8 @@ export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** As in nice(1), from 0 up: other processes get the processor first. */
   readonly nice?: number;
+  /** Gets the id of the process. */
+  readonly onStart?: (pid: number) => void;
 }
 
 /** A non-zero exit status is a result. Errors: COMMAND_FAILED if the program cannot start or does not end in time. */
@@ -45,6 +47,7 @@ export function runCommand(
       }
     });
     if (pid !== undefined && options.nice !== undefined) makeNice(pid, options.nice);
+    if (pid !== undefined) options.onStart?.(pid);
   });
 }
 

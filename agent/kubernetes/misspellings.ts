@@ -73,11 +73,11 @@ function ofObject(json: Readonly<Record<string, unknown>>, path: string): readon
   }
   const fields = FIELDS[kind];
   if (fields === undefined) return [];
-  return [...unknownFields(json, fields, [])]
-    .slice(0, MAX_FIELDS)
-    .map(({ place, meant }) =>
-      hint(path, kind, json, `${place}: the field is unknown and ignored; the nearest is "${meant}"`),
-    );
+  const found: UnknownField[] = [];
+  findUnknown(json, fields, [], found);
+  return found.map(({ place, meant }) =>
+    hint(path, kind, json, `${place}: the field is unknown and ignored; the nearest is "${meant}"`),
+  );
 }
 
 interface UnknownField {
@@ -85,21 +85,29 @@ interface UnknownField {
   readonly meant: string;
 }
 
-type Path = Parameters<typeof pathText>[0];
-
-/** With the nearest field that Headgate reads at the same place. */
-function* unknownFields(value: unknown, openApi: OpenApi, path: Path): Generator<UnknownField, void, void> {
+/** Adds to `found` the fields that Headgate does not read, with the nearest one that it reads at the same place. */
+function findUnknown(
+  value: unknown,
+  openApi: OpenApi,
+  path: (string | number)[],
+  found: UnknownField[],
+): void {
   const { items, properties } = openApi;
+  const into = (key: string | number, inner: unknown, of: OpenApi): void => {
+    path.push(key);
+    findUnknown(inner, of, path, found);
+    path.pop();
+  };
   if (Array.isArray(value) && isMapping(items))
-    for (const [at, item] of value.entries()) yield* unknownFields(item, items, [...path, at]);
+    for (const [at, item] of value.entries()) into(at, item, items);
   if (!isMapping(value) || !isMapping(properties)) return;
   const nearestOf = nearestIn(properties);
-  for (const [name, inner] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (isMapping(own)) yield* unknownFields(inner, own, [...path, name]);
-    else if (name !== OTHER_FIELD) {
+    if (isMapping(own)) into(name, value[name], own);
+    else if (name !== OTHER_FIELD && found.length < MAX_FIELDS) {
       const meant = nearestOf(name);
-      if (meant !== undefined) yield { place: pathText([...path, name]), meant };
+      if (meant !== undefined) found.push({ place: pathText([...path, name]), meant });
     }
   }
 }

@@ -11,7 +11,7 @@ import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
 import { Reconciler } from '../base/reconciler.ts';
 import { Rounds } from '../base/rounds.ts';
 import type { Dataplane, Liveness, MemberFact, Outcome, Plan } from '../dataplane/dataplane.ts';
-import type { DataplaneStatus, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
 import type { Family, Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
@@ -30,6 +30,7 @@ import {
 import { planListeners } from './rules/plan-listeners.ts';
 import { downIn } from './rules/rules-file.ts';
 import type { Sources } from './rules/sources.ts';
+import { type Changed, ChangeWatch } from './table/change-watch.ts';
 import { ElementAudit } from './table/element-audit.ts';
 import { KernelTable } from './table/kernel-table.ts';
 import { readElements } from './table/read-elements.ts';
@@ -68,6 +69,7 @@ export interface KernelPlan extends Plan {
 }
 
 const CHECK_INTERVAL_MS = 500;
+const AUDIT_NICE = 10;
 const NOT_SERVED = 'Ports of the kernel path are not served';
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
@@ -80,6 +82,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   readonly #reconciler: Reconciler;
   readonly #rounds: Rounds;
   readonly #audit: ElementAudit;
+  readonly #changes: ChangeWatch;
   readonly #fault = new Fault();
   readonly #kernel: KernelCheck;
   readonly #refused: RefusedRules;
@@ -89,6 +92,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   #hasWorked = false;
   /** Keys that had listeners before the last load. */
   #before: ReadonlySet<OwnerKey> = new Set();
+  /** Another process has changed more than elements since the last load. */
+  #hasOtherRules = false;
   /** The first load has ended, or there was nothing to load. */
   #isKnown = false;
 
@@ -138,9 +143,16 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     });
     this.#audit = new ElementAudit({
       table: this.#table,
-      read: (signal) => readElements({ nft, netns, table: tableOf(stateDir) }, signal),
+      read: (isUrgent, signal) =>
+        readElements({ nft, netns, table: tableOf(stateDir), nice: isUrgent ? 0 : AUDIT_NICE }, signal),
       load: (why) => this.#repair(why),
       metrics: options.metrics,
+      log,
+    });
+    this.#changes = new ChangeWatch({
+      netns,
+      tables: this.#table.tables,
+      onChanged: (process, what) => this.#changedBy(process, what),
       log,
     });
     this.#rounds = new Rounds({
@@ -175,6 +187,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     this.#watch.close();
     this.#health.close();
     this.#audit.close();
+    this.#changes.close();
     this.#flows.close();
     await this.#reconciler.close();
     await this.#table.close();
@@ -283,7 +296,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       fault: '',
       landed: 0,
       unserved: this.#why === '' ? this.#kernel.full || this.#watch.short : `${NOT_SERVED}: ${this.#why}`,
-      persistFault: this.#table.persistFault,
+      persistFault: this.#table.file.fault,
+      files: this.#isNeeded ? [this.#table.file] : [],
       maxConnections: 0,
     };
   }
@@ -304,6 +318,12 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       down: (listener) => this.#health.down(listener),
       detail: this.#detail,
     });
+  }
+
+  /** The kernel counts no open flows. */
+  *traffic(): Generator<ListenerTraffic, void, void> {
+    for (const [name, { flows }] of this.#table.lastCounts)
+      yield { name, total: flows.packets, open: Number.NaN };
   }
 
   /** The kernel counts no open flows. */
@@ -388,6 +408,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       listeners = listenersNow();
       await this.#table.load(listeners);
     }
+    // Not before: the kernel's reports of a load take longer than the load.
+    this.#changes.start();
     if (isFirst) this.#flows.changed(listeners.map((after) => ({ before: undefined, after })));
     await this.#kernel.check();
     return false;
@@ -432,14 +454,24 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   async #check(): Promise<void> {
     if (!this.#table.isLoaded) return;
     await this.#kernel.checkAgain();
+    const hasOtherRules = this.#hasOtherRules;
     const why = await this.#table
       .isIntact()
       .then((isIntact) => (isIntact ? '' : 'Another process has removed them'), messageOf);
     if (why !== '') await this.#repair(why);
+    else if (hasOtherRules && this.#table.isLoaded) await this.#repair('Another process has changed them');
+  }
+
+  /** Reports come in the order of the changes: a load of this agent replaces what was there before it. */
+  #changedBy(process: number, what: Changed): void {
+    const isOther = !this.#table.hasStarted(process);
+    if (what === 'rules') this.#hasOtherRules = isOther;
+    else if (isOther) this.#audit.changed();
   }
 
   async #repair(why: string): Promise<void> {
     const { metrics, log } = this.#options;
+    this.#hasOtherRules = false;
     log.warn('Loads the rules of nftables again', { why });
     metrics.repaired('rules');
     await this.#reconciler.reconcile();

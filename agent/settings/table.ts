@@ -16,6 +16,7 @@ import {
   file,
   integer,
   type Kind,
+  link,
   listenAddress,
   logTarget,
   names,
@@ -433,6 +434,15 @@ export const settingsTable = {
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {
     default: 'member',
     doc: 'The detail of the metrics of HAProxy: `listener` for listeners only, `pool` also for pools, `member` also for members, with ten series each, and more with health monitors and in http mode.',
+  }),
+  dashboardUrl: setting(link('namespace', 'name'), 'Behaviour of the agent', {
+    default: '',
+    doc: "A dashboard to which the [status page](status-page.md#a-dashboard) has links, such as Grafana's. In its query `{namespace}` and `{name}` stand for those of a load balancer. Empty: no links.",
+  }),
+  routeMetrics: setting(toggle(), 'Behaviour of the agent', {
+    default: false,
+    restart: true,
+    doc: 'Count the responses of each HTTPRoute, GRPCRoute and Ingress by status class: five [series](metrics.md#routes) each, and 4 % of the requests that HAProxy can serve.',
   }),
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {
     default: 'info',

@@ -14,13 +14,15 @@ export const PROGRAMS = [
 ] as const;
 
 /** Which addresses the tests use. */
-export type Kind = 'load-balancer' | 'cluster-ip';
+export type Kind = 'load-balancer' | 'cluster-ip' | 'client-address';
 
 export interface Role {
   readonly name: string;
   readonly kind: Kind;
   /** Of Headgate, beside its folders, the cluster and the pool. */
-  readonly settings: Readonly<Record<string, string | boolean>>;
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Pods send what leaves their node through Headgate's host. */
+  readonly isGateway?: boolean;
 }
 
 /** What Headgate is in a run. */
@@ -28,6 +30,12 @@ export const ROLES: readonly Role[] = [
   { name: 'load balancer to pods', kind: 'load-balancer', settings: { members: 'pods' } },
   { name: 'load balancer to nodes', kind: 'load-balancer', settings: { members: 'nodes' } },
   { name: 'cluster IPs', kind: 'cluster-ip', settings: { clusterIPs: true, externalIPs: true } },
+  {
+    name: 'gateway mode',
+    kind: 'client-address',
+    settings: { clusterIPs: true, defaults: { engine: 'kernel', 'source-address': 'client' } },
+    isGateway: true,
+  },
 ];
 
 export interface Chapter {
@@ -93,6 +101,11 @@ export const CHAPTERS: readonly Chapter[] = [
         'Services should have session affinity timeout work for service with type clusterIP',
         'Services should have session affinity work for service with type clusterIP',
       ],
+      'client-address': [
+        'LoadBalancers should be able to switch session affinity for LoadBalancer service with Cluster traffic policy',
+        'LoadBalancers should have session affinity work for LoadBalancer service with Cluster traffic policy',
+        'Services should have session affinity work for service with type clusterIP',
+      ],
     },
   },
   {
@@ -105,6 +118,11 @@ export const CHAPTERS: readonly Chapter[] = [
         'LoadBalancers ExternalTrafficPolicy: Local should work from pods',
         'Services should fail health check node port if there are only terminating endpoints',
         'Services should implement NodePort and HealthCheckNodePort correctly when ExternalTrafficPolicy changes',
+      ],
+      'client-address': [
+        'LoadBalancers ExternalTrafficPolicy: Local should only target nodes with endpoints',
+        'LoadBalancers ExternalTrafficPolicy: Local should work for type=LoadBalancer',
+        'LoadBalancers ExternalTrafficPolicy: Local should work from pods',
       ],
     },
   },
@@ -174,10 +192,13 @@ export const CHAPTERS: readonly Chapter[] = [
         'Services should be possible to connect to a service via ExternalIP when the external IP is not assigned to a node',
         'Services should implement service.kubernetes.io/headless',
         'Services should implement service.kubernetes.io/service-proxy-name',
-        'Services should preserve source pod IP for traffic thru service cluster IP',
         'Services should serve a basic endpoint from pods',
         'Services should serve multiport endpoints from pods',
         'Services should support named targetPorts that resolve to different ports on different endpoints',
+      ],
+      'client-address': [
+        'Services should allow pods to hairpin back to themselves through services',
+        'Services should preserve source pod IP for traffic thru service cluster IP',
       ],
     },
   },
@@ -189,10 +210,6 @@ export const DIFFERENCES: Readonly<Record<string, string>> = {
     'Traffic passes through HAProxy, which the ipMode says: a member sees the address of the load balancer.',
   'LoadBalancers ExternalTrafficPolicy: Local should work from pods':
     'Traffic passes through HAProxy, which the ipMode says: a member sees the address of the load balancer.',
-  'Services should have session affinity timeout work for service with type clusterIP':
-    'A client without an entry goes by a hash of its address, so that both hosts and a new worker choose alike; after the timeout it therefore returns to its member while the members are the same.',
-  'Services should preserve source pod IP for traffic thru service cluster IP':
-    'A member sees the address of the load balancer; PROXY protocol and X-Forwarded-For carry the client’s.',
 };
 
 export interface LeftOut {

@@ -11,7 +11,7 @@ import { copyRoot, MachineLab, VIP } from '../support/host/machine-lab.ts';
 const test = requires(ava, { root: true, programs: ['debootstrap', 'dpkg-deb', 'setpriv', 'unshare'] });
 
 test('The Ansible role makes a host that serves, and a second run changes nothing', async (t) => {
-  // Three plays, each of some twenty starts of Python: three minutes on an idle machine, longer beside other work.
+  // Three plays of some twenty starts of Python each, which other work on the machine makes several times as slow.
   t.timeout(900_000);
   const deb = process.env.HEADGATE_DEB;
   if (deb === undefined) return t.fail('HEADGATE_DEB names no package: "make test-image" builds one');

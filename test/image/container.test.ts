@@ -8,11 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { Container, type PodAccess } from '../support/host/container.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
 import { deploy } from '../support/kube/deploy.ts';
 import { Kube } from '../support/kube/kube.ts';
-import { servicePath, until } from '../support/kube/kube-objects.ts';
+import { servicePath } from '../support/kube/kube-objects.ts';
 import { MEMBER_PORT, webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { root: true, programs: ['buildah', 'unshare', 'curl'] });
@@ -93,7 +94,7 @@ test.serial('Two containers are a pair: when one ends, the other serves its addr
 });
 
 test.serial('A container in a cluster serves a Service with the rights of its account', async (t) => {
-  t.timeout(240_000);
+  t.timeout(360_000);
   const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
   network.start('member', process.execPath, '-e', MEMBER);
   const kube = await Kube.start();
@@ -115,7 +116,7 @@ test.serial('A container in a cluster serves a Service with the rights of its ac
   await kube.must('POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', slice);
   const ask = async () => (await network.try('client', 'curl', '-s', '-m', '3', `http://${VIP}/`)).stdout;
   await until('the member answers', async () => (await ask()) === 'the member', {
-    seconds: 90,
+    seconds: 180,
     seen: () => container.log,
   });
   await until('the status has the address', async () => {
@@ -137,11 +138,8 @@ async function podAccess(t: ExecutionContext, kube: Kube, network: TestNetwork):
   const { hostname, port: apiPort } = new URL(kube.url);
   const relay = net.createServer((one) => {
     const other = net.connect(Number(apiPort), hostname);
-    const end = (): void => {
-      one.destroy();
-      other.destroy();
-    };
-    for (const each of [one, other]) each.on('error', end);
+    one.on('error', () => other.destroy());
+    other.on('error', () => one.destroy());
     one.pipe(other).pipe(one);
   });
   t.teardown(async () => {
@@ -153,11 +151,8 @@ async function podAccess(t: ExecutionContext, kube: Kube, network: TestNetwork):
   const script = `const net = require('net');
     net.createServer((one) => {
       const other = net.connect('${socket}');
-      const end = (): void => {
-      one.destroy();
-      other.destroy();
-    };
-    for (const each of [one, other]) each.on('error', end);
+      one.on('error', () => other.destroy());
+      other.on('error', () => one.destroy());
       one.pipe(other).pipe(one);
     }).listen(${port}, '${address}', () => console.log('listens'));`;
   const ofHost = network.start('lb', process.execPath, '-e', script);

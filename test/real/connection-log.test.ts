@@ -236,14 +236,14 @@ test.serial('A request of a Gateway is logged with its route, its rule, its clie
     namespace: 'default',
     service: 'edge',
     host: 'shop.example',
-    route: 'HTTPRoute default/shop#1',
+    route: 'HTTPRoute/default/shop#1',
     requestId: 'edge-17',
     client: '198.51.100.7',
     status: 200,
   });
-  t.like(await asked('/old'), { route: 'HTTPRoute default/shop#2', status: 302 });
+  t.like(await asked('/old'), { route: 'HTTPRoute/default/shop#2', status: 302 });
   const own = await asked('/', { 'X-Request-ID': 'a"b' });
-  t.is(own.route, 'HTTPRoute default/shop#0');
+  t.is(own.route, 'HTTPRoute/default/shop#0');
   t.regex(String(own.requestId), /^[0-9a-f-]{36}$/);
   await host.write('objects.yaml', [
     gatewayClassJson(),

@@ -12,6 +12,8 @@ import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
+const AFFINITY_SECONDS = 2;
+
 test.serial('A new Service needs one reload, and so does its removal', async (t) => {
   const host = await withMembers(t);
   await host.serve();
@@ -221,6 +223,33 @@ test.serial('A client that meets a HAProxy without its entry goes to the same me
   await host.haproxy('clear table default:web:tcp:17080:v4');
   for (const client of clients.toReversed())
     t.is(await ask(client), before.get(client.from) ?? '', client.from);
+});
+
+// Conformance: spec.sessionAffinity, sessionAffinityConfig
+test.serial('A client may get another member after the timeout, and keeps its own until then', async (t) => {
+  const host = await withMembers(t, 5);
+  const members = [11, 12, 13, 14, 15].map((last) => host.address(last));
+  const spec = {
+    sessionAffinity: 'ClientIP',
+    sessionAffinityConfig: { clientIP: { timeoutSeconds: AFFINITY_SECONDS } },
+  };
+  await host.serve({ members, spec });
+  await host.start();
+  const chosen = new Set<string>();
+  for (let visit = 0; visit < 8 && chosen.size < 2; visit++) {
+    const member = await ask(host.place());
+    // Longer than a period of the hash.
+    const end = Date.now() + AFFINITY_SECONDS * 1_500;
+    while (Date.now() < end) {
+      t.is(await ask(host.place()), member);
+      await delay(100);
+    }
+    chosen.add(member);
+    await host.until('the client is forgotten', async () =>
+      / used:0$/m.test(await host.haproxy('show table default:web:tcp:17080:v4')),
+    );
+  }
+  t.true(chosen.size > 1, `always ${[...chosen]}`);
 });
 
 // Conformance: spec.sessionAffinity, sessionAffinityConfig

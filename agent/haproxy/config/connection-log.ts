@@ -29,12 +29,11 @@ function addressOf(target: LogTarget, writer: string): readonly [address: string
   }
 }
 
-/** [] for a listener without a log. `words`: see logWords(); `routes`: the folder of the maps. */
+/** [] for a listener without a log. `words`: see logWords(). */
 export function logView(
   listener: Listener,
   words: string,
   format: ConnectionLogSettings['connectionLogFormat'],
-  routes: string,
 ): readonly View[] {
   const { log, mode } = listener;
   if (log === 'none') return [];
@@ -49,7 +48,7 @@ export function logView(
       ownFormat: isJson ? '' : isHttp ? 'httplog' : 'tcplog',
       isJson,
       needsHost: isJson && isHttp,
-      ...logFormats(listener, routes),
+      ...logFormats(listener),
     },
   ];
 }

@@ -148,7 +148,7 @@ function routingOf({ routing }: Listener): readonly unknown[] {
   return [routing.kind, routing.kind === 'http' && routing.detectMisdirected];
 }
 
-/** With session affinity a worker that has not learned the member of a client chooses the same one, by a hash. */
+/** With session affinity a worker that has not learned the member of a client chooses by a hash, as all others do. */
 export function algorithmOf({ algorithm, persistence }: Pool): Pool['algorithm'] {
   return persistence > 0 ? 'source-hash' : algorithm;
 }

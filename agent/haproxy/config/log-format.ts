@@ -2,7 +2,6 @@
 // passes the converter `json`, and has a limit. Pure.
 
 import type { Listener } from '../../model/load-balancer.ts';
-import { mapFile } from '../routes/route-files.ts';
 import { BEHIND_MEMBERS, BY_SUFFIX, IN_SUFFIX, LOG_NAMES, memberSuffix } from './log-names.ts';
 
 /**
@@ -25,11 +24,7 @@ export interface LogFormats {
   readonly refusedLine: string;
 }
 
-/** `routes`: the folder of the maps. */
-export function logFormats(
-  { name, mode, labels, routing, requestIds }: Listener,
-  routes: string,
-): LogFormats {
+export function logFormats({ name, mode, labels, routing, requestIds }: Listener): LogFormats {
   const begin: readonly Field[] = [
     ...CLIENT,
     ['namespace', text(labels.namespace)],
@@ -37,8 +32,7 @@ export function logFormats(
     ['port', labels.port],
   ];
   const fields: Field[] = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
-  if (routing?.kind === 'http')
-    fields.push(['route', text(`%[var(txn.r),map_str(${mapFile(routes, 'names')},-)]`)]);
+  if (routing?.kind === 'http') fields.push(['route', text('%[var(txn.rule)]')]);
   if (requestIds === true) fields.push(['requestId', text('%[var(txn.id)]')]);
   return {
     line: json(fields),

@@ -45,6 +45,8 @@ export interface RenderContext {
   readonly dotSegments?: DotSegments;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
+  /** HAProxy counts the responses of each route. */
+  readonly countsRoutes: boolean;
   /**
    * The boot in which that folder has the certificates: in another one HAProxy leaves out the addresses that end TLS, because
    * the folder is in memory. '' without TLS.
@@ -71,6 +73,7 @@ export interface RenderSettings extends ConnectionLogSettings {
   readonly maxOldWorkers: number;
   readonly haproxyUser: string;
   readonly haproxyGroup: string;
+  readonly routeMetrics: boolean;
 }
 
 export function renderContext(
@@ -112,6 +115,7 @@ export function renderContext(
     routes: paths.routes,
     dotSegments: settings.dotSegments ?? 'reject',
     hasRoutes,
+    countsRoutes: settings.routeMetrics,
     boot: hasTls ? bootId() : '',
     log: logWords(settings.connectionLogTarget, paths.logSocket),
     logFormat: settings.connectionLogFormat,

@@ -24,6 +24,7 @@ import {
   USUAL_WEIGHT,
 } from './listener-config.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
+import { spareListeners, spareProfile } from './spare-pools.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
 import { NO_USERS, userListViews } from './user-lists.ts';
 
@@ -59,9 +60,11 @@ export function descriptionOf(structure: string): string {
  * A hash of all that only a reload can change: the global section, and each listener's structure with the id of its first
  * ACL, because ids with equal hashes depend on their order. `loadBalancers` in file order.
  */
-export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
+export function structureHash(context: RenderContext, loadBalancers: readonly LoadBalancer[]): string {
   const digests = [templatesHash, globalValues(context)];
   for (const loadBalancer of loadBalancers) digests.push(structureDigest(loadBalancer, context.aclId));
+  const profile = spareProfile(loadBalancers);
+  if (profile !== undefined) digests.push(...spareListeners(profile).map(structureOf));
   return hash('sha256', digests.join('')).slice(0, 32);
 }
 
@@ -101,6 +104,14 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
     known.set(loadBalancer, section);
   }
   return section;
+}
+
+/** Empty without pools of routes. */
+export function renderSpares(loadBalancers: readonly LoadBalancer[], context: RenderContext): Buffer {
+  const profile = spareProfile(loadBalancers);
+  if (profile === undefined) return Buffer.alloc(0);
+  const sections = spareListeners(profile).map((spare) => templates.listener(viewOf(spare, context)));
+  return Buffer.from(`\n# For the pools of new routes, until the next reload.${sections.join('')}`);
 }
 
 function viewOf(listener: Listener, context: RenderContext): View {
@@ -176,7 +187,7 @@ function frontView(listener: Listener, context: RenderContext): View {
     rateLimit: listener.rateLimit,
     // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: listener.rateLimit === 1 ? 500 : 1000,
-    log: logView(listener, context.log, context.logFormat, context.routes),
+    log: logView(listener, context.log, context.logFormat),
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
 }
@@ -222,11 +233,23 @@ const MOST_LABELS = 12;
 /** Wider hostnames to which a request falls back. */
 const MOST_WIDER = 3;
 const ORIGIN_LABELS = 5;
+/** The first for statuses from 100 to 199, and so on; in the order of their frequency. */
+const STATUS_COUNTERS = [1, 2, 3, 4, 0].map((counter) => ({
+  counter,
+  from: counter * 100 + 100,
+  to: counter * 100 + 199,
+}));
 
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
-  { name, routing, tls, userLists = [] }: Pick<Listener, 'name' | 'routing' | 'tls' | 'userLists'>,
-  { routes: folder, dotSegments = 'reject' }: RenderContext,
+  {
+    name,
+    routing,
+    tls,
+    log,
+    userLists = [],
+  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists'>,
+  { routes: folder, dotSegments = 'reject', countsRoutes }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -257,6 +280,9 @@ function routesText(
       originLabels: lines(2, ORIGIN_LABELS),
       redirects: ['301', '302', '303', '307', '308'],
       answers: ['403', '404', '503'],
+      countsRoutes,
+      logsRules: log !== 'none',
+      counters: countsRoutes ? STATUS_COUNTERS : [],
     })
     .trimEnd();
 }
@@ -268,12 +294,15 @@ const BALANCE = {
   random: 'random(2)',
 } as const;
 
+/** Of the client and the period of the timeout, so that a client that was away for that long may get another member. */
+const AFFINITY_BALANCE = 'hash src,concat(-,txn.affinity_period)';
+
 function poolView(listener: Listener, { certificates }: RenderContext): View {
   const { name, pool } = listener;
   const { timeouts } = pool;
   const algorithm = algorithmOf(pool);
   return {
-    balance: BALANCE[algorithm],
+    balance: pool.persistence > 0 ? AFFINITY_BALANCE : BALANCE[algorithm],
     isConsistent: algorithm === 'source-hash',
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,

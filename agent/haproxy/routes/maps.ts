@@ -11,8 +11,7 @@ export const MAPS = [
   'prefix',
   /** Candidates with conditions, by list. */
   'lists',
-  /** What the connection log calls a rule, and what a rule does, by rule. */
-  'names',
+  /** What a rule does, by rule. */
   'timeout',
   'path',
   'host',
@@ -29,6 +28,8 @@ export const MAPS = [
   'backend',
   'weights',
   'shares',
+  /** The spare backend of a pool, by the pool. */
+  'spares',
 ] as const;
 
 export type MapName = (typeof MAPS)[number];

@@ -1,9 +1,9 @@
 // The rows of one hostname's routes: which path leads to which target. A path whose first matching route has no condition
 // leads to its target, another one to a list of candidates, which Lua tries in their order (templates/haproxy/routes.lua). A
-// list has all routes that can match its path, also those of shorter prefixes. Pure.
+// list has all routes that can match its path, also those of shorter prefixes. Behind each target stands the rule. Pure.
 
 import type { HostRoutes, RouteEntry, RouteMatch } from '../../model/routes.ts';
-import { conditionsText, digest, pathText } from './encode.ts';
+import { conditionsText, digest, namedTarget, pathText } from './encode.ts';
 import type { Row } from './maps.ts';
 import { replacesPrefix, ruleTarget, type Target } from './rule-rows.ts';
 import { faultOf } from './unservable.ts';
@@ -11,9 +11,9 @@ import { faultOf } from './unservable.ts';
 /** Characters of a list in one row. HAProxy's buffer has 16 KB for a command, and for a line of a file. */
 const MAX_LIST = 8_000;
 
-/** In the order in which they must be added: each row after those that it leads to. `isNamed`: see ruleTarget(). */
-export function pathRows({ entries }: HostRoutes, table: string, isNamed = false): readonly Row[] {
-  const targets = new Targets(table, isNamed);
+/** In the order in which they must be added: each row after those that it leads to. */
+export function pathRows({ entries }: HostRoutes, table: string): readonly Row[] {
+  const targets = new Targets(table);
   const lists = new Map<string, Row>();
   const paths = new Paths(entries.filter((entry) => faultOf(entry) === undefined));
   const entryRows: Row[] = [];
@@ -105,14 +105,12 @@ function isConditional(match: RouteMatch): boolean {
 class Targets {
   readonly rows: Row[] = [];
   readonly #table: string;
-  readonly #isNamed: boolean;
   readonly #ids = new Set<string>();
   /** A rule that replaces the prefix has a target for each prefix. */
   readonly #made = new Map<RouteEntry['rule'], Map<string, string>>();
 
-  constructor(table: string, isNamed: boolean) {
+  constructor(table: string) {
     this.#table = table;
-    this.#isNamed = isNamed;
   }
 
   of({ match: { path }, rule }: RouteEntry): string {
@@ -121,10 +119,11 @@ class Targets {
     this.#made.set(rule, made);
     const known = made.get(prefix);
     if (known !== undefined) return known;
-    const target = ruleTarget(rule, this.#table, prefix, this.#isNamed);
+    const target = ruleTarget(rule, this.#table, prefix);
     this.#keep(target);
-    made.set(prefix, target.target);
-    return target.target;
+    const named = namedTarget(target.target, rule.name);
+    made.set(prefix, named);
+    return named;
   }
 
   /** Two rules with equal contents have the same rows. */

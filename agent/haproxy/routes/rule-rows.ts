@@ -24,13 +24,9 @@ export interface Target {
   readonly rows: readonly Row[];
 }
 
-/**
- * `table`: rows of different tables have different keys. `prefix`: the matched prefix, '' for none. `isNamed`: for the connection
- * log, which finds the rule's name by its id.
- */
-export function ruleTarget(rule: RouteRule, table: string, prefix: string, isNamed = false): Target {
+/** `table`: rows of different tables have different keys. `prefix`: the matched prefix, '' for none. */
+export function ruleTarget(rule: RouteRule, table: string, prefix: string): Target {
   const features = featuresOf(rule, prefix);
-  if (isNamed) features.set('names', nameOf(rule));
   const { action } = rule;
   const end = endOf(action, table);
   if (features.size === 0 && end.kind === 'target') return end;
@@ -43,11 +39,6 @@ export function ruleTarget(rule: RouteRule, table: string, prefix: string, isNam
   }
   if (end.kind === 'target' && end.target !== '') rows.push({ map: 'backend', key: id, value: end.target });
   return { kind: 'target', target: id, rows };
-}
-
-/** Of letters that need no encoding in JSON. */
-function nameOf({ name }: RouteRule): string {
-  return name.replace(/[^A-Za-z0-9 ./#_-]/g, '');
 }
 
 /** Where the request ends; a redirect has no target. */

@@ -36,12 +36,6 @@ interface Known {
   readonly tables: Tables;
 }
 
-interface Place {
-  readonly listener: string;
-  /** Its connection log names the rule of each request. */
-  readonly isNamed: boolean;
-}
-
 interface TablesChange {
   readonly from: Tables;
   readonly names: readonly string[];
@@ -52,26 +46,20 @@ export function tablesOf({
   routing,
   dispatch,
   tls,
-  log,
-}: Pick<Listener, 'name' | 'routing' | 'dispatch' | 'tls'> & Partial<Pick<Listener, 'log'>>): Tables {
+}: Pick<Listener, 'name' | 'routing' | 'dispatch' | 'tls'>): Tables {
   if (routing === undefined) return NONE;
   if (dispatch !== undefined) {
     const before = tablesOf({ name: dispatcher(name), routing: dispatch, tls: undefined });
-    return new Map([...before, ...tablesOf({ name, routing, tls, ...(log && { log }) })]);
+    return new Map([...before, ...tablesOf({ name, routing, tls })]);
   }
   const byListener = known.get(routing) ?? new Map<string, Known>();
   known.set(routing, byListener);
-  const place: Place = { listener: name, isNamed: log !== undefined && log !== 'none' };
-  const variant = `${name}${place.isNamed ? ' named' : ''}`;
-  let own = byListener.get(variant);
+  let own = byListener.get(name);
   if (own === undefined) {
-    const before = latest.get(variant)?.deref();
-    own = {
-      routing,
-      tables: (before && changedTables(place, before, routing)) ?? makeTables(place, routing),
-    };
-    byListener.set(variant, own);
-    latest.set(variant, new WeakRef(own));
+    const before = latest.get(name)?.deref();
+    own = { routing, tables: (before && changedTables(name, before, routing)) ?? makeTables(name, routing) };
+    byListener.set(name, own);
+    latest.set(name, new WeakRef(own));
   }
   return tls === undefined ? own.tables : guarded(own.tables, name, routing, tls);
 }
@@ -82,7 +70,7 @@ export function changeOf(tables: Tables): TablesChange | undefined {
 }
 
 /** Of routes that differ from those before in some hostnames only, without a look at all others; undefined for others. */
-function changedTables(place: Place, { routing, tables }: Known, next: Routing): Tables | undefined {
+function changedTables(listener: string, { routing, tables }: Known, next: Routing): Tables | undefined {
   if (routing.kind !== 'http' || next.kind !== 'http' || routing.sections.length !== next.sections.length)
     return undefined;
   const patched = new Map(tables);
@@ -91,19 +79,19 @@ function changedTables(place: Place, { routing, tables }: Known, next: Routing):
     const before = routing.sections[at];
     if (before === section) continue;
     if (before === undefined || !isAlike(before, section)) return undefined;
-    const id = sectionId(place.listener, section.name);
-    for (const [index, host] of section.hosts.entries()) {
-      const old = before.hosts[index];
+    const id = sectionId(listener, section.name);
+    for (const [place, host] of section.hosts.entries()) {
+      const old = before.hosts[place];
       if (old === host || old === undefined) continue;
       if (
         textOf(old.host) !== textOf(host.host) ||
         (old.entries.length === 0) !== (host.entries.length === 0)
       )
         return undefined;
-      const table = knownTable(old, id, place);
+      const table = knownTable(old, id);
       // The hostname may belong to another section.
       if (table === undefined || !tables.has(table.name)) continue;
-      patched.set(table.name, tableOf(host, id, table.wider, place).rows);
+      patched.set(table.name, tableOf(host, id, table.wider, listener).rows);
       names.push(table.name);
     }
   }
@@ -129,9 +117,8 @@ function guarded(tables: Tables, listener: string, routing: Routing, { sections 
   return new Map([...tables, ['guards', ids.map((key) => ({ map: 'guarded', key, value: '1' }) as const)]]);
 }
 
-function makeTables(place: Place, routing: Routing): Tables {
-  if (routing.kind === 'http') return httpTables(place, routing);
-  const { listener } = place;
+function makeTables(listener: string, routing: Routing): Tables {
+  if (routing.kind === 'http') return httpTables(listener, routing);
   const hosts = routing.kind === 'tls' ? routing.hosts : [{ host: ANY, backends: routing.backends }];
   return new Map(
     hosts.map(({ host, backends, isEnded }: TlsHost) => {
@@ -146,14 +133,14 @@ const ANY: HostPattern = { kind: 'any', suffix: '' };
 /** Of the rules in templates/haproxy/connection-routes.mustache. */
 const ENDED = { target: 'ended', rows: [] } as const;
 
-function httpTables(place: Place, { sections }: HttpRouting): Tables {
+function httpTables(listener: string, { sections }: HttpRouting): Tables {
   const tables = new Map<string, readonly Row[]>();
   /** In tables of their own, because a hostname may move to another section. */
   const ways: Table[] = [];
   const owners = new Map(sections.map((section) => [textOf(section.hostname), section]));
   const findOwner = finder((text) => owners.get(text));
   for (const section of sections) {
-    const id = sectionId(place.listener, section.name);
+    const id = sectionId(listener, section.name);
     const wilds = wildcardsOf(section);
     const findWider = finder((text) => (wilds.has(text) ? text : undefined));
     for (const host of withOwnHostname(section)) {
@@ -163,7 +150,7 @@ function httpTables(place: Place, { sections }: HttpRouting): Tables {
         owners.size === 1 || (owners.get(textOf(host.host)) ?? findOwner(host.host)) === section;
       if (!isOwner) continue;
       const wider = wilds.size === 0 ? undefined : findWider(host.host);
-      const table = tableOf(host, id, wider, place);
+      const table = tableOf(host, id, wider, listener);
       tables.set(table.name, table.rows);
       ways.push(table);
     }
@@ -200,29 +187,24 @@ interface Table {
   readonly way: readonly Row[];
 }
 
-/** By hostname, then by section and whether rules are named. */
+/** By hostname, then by section. */
 const made = new WeakMap<HostRoutes, Map<string, Table>>();
 
-function knownTable(host: HostRoutes, section: string, { isNamed }: Place): Table | undefined {
-  return made.get(host)?.get(variantOf(section, isNamed));
+function knownTable(host: HostRoutes, section: string): Table | undefined {
+  return made.get(host)?.get(section);
 }
 
-function variantOf(section: string, isNamed: boolean): string {
-  return isNamed ? `${section} named` : section;
-}
-
-function tableOf(host: HostRoutes, section: string, wider: string | undefined, place: Place): Table {
-  const { listener, isNamed } = place;
+function tableOf(host: HostRoutes, section: string, wider: string | undefined, listener: string): Table {
   const bySection = made.get(host) ?? new Map<string, Table>();
   made.set(host, bySection);
-  const before = bySection.get(variantOf(section, isNamed));
+  const before = bySection.get(section);
   if (before !== undefined && before.wider === wider) return before;
   const hostname = textOf(host.host);
   const name = `${section}.${hostname}`;
-  const rows: Row[] = [...pathRows(host, name, isNamed)];
+  const rows: Row[] = [...pathRows(host, name)];
   if (wider !== undefined) rows.push({ map: 'wider', key: name, value: `${section}.${wider}` });
   const table = { name, hostname, wider, rows, way: before?.way ?? hostRows(host.host, listener, name) };
-  bySection.set(variantOf(section, isNamed), table);
+  bySection.set(section, table);
   return table;
 }
 

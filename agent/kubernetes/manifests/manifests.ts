@@ -5,6 +5,7 @@
 
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { DiskFile } from '../../base/disk-file.ts';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
@@ -123,6 +124,11 @@ export class ManifestSource {
     this.#folders.close();
     this.#objects.close();
     await this.#snapshots?.close();
+  }
+
+  /** The last good texts; undefined if they are not kept. */
+  get file(): DiskFile | undefined {
+    return this.#snapshots?.file;
   }
 
   /** The files that have the object, the one that counts first. `identity`: `Service default/web`. */

@@ -7,6 +7,7 @@ import { closeSync, constants, ftruncateSync, openSync, writeSync } from 'node:f
 import { unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BackgroundWrite } from '../../base/background-write.ts';
+import type { DiskFile } from '../../base/disk-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { sameValue } from '../../base/same-value.ts';
 import { serial } from '../../base/serial.ts';
@@ -49,6 +50,8 @@ const LOAD_TIMEOUT_MS = 30_000;
 const MAX_ELEMENTS = 10_000;
 const PERSIST_DELAY_MS = 1_000;
 const PERSIST_RETRY_MS = 10_000;
+/** The report of a change may come after the end of its process. */
+const MAX_PROCESSES = 16;
 
 export class KernelTable {
   readonly #options: KernelTableOptions;
@@ -65,6 +68,8 @@ export class KernelTable {
   /** '' while it is not known what the kernel has. */
   #generation = '';
   #session: NftSession | undefined;
+  /** Of this agent, by which its own changes are known. */
+  #processes: readonly number[] = [];
   /** Places that changedFromNow() has given, and those that changed since. */
   #changed = new Set<string>();
 
@@ -92,8 +97,24 @@ export class KernelTable {
     return this.#generation;
   }
 
-  get persistFault(): string {
-    return this.#file.fault;
+  /** Of both families. */
+  get tables(): readonly string[] {
+    return tablesOf('ip', this.#options.table);
+  }
+
+  /** True if this agent has started it to change the tables, lately. */
+  hasStarted(process: number): boolean {
+    return this.#processes.includes(process);
+  }
+
+  /** The rules for the next boot. */
+  get file(): DiskFile {
+    return this.#file.file(this.#options.rulesFile);
+  }
+
+  /** By listener, when they were read last. */
+  get lastCounts(): ReadonlyMap<string, ListenerCounts> {
+    return this.#counts.listeners;
   }
 
   /** The listeners of a load balancer that the kernel has, or that are being loaded. */
@@ -273,7 +294,14 @@ export class KernelTable {
   #nft(...words: readonly string[]): ReturnType<typeof runCommand> {
     const { nft, netns } = this.#options;
     const [program, args] = inNamespace(netns, nft, words);
-    return runCommand(program, args, { timeout: LOAD_TIMEOUT_MS });
+    const onStart = (pid: number): void => {
+      if (words[0] === '-f') this.#started(pid);
+    };
+    return runCommand(program, args, { timeout: LOAD_TIMEOUT_MS, onStart });
+  }
+
+  #started(process: number): void {
+    this.#processes = [process, ...this.#processes.slice(0, MAX_PROCESSES - 1)];
   }
 
   #fold(changes: readonly ListenerChange[]): void {
@@ -314,7 +342,10 @@ export class KernelTable {
 
   #ask(line: string): Promise<string> {
     const { nft: program, netns } = this.#options;
-    if (this.#session?.isOpen !== true) this.#session = new NftSession({ program, netns });
+    if (this.#session?.isOpen !== true) {
+      this.#session = new NftSession({ program, netns });
+      this.#started(this.#session.process);
+    }
     return this.#session.ask(line);
   }
 

@@ -1,5 +1,4 @@
-// Reads all elements that the kernel has, by processes of nft that leave the processor to others: seconds for hundreds of
-// thousands. Changes nothing.
+// Reads all elements that the kernel has, by processes of nft: seconds for hundreds of thousands. Changes nothing.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,6 +12,8 @@ export interface ReadElementsOptions {
   readonly nft: string;
   readonly netns: string;
   readonly table: string;
+  /** As in nice(1). */
+  readonly nice: number;
 }
 
 const TIMEOUT_MS = 300_000;
@@ -23,7 +24,7 @@ const DYNAMIC = 'closed';
 
 /** Errors: NFT_FAILED, also if `signal` ends it. */
 export async function readElements(
-  { nft, netns, table }: ReadElementsOptions,
+  { nft, netns, table, nice }: ReadElementsOptions,
   signal: AbortSignal,
 ): Promise<Digests> {
   const digests: Digests = new Map();
@@ -35,7 +36,7 @@ export async function readElements(
     ['_affinity', ['map', 'ip', `${table}_affinity`, 'timeouts']],
   ];
   for (const [suffix, words] of lists) {
-    const [program, args] = inNamespace(netns, 'nice', ['-n', '10', nft, '-n', 'list', ...words]);
+    const [program, args] = inNamespace(netns, 'nice', ['-n', `${nice}`, nft, '-n', 'list', ...words]);
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], timeout: TIMEOUT_MS, signal });
     const ended = once(child, 'close').catch(() => [-1]);
     const list = new ListedElements((map, text) => {

@@ -43,6 +43,11 @@ export class NftSession {
     child.unref();
   }
 
+  /** Also the id of its netlink socket. */
+  get process(): number {
+    return this.#child.pid ?? 0;
+  }
+
   get isOpen(): boolean {
     return this.#isOpen;
   }

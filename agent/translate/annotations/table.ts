@@ -80,7 +80,7 @@ const TABLE = {
       'How a member is chosen for a new connection.',
       '`round-robin` takes the members in turn, `least-connections` the one with the fewest connections, `random` any.',
       '`source-hash` sends a client address to the same member while the members stay the same, and moves few clients when they change; both hosts of a pair choose the same member.',
-      'With session affinity it is always `source-hash`, so that a HAProxy that has not learned the member of a client chooses the same one.',
+      'With session affinity it is a hash of the client address and of the time divided by the timeout, so that a HAProxy that has not learned the member of a client chooses the same one, and a client that was away for the timeout may get another.',
     ],
     example: 'least-connections',
     aliases: [

@@ -8,25 +8,25 @@ import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
-import type { PoolUse } from '../../model/pool-uses.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
-import { type AuthRoute, userLists } from '../routes/route-users.ts';
-import { shadowedRoutes } from '../routes/shadowed-routes.ts';
+import { userLists } from '../routes/route-users.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { attachedSets } from './attached-sets.ts';
 import { type Fault, isOurs, notOurs } from './conditions.ts';
-import { GatewayMemory, placesByListener, type RouteOnGateway } from './gateway-memory.ts';
+import { GatewayMemory } from './gateway-memory.ts';
 import { gatewayStatuses } from './gateway-statuses.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { gatewayVips } from './gateway-vips.ts';
 import { memberCertificate } from './listener-tls.ts';
 import { type GatewayListener, gatewayListeners, transportOf } from './listeners.ts';
 import { modelListeners } from './model-listeners.ts';
+import { ofOneKind } from './one-kind-of-route.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
+import { authRoutesOf, dependenciesOf, placesByListener, poolsOf, problemsOf } from './route-portions.ts';
 
 export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
 
@@ -93,18 +93,19 @@ export class GatewayTranslator implements Translator {
     const forMembers = memberCertificate(gateway, context);
     const judged = this.#withPorts(key, addresses.vips, gatewayListeners(gateway, sets.allowed, context));
     const listeners = memory.listeners(judged.listeners);
-    const routes = memory.routes({
+    const attached = memory.routes({
       listeners,
       parents: [`gateway ${gateway.key}`, ...sets.all.map((set): RouteParent => `listenerset ${set.key}`)],
       resolved: this.#routes,
       certificate: forMembers.certificate?.name,
       ...context,
     });
-    for (const { resolved } of routes) for (const each of resolved.reads.dependencies()) reads.add(each);
+    const routes = ofOneKind(attached);
+    for (const each of dependenciesOf(routes)) reads.add(each);
     const places = placesByListener(routes);
     const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
     const userProblems: Problem[] = [];
-    const users = userLists(authRoutes(routes), certificates, reads, userProblems);
+    const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);
     const model = modelListeners({
       key,
       gateway,
@@ -147,8 +148,8 @@ export class GatewayTranslator implements Translator {
           ...front.problems,
           ...userProblems,
           ...problems,
-          ...routes.flatMap(annotationProblems),
-          ...shadowedOn(model),
+          ...problemsOf(routes),
+          ...shadowedOn(model, memory),
         ]),
       },
       reads: [...reads],
@@ -195,40 +196,11 @@ function gatewayKey(key: OwnerKey): string {
 }
 
 /** Each once, although listeners of both families, and of several ports, have the same routes. */
-function shadowedOn(model: readonly Listener[]): readonly Problem[] {
+function shadowedOn(model: readonly Listener[], memory: GatewayMemory): readonly Problem[] {
   const problems = new Map<string, Problem>();
   for (const { routing } of model)
     for (const section of routing?.kind === 'http' ? routing.sections : [])
-      for (const problem of section.hosts.flatMap(shadowedRoutes))
+      for (const problem of memory.shadowedIn(section.name))
         problems.set(`${problem.object} ${problem.message}`, problem);
   return [...problems.values()];
-}
-
-function authRoutes(routes: readonly RouteOnGateway[]): readonly AuthRoute[] {
-  return routes.flatMap(({ route, places, resolved }) => {
-    const isAsked = resolved.usersSecret !== '' && places.length > 0;
-    return isAsked ? [{ object: `${route.kind} ${route.key}`, secret: resolved.usersSecret }] : [];
-  });
-}
-
-function annotationProblems({ route: { kind, key }, resolved }: RouteOnGateway): readonly Problem[] {
-  return resolved.annotationFaults.map((message) => ({
-    object: `${kind} ${key}`,
-    reason: 'InvalidAnnotation',
-    message,
-  }));
-}
-
-/** Each once. */
-function poolsOf(routes: readonly RouteOnGateway[]): readonly PoolUse[] {
-  const uses = new Map<OwnerKey, Map<number, PoolUse>>();
-  for (const { places, resolved } of routes) {
-    if (places.length === 0) continue;
-    for (const use of resolved.uses) {
-      const ofPool = uses.get(use.pool);
-      if (ofPool === undefined) uses.set(use.pool, new Map([[use.port, use]]));
-      else ofPool.set(use.port, use);
-    }
-  }
-  return [...uses.values()].flatMap((ofPool) => [...ofPool.values()]);
 }

@@ -25,6 +25,7 @@ import { reload } from '../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../agent/haproxy/socket/runtime.ts';
 import type { Worker } from '../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import { Deadline } from '../basics/deadline.ts';
 import { freePort } from '../basics/free-port.ts';
 import { endWithUs } from '../basics/leftovers.ts';
 import { haproxyExecutable } from './haproxy.ts';
@@ -73,6 +74,7 @@ export async function startRendered(
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };
@@ -166,11 +168,11 @@ export class Loopback {
 }
 
 async function untilDefined<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 20_000; performance.now() < end; await delay(10)) {
+  for (const deadline = new Deadline(20_000, 30); ; await delay(10)) {
     const value = await ask();
     if (value !== undefined) return value;
+    if (deadline.isOver) throw new Error(`Not within 20 s: ${what}`);
   }
-  throw new Error(`Not within 20 s: ${what}`);
 }
 
 function octet(): number {

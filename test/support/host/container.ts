@@ -33,8 +33,11 @@ export interface PodAccess {
   readonly ca: string;
 }
 
-/** Where a kubelet mounts the account of a pod. */
-const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+/**
+ * Where a pod has its account, which the agent reads at /var/run. A container engine follows that link inside the image,
+ * buildah outside.
+ */
+const ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount';
 const daemonSet = new URL('../../../deploy/helm/headgate/templates/daemonset.yaml', import.meta.url);
 /** Those of the chart. */
 const CAPABILITIES = / add: \[(.*)\]/.exec(readFileSync(daemonSet, 'utf8'))?.[1]?.split(', ') ?? [];

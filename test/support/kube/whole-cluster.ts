@@ -8,9 +8,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inNamespace } from '../../../agent/host/namespace.ts';
 import { runCommand } from '../../../agent/host/run-command.ts';
+import { until } from '../basics/until.ts';
 import { apply, deploy, kubeconfigOf, NAMESPACE } from './deploy.ts';
 import { Kube } from './kube.ts';
-import { until } from './kube-objects.ts';
 
 /** What every cluster needs. */
 export const CLUSTER_PROGRAMS = [
@@ -31,12 +31,16 @@ export interface ClusterOptions {
   readonly images: Readonly<Record<string, string>>;
   /** Of Headgate; with `clusterIPs`, packets for cluster IPs and external IPs go past kube-proxy to Headgate's host. */
   readonly settings: Readonly<Record<string, unknown>>;
+  /** Packets of pods to others than their node go through Headgate's host, as gateway mode needs. */
+  readonly isGateway?: boolean;
 }
 
 /** This namespace's address on the network of hosts. */
 const CONTROL_PLANE = '10.20.0.1';
 const LOAD_BALANCER = '10.20.0.2';
 const HOSTS_PREFIX = 16;
+/** Of this namespace as a client of VIPs: an address outside the network of hosts. */
+const CLIENT = '198.51.100.1';
 /** Addresses for Services of type LoadBalancer and for Gateways. */
 const VIPS = '10.245.0.0/24';
 const PODS = '10.244.0.0/16';
@@ -164,7 +168,7 @@ export class WholeCluster {
 }
 
 /** A bridge joins the hosts; each has routes to the pods of the nodes and to the VIPs. */
-async function makeNetwork({ nodes, settings }: ClusterOptions): Promise<void> {
+async function makeNetwork({ nodes, settings, isGateway = false }: ClusterOptions): Promise<void> {
   mkdirSync('/run/netns', { recursive: true });
   await run('mount', ['-t', 'tmpfs', 'netns', '/run/netns']);
   await run('ip', ['link', 'set', 'lo', 'up']);
@@ -189,11 +193,29 @@ async function makeNetwork({ nodes, settings }: ClusterOptions): Promise<void> {
     await addRoutes(['-n', host], address, routes);
     await run(...inNamespace(host, 'sysctl', ['-qw', 'net.ipv4.ip_forward=1']));
   }
+  await run('ip', ['address', 'add', `${CLIENT}/32`, 'dev', 'lo']);
   await addRoutes([], CONTROL_PLANE, routes);
+  for (const range of balanced)
+    await run('ip', ['route', 'replace', range, 'via', LOAD_BALANCER, 'src', CLIENT]);
   await run(...inNamespace(LOAD_BALANCER_HOST, 'sysctl', ['-qw', 'net.ipv4.ip_nonlocal_bind=1']));
   for (const range of balanced) await ipIn(LOAD_BALANCER_HOST, 'route', 'add', 'local', range, 'dev', 'lo');
   if (settings.clusterIPs === true)
     for (const node of nodes) await run(...inNamespace(node, 'nft', [PAST_KUBE_PROXY]));
+  if (isGateway) await routePodsThroughLoadBalancer(nodes);
+}
+
+/** Also those to pods of the same node: a member answers its client past the load balancer otherwise. */
+async function routePodsThroughLoadBalancer(nodes: readonly string[]): Promise<void> {
+  const table = '100';
+  for (const node of nodes) {
+    await ipIn(node, 'rule', 'add', 'iif', 'eth0', 'lookup', 'main', 'priority', '100');
+    await ipIn(node, 'rule', 'add', 'from', PODS, 'lookup', table, 'priority', '101');
+    await ipIn(node, 'route', 'add', 'default', 'via', LOAD_BALANCER, 'table', table);
+  }
+  for (const each of ['all', 'eth0'])
+    await run(
+      ...inNamespace(LOAD_BALANCER_HOST, 'sysctl', ['-qw', `net.ipv4.conf.${each}.send_redirects=0`]),
+    );
 }
 
 async function addRoutes(

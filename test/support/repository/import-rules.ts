@@ -272,7 +272,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'translate-routes',
     files: /^agent\/translate\/routes\//,
-    imports: ['translate', ...VALUES],
+    imports: ['translate-services', 'translate', 'annotations', ...OBJECTS],
   },
   {
     name: 'translate-services',

@@ -89,6 +89,8 @@ test('A Service without annotations gets the defaults', (t) => {
     timeoutQueue: 5_000,
     connectionLimit: 0,
     rateLimit: 0,
+    requestIds: false,
+    trustedProxies: [],
     memberConnectionLimit: 0,
     trustedProxies: [],
     requestIds: false,

@@ -1,0 +1,91 @@
+// Which processes change tables of nftables, as the kernel reports it at once. nft could do this, but reads all elements into
+// memory first, so a small program in Perl does it (templates/nftables/changes.pl). Owns the process.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { backoffMs } from '../../base/backoff.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { Lines } from '../../base/lines.ts';
+import type { Log } from '../../host/log.ts';
+import { inNamespace } from '../../host/namespace.ts';
+
+/** What a transaction has changed in the tables: elements alone, or also sets, chains, rules or tables. */
+export type Changed = 'elements' | 'rules';
+
+export interface ChangeWatchOptions {
+  readonly netns: string;
+  /** Names, in any family. */
+  readonly tables: readonly string[];
+  /** `process`: its id; 0 if the kernel had more to report than there was room for. */
+  readonly onChanged: (process: number, what: Changed) => void;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+const PROGRAM = readFileSync(new URL('../../../templates/nftables/changes.pl', import.meta.url), 'utf8');
+const RETRY = { firstMs: 1_000, mostMs: 600_000 } as const;
+const MAX_LINE_BYTES = 100;
+
+export class ChangeWatch {
+  readonly #options: ChangeWatchOptions;
+  #child: ChildProcess | undefined;
+  #cancelRetry: (() => void) | undefined;
+  #failures = 0;
+  #isOpen = false;
+
+  constructor(options: ChangeWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Starts the process, and again whenever it ends. */
+  start(): void {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    this.#run();
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.#cancelRetry?.();
+    this.#child?.kill('SIGKILL');
+  }
+
+  #run(): void {
+    const { netns, tables } = this.#options;
+    const [program, args] = inNamespace(netns, 'perl', ['-e', PROGRAM, ...tables]);
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#child = child;
+    const lines = new Lines(MAX_LINE_BYTES, () => new Error('The line is too long'));
+    child.stdout.on('data', (chunk: Uint8Array) => {
+      for (const line of lines.push(chunk)) this.#read(line);
+    });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(0, 200);
+    });
+    child.stdin.on('error', () => undefined);
+    child.on('error', (error) => {
+      said = error.message;
+    });
+    child.on('close', () => this.#ended(said.trim()));
+    child.unref();
+  }
+
+  #read(line: string): void {
+    if (line === 'watching') this.#failures = 0;
+    const [, process = '', what] = /^(\d+) (elements|rules)$/.exec(line) ?? [];
+    if (what === 'elements' || what === 'rules') this.#options.onChanged(Number(process), what);
+  }
+
+  #ended(why: string): void {
+    const { log, clock = systemClock } = this.#options;
+    this.#child = undefined;
+    if (!this.#isOpen) return;
+    this.#failures++;
+    if (this.#failures === 1)
+      log.warn('Cannot watch the tables of nftables: their elements are compared now and then', {
+        error: why || 'perl has ended',
+      });
+    this.#cancelRetry = clock.after(backoffMs(this.#failures, RETRY), () => this.#run());
+  }
+}
