@@ -92,8 +92,6 @@ test('A Service without annotations gets the defaults', (t) => {
     requestIds: false,
     trustedProxies: [],
     memberConnectionLimit: 0,
-    trustedProxies: [],
-    requestIds: false,
     log: undefined,
     members: undefined,
     whenEmpty: 'reject',
