@@ -76,7 +76,11 @@ const problemsOfPortion = memoByIdentity((portion: RoutePortion): readonly Probl
   portion.flatMap(({ route: { kind, key }, resolved, rejections = [] }) => {
     const object = `${kind} ${key}`;
     return [
-      ...resolved.annotationFaults.map((message) => ({ object, reason: 'InvalidAnnotation' as const, message })),
+      ...resolved.annotationFaults.map((message) => ({
+        object,
+        reason: 'InvalidAnnotation' as const,
+        message,
+      })),
       ...rejections.map((message) => ({ object, reason: 'RouteShadowed' as const, message })),
     ];
   }),
