@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-matrix conformance conformance-kubernetes conformance-gateway soak bench check format docs clean
+.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,11 +14,14 @@ help:
 	@echo '                 or the files and folders in FILES (FILES="test/agent/base test/real/vrrp.test.ts")'
 	@echo 'make test-matrix runs the tests with a real HAProxy, keepalived or nft on each Debian version (MATRIX="haproxy 3.2")'
 	@echo "make conformance runs Kubernetes' own tests of load balancers (WORDS='session affinity') and those of Gateway API"
-	@echo '                 (TEST=HTTPRouteWeight) in a cluster with Headgate (SUITE=kubernetes, SUITE=gateway; root)'
+	@echo '                 (TEST=HTTPRouteWeight) in a cluster with Headgate (SUITE=kubernetes, SUITE=gateway; root),'
+	@echo '                 and those of HTTP against a Gateway (SUITE=http)'
 	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair'
-	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1)'
-	@echo 'make release     makes a release in .cache/release: package, repository for apt, bill of materials (KEY=a key of gpg)'
-	@echo 'make test-deb    makes a release, runs lintian, renders with an unpacked copy, and lets apt read the repository'
+	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1, ARCH=arm64)'
+	@echo 'make release     makes a release in .cache/release: packages of amd64 and arm64, repository for apt, bill of'
+	@echo '                 materials (KEY=a key of gpg, ARCH=arm64)'
+	@echo 'make test-deb    makes a release, runs lintian, renders with an unpacked copy of each architecture, and lets apt'
+	@echo '                 read the repository'
 	@echo 'make image       builds the root filesystem of a host in .cache/image with debootstrap and boots it (root)'
 	@echo 'make test-image  tests the package on a real systemd, from installation to purge (root)'
 	@echo 'make container   builds the container image in .cache/container, with rights of an ordinary user; as root it runs it too'
@@ -52,7 +55,7 @@ test: install-test
 test-matrix: install-test
 	@$(NODE) scripts/test-matrix.ts $(MATRIX)
 
-conformance: $(addprefix conformance-,$(or $(SUITE),$(if $(WORDS),kubernetes),$(if $(TEST),gateway),kubernetes gateway))
+conformance: $(addprefix conformance-,$(or $(SUITE),$(if $(WORDS),kubernetes),$(if $(TEST),gateway),kubernetes gateway http))
 
 conformance-kubernetes: install
 	@sh scripts/install.sh conformance
@@ -62,19 +65,22 @@ conformance-gateway: install
 	@sh scripts/install.sh conformance
 	@$(NODE) scripts/test-gateway.ts $(if $(TEST),--test '$(TEST)')
 
+conformance-http: install-test
+	@$(NODE) node_modules/.bin/ava -c 1 test/real/http-conformance.test.ts
+
 soak: install-test
 	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts test/real/pair-soak.test.ts
 
 deb: install
-	@sh scripts/install.sh deb
-	@$(NODE) scripts/build-deb.ts --revision '$(or $(REVISION),1)'
+	@sh scripts/install.sh $(if $(ARCH),release,deb)
+	@$(NODE) scripts/build-deb.ts --revision '$(or $(REVISION),1)' $(if $(ARCH),--arch '$(ARCH)')
 
 release: install
-	@sh scripts/install.sh deb
-	@$(NODE) scripts/build-release.ts $(if $(KEY),--key '$(KEY)')
+	@sh scripts/install.sh release
+	@$(NODE) scripts/build-release.ts $(if $(KEY),--key '$(KEY)') $(if $(ARCH),--arch '$(ARCH)')
 
 test-deb: install
-	@sh scripts/install.sh deb
+	@sh scripts/install.sh test-deb
 	@$(NODE) scripts/test-deb.ts
 
 image: install

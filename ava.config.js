@@ -1,5 +1,18 @@
 // The longest test files begin first, so that short ones fill the gaps at the end of a run.
-const FIRST = ['/test/real/kubernetes-dead-haproxy', '/test/real/vrrp', '/test/real/', '/test/scripts/'];
+const FIRST = [
+  '/test/real/kubernetes-dead-haproxy',
+  '/test/real/kernel-path-source',
+  '/test/real/metrics',
+  '/test/real/connection-sync',
+  '/test/real/pair-soak',
+  '/test/real/vrrp',
+  '/test/real/handover',
+  '/test/real/pair',
+  '/test/real/process-faults',
+  '/test/real/landing',
+  '/test/real/',
+  '/test/scripts/',
+];
 
 export default {
   // The tests in test/image boot a machine for minutes: `make image` and `make test-image` run them.

@@ -19,6 +19,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const { dataplane, announcer, pair, connectionSync, writers } = parts;
   const { observers, keptMembers, keptPorts, programming } = parts;
 
+  sources.check();
   const servers = await startServers(parts);
   const { address: listen } = servers;
   log.info('Headgate runs', { version, listen, page: `http://${listen}/`, stateDir: settings.now.stateDir });
@@ -39,6 +40,7 @@ async function run(argv: readonly string[]): Promise<number> {
     addresses,
     onService: (key) => writers?.services.observed(key),
     onObject: (name) => writers?.objects.observed(name),
+    onRefused: (problems) => parts.objectReporter?.refused(problems),
   });
   writers?.start();
   const readBy = await reading;

@@ -12,6 +12,7 @@ import { allocate } from './rows/allocate.ts';
 import { apiChanges } from './rows/api-changes.ts';
 import { apiColdStart } from './rows/api-cold-start.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
+import { certificates } from './rows/certificates.ts';
 import { coldStart } from './rows/cold-start.ts';
 import { connectionLog } from './rows/connection-log.ts';
 import { cpuPerChange } from './rows/cpu-per-change.ts';
@@ -49,6 +50,7 @@ const benchmarks: readonly Benchmark[] = [
   throughputHaproxy,
   routeCost,
   routeChange,
+  certificates,
   connectionLog,
   scrape,
   idle,

@@ -1,6 +1,7 @@
 // The content of the status page, as the agent sends it to the browser: short texts and numbers of bounded size.
 // Values only. The page itself is in page/.
 
+import type { Engine } from '../agent/model/load-balancer.ts';
 import type { OperatingStatus } from '../agent/model/operating-status.ts';
 
 /**
@@ -28,6 +29,12 @@ export interface PageSummary {
   /** Reasons that lower this host's standing. */
   readonly lowered: readonly string[];
   readonly maintenance: boolean;
+  /** The kernel's part of the traffic; undefined if it has none. */
+  readonly kernel: PageKernel | undefined;
+  /** What the next agent, or a reboot, starts from. */
+  readonly disk: PageDisk;
+  /** The address of a dashboard; '' for none. */
+  readonly dashboard: string;
   readonly haproxy: {
     readonly version: string;
     readonly serving: boolean;
@@ -46,6 +53,24 @@ export interface PageSummary {
   readonly problems: readonly PageProblems[];
   /** How many problems there are, shown or not. */
   readonly problemCount: number;
+}
+
+export interface PageKernel {
+  /** Load balancers with ports that the kernel forwards. */
+  readonly loadBalancers: number;
+  /** Why it does not forward all of them; '' if it does. */
+  readonly fault: string;
+  /** Whether its flows are copied to the peer: `on`, `off`, or the fault. */
+  readonly sync: string;
+}
+
+/** The state of the agent on disk. */
+export interface PageDisk {
+  readonly folder: string;
+  /** When the agent has written anything there, ISO 8601 by the minute; '' for not yet. */
+  readonly writtenAt: string;
+  /** The files that are not up to date, and why. */
+  readonly faults: readonly { readonly file: string; readonly why: string }[];
 }
 
 /** The API server, and which agent writes to it. */
@@ -105,7 +130,10 @@ export interface PageProblem {
   readonly message: string;
 }
 
-/** One page of the load balancers, the worst first. */
+/** The columns by which the list can be sorted. */
+export type PageColumn = 'name' | 'members' | 'open' | 'rate' | 'state';
+
+/** One page of the load balancers. */
 export interface PageList {
   readonly rows: readonly PageRow[];
   /** Load balancers that match the search. */
@@ -119,6 +147,8 @@ export interface PageRow {
   /** `namespace/name`. */
   readonly key: string;
   readonly verdict: Verdict;
+  /** It has ports that the kernel forwards. */
+  readonly isOfKernel: boolean;
   readonly status: OperatingStatus;
   /** The first VIPs. */
   readonly vips: readonly string[];
@@ -131,6 +161,9 @@ export interface PageRow {
   readonly down: number;
   readonly members: number;
   readonly problems: number;
+  /** Open connections, and new ones in a second; undefined if it is unknown. */
+  readonly open: number | undefined;
+  readonly rate: number | undefined;
 }
 
 /** The load balancer that the page shows in detail. */
@@ -142,6 +175,20 @@ export interface PageDetail {
   readonly listeners: readonly PageListener[];
   readonly moreListeners: number;
   readonly moreMembers: number;
+  /** As in its row, but up to date. */
+  readonly open: number | undefined;
+  readonly rate: number | undefined;
+  readonly history: PageHistory;
+  /** The address of a dashboard of this load balancer; '' for none. */
+  readonly dashboard: string;
+}
+
+/** Open connections, and new ones in a second, the newest last; empty if nothing is known. */
+export interface PageHistory {
+  /** Of each value. */
+  readonly seconds: number;
+  readonly open: readonly number[];
+  readonly rate: readonly number[];
 }
 
 export interface PageListener {
@@ -149,7 +196,9 @@ export interface PageListener {
   readonly protocol: string;
   readonly port: number;
   readonly addresses: readonly string[];
-  /** Current sessions, and new sessions in the last second; undefined if HAProxy does not serve the listener. */
+  readonly engine: Engine;
+  readonly isServed: boolean;
+  /** Current sessions, and new sessions in the last second; undefined if they are unknown, as those of the kernel. */
   readonly sessions: number | undefined;
   readonly sessionRate: number | undefined;
   /** First those that accept no new connections. */
@@ -164,8 +213,9 @@ export interface PageMember {
   readonly state: OperatingStatus;
   /** Why its check fails; '' if it does not fail. */
   readonly why: string;
-  readonly sessions: number;
-  readonly sessionRate: number;
+  /** undefined if the engine does not count them. */
+  readonly sessions: number | undefined;
+  readonly sessionRate: number | undefined;
 }
 
 /** HAProxy's load, one value per second, the newest last. */
@@ -180,6 +230,8 @@ export interface PageLoad {
 export interface PageView {
   readonly summary: PageSummary;
   readonly list: PageList;
+  /** The first namespaces that have load balancers. */
+  readonly namespaces: readonly string[];
   readonly load: PageLoad;
   /** undefined if none is open. */
   readonly detail: PageDetail | undefined;

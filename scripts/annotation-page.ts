@@ -41,11 +41,8 @@ Annotations without an equivalent, such as flavors or floating networks, are ign
 
 export function annotationPage(): string {
   const entries = FIELDS.map((field) => ANNOTATIONS[field] as unknown as Annotation<never>);
-  const rows = entries.map(
-    (entry) => `| [${entry.name}](#${entry.name}) | ${entry.kind.type} | ${defaultOf(entry)} |`,
-  );
-  const table = ['| name | value | default |', '|---|---|---|', ...rows].join('\n');
-  return `${[INTRO.trimEnd(), table, ...entries.map(section)].join('\n\n')}\n`;
+  const names = `All annotations: ${entries.map(({ name }) => `[${name}](#${name})`).join(', ')}.`;
+  return `${[INTRO.trimEnd(), names, ...entries.map(section)].join('\n\n')}\n`;
 }
 
 function section(entry: Annotation<never>): string {
@@ -54,8 +51,7 @@ function section(entry: Annotation<never>): string {
   if (monitors) lines.push(`It needs \`health-monitor\` to be ${oneOf(monitors)}.`);
   if (perService) lines.push('It is for a single Service: the settings cannot set a default.');
   const list = [
-    `- Value: ${kind.words}`,
-    `- Default: ${defaultOf(entry)}`,
+    `- Value: ${kind.words}; default: ${defaultOf(entry)}`,
     `- Example: \`${PREFIX}${name}: ${quoted(example)}\``,
     ...aliases.map((alias) => `- Alias: \`${alias.name}\`, ${alias.notation || alias.words(kind.limits)}`),
   ];

@@ -8,16 +8,15 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { version } from '../agent/base/version.ts';
+import { architecture } from './architectures.ts';
 import { bundle } from './bundle.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 /** What the agent reads at run time besides its bundle. */
 const PARTS = ['bin/headgate', 'templates', 'health/page', 'package.json', 'node_modules/node/bin/node'];
 
 const { values } = parseArgs({ options: { output: { type: 'string', default: '.cache/container' } } });
 const output = resolve(values.output);
-const architecture = ARCHITECTURES[process.arch] ?? process.arch;
 const isRoot = process.getuid?.() === 0;
 const work = mkdtempSync(join(tmpdir(), 'headgate-container-'));
 const context = join(work, 'context');
@@ -42,13 +41,15 @@ try {
     context,
   );
   mkdirSync(output, { recursive: true });
-  const image = join(output, `headgate-image_${version}_${architecture}.tar`);
+  const image = join(output, `headgate-image_${version}_${architecture('').name}.tar`);
   rmSync(`${image}.part`, { force: true });
   buildah('push', '--quiet', name, `oci-archive:${image}.part:${name}`);
   renameSync(`${image}.part`, image);
   console.log(`Built the image ${image}, ${Math.round(statSync(image).size / 1e6)} MB`);
   if (isRoot) {
-    console.log('Running it on a host of its own, with a client and a member');
+    console.log('Running it on hosts of its own, with a client, a member and a Kubernetes API server');
+    // Built before the tests, because a test would time out while it waits for the build.
+    run('sh', [join(repository, 'test/support/kube/kube-assets.sh'), 'etcd', 'kube-apiserver']);
     const { status } = spawnSync(
       process.execPath,
       ['node_modules/.bin/ava', 'test/image/container.test.ts'],

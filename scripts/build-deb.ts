@@ -1,5 +1,6 @@
 // Builds the Debian package: the agent, its packages without those for development, its own Node, units, manual pages,
-// completions of shells. build-deb.ts [--output DIR] [--revision N]: writes DIR/headgate_VERSION-N_ARCH.deb and names it.
+// completions of shells. build-deb.ts [--output DIR] [--revision N] [--arch ARCH]: writes DIR/headgate_VERSION-N_ARCH.deb and
+// names it; ARCH is amd64 or arm64, by default this machine's.
 // The same sources give the same bytes: times come from SOURCE_DATE_EPOCH or the last commit.
 
 import { execFileSync } from 'node:child_process';
@@ -23,6 +24,7 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { version } from '../agent/base/version.ts';
 import { completionScripts } from '../agent/cli/completion/completion.ts';
+import { architecture, nodeFor } from './architectures.ts';
 import { bundle } from './bundle.ts';
 import { copyrightFile, type PackagedLicence } from './deb-copyright.ts';
 import { commandPage, settingsPage } from './man-pages.ts';
@@ -35,7 +37,6 @@ interface LockedPackage {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 /** What Node reads of a package at run time. */
 const NEEDED = /\.(c?js|mjs|json|node|wasm)$/;
 /** At the top of a package; deeper down a folder of such a name may be code. */
@@ -43,11 +44,15 @@ const UNNEEDED = /^\/(tests?|__tests__|examples?|docs?|benchmarks?|\.github|typi
 const LICENCE = /^(licen[cs]e|copying|notice)/i;
 
 const { values } = parseArgs({
-  options: { output: { type: 'string', default: '.cache/deb' }, revision: { type: 'string', default: '1' } },
+  options: {
+    output: { type: 'string', default: '.cache/deb' },
+    revision: { type: 'string', default: '1' },
+    arch: { type: 'string', default: '' },
+  },
 });
 const output = resolve(values.output);
 const fullVersion = `${version}-${values.revision}`;
-const architecture = ARCHITECTURES[process.arch] ?? process.arch;
+const target = architecture(values.arch);
 const epoch = process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']).trim();
 const date = new Date(Number(epoch) * 1000);
 
@@ -61,7 +66,7 @@ try {
   putUnits();
   putDocuments();
   putControl();
-  const file = join(output, `headgate_${fullVersion}_${architecture}.deb`);
+  const file = join(output, `headgate_${fullVersion}_${target.name}.deb`);
   mkdirSync(output, { recursive: true });
   for (const path of everything(tree)) if (!lstatSync(path).isSymbolicLink()) chmodSync(path, modeOf(path));
   run('find', [tree, '-exec', 'touch', '--no-dereference', `--date=@${epoch}`, '{}', '+']);
@@ -85,8 +90,8 @@ function putProgram(): void {
     });
   const node = join(home, 'node_modules/node/bin/node');
   mkdirSync(dirname(node), { recursive: true });
-  cpSync(join(root, 'node_modules/node/bin/node'), node);
-  run('strip', ['--strip-unneeded', node]);
+  cpSync(nodeFor(target).program, node);
+  run(target.strip, ['--strip-unneeded', node]);
   for (const folder of everything(home).reverse())
     if (lstatSync(folder).isDirectory() && readdirSync(folder).length === 0)
       rmSync(folder, { recursive: true });
@@ -139,7 +144,7 @@ function putDocuments(): void {
   put('usr/share/fish/vendor_completions.d/headgate.fish', completionScripts.fish);
   const own = 'usr/share/doc/headgate';
   put(`${own}/copyright`, copyrightFile(licences()));
-  put(`${own}/LICENSE.node.gz`, zipped(nodeLicence()));
+  put(`${own}/LICENSE.node.gz`, zipped(readFileSync(nodeFor(target).licence, 'utf8')));
   put(`${own}/changelog.gz`, zipped(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')));
   put(`${own}/changelog.Debian.gz`, zipped(debianChangelog()));
   for (const { path, content } of packagedDocuments()) put(`${own}/${path}`, content);
@@ -150,7 +155,7 @@ function putControl(): void {
   const size = everything(tree).reduce((sum, path) => sum + Math.ceil(lstatSync(path).size / 1024), 0);
   const control = `Package: headgate
 Version: ${fullVersion}
-Architecture: ${architecture}
+Architecture: ${target.name}
 Maintainer: Headgate maintainers <headgate@example.org>
 Installed-Size: ${size}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), haproxy (>= 2.6), iproute2, procps, systemd (>= 252)
@@ -188,15 +193,6 @@ function licences(): readonly PackagedLicence[] {
     const words = file === undefined ? '' : readFileSync(join(root, path, file), 'utf8');
     return { name: path.replace(/^node_modules\//, ''), version: its, licence: license, text: words };
   });
-}
-
-function nodeLicence(): string {
-  const folder = join(root, 'node_modules/node/node_modules');
-  const [name = ''] = existsSync(folder)
-    ? readdirSync(folder).filter((each) => each.startsWith('node-linux'))
-    : [];
-  const file = join(folder, name, 'LICENSE');
-  return existsSync(file) ? readFileSync(file, 'utf8') : 'https://github.com/nodejs/node/blob/main/LICENSE';
 }
 
 function debianChangelog(): string {

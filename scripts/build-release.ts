@@ -1,16 +1,17 @@
-// Makes a release: build-release.ts [--output DIR] [--key KEY] [--unreleased]. Writes into DIR the Debian package of this
-// machine's architecture, the notes of this version, a bill of materials (SPDX), checksums, and `debian`, a repository for
-// apt. `--key`: a key of gpg, by which the checksums and the repository are signed. The version must stand in CHANGELOG.md,
+// Makes a release: build-release.ts [--output DIR] [--key KEY] [--arch ARCH] [--unreleased]. Writes into DIR the Debian
+// packages of all architectures or of ARCH, the notes of this version, a bill of materials (SPDX), checksums, and `debian`, a
+// repository for apt. `--key`: a key of gpg, by which the checksums and the repository are signed. The version must stand in CHANGELOG.md,
 // unless --unreleased allows what comes next.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { version } from '../agent/base/version.ts';
+import { ARCHITECTURES, architecture } from './architectures.ts';
 import { billOfMaterials, notesOf, releaseFile } from './release-texts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -18,6 +19,7 @@ const { values } = parseArgs({
   options: {
     output: { type: 'string', default: '.cache/release' },
     key: { type: 'string', default: '' },
+    arch: { type: 'string', default: '' },
     unreleased: { type: 'boolean', default: false },
   },
 });
@@ -37,7 +39,9 @@ if (notes === undefined) {
 }
 rmSync(output, { recursive: true, force: true });
 mkdirSync(output, { recursive: true });
-run(process.execPath, [join(root, 'scripts/build-deb.ts'), '--output', output]);
+const targets = values.arch === '' ? ARCHITECTURES : [architecture(values.arch)];
+for (const { name } of targets)
+  run(process.execPath, [join(root, 'scripts/build-deb.ts'), '--output', output, '--arch', name]);
 write('NOTES.md', notes);
 const dependencies = run('npm', [
   'sbom',
@@ -56,20 +60,28 @@ console.log(output);
 
 /** As apt reads it: `deb [signed-by=KEYRING] URL stable main`. */
 function makeRepository(): void {
-  const [deb = ''] = readdirSync(output).filter((name) => name.endsWith('.deb'));
-  const architecture = basename(deb, '.deb').split('_').at(-1) ?? '';
-  const pool = 'debian/pool/main';
-  const lists = `main/binary-${architecture}`;
-  mkdirSync(join(output, pool), { recursive: true });
-  mkdirSync(join(output, 'debian/dists/stable', lists), { recursive: true });
-  cpSync(join(output, deb), join(output, pool, deb));
-  const packages = run('dpkg-scanpackages', ['--multiversion', 'pool/main'], join(output, 'debian'));
-  const lines = [
-    { path: `${lists}/Packages`, content: Buffer.from(packages) },
-    { path: `${lists}/Packages.gz`, content: gzipSync(packages, { level: 9 }) },
-  ];
-  for (const { path, content } of lines) writeFileSync(join(output, 'debian/dists/stable', path), content);
-  write('debian/dists/stable/Release', releaseFile({ version, architecture, date, files: lines }));
+  const pool = join(output, 'debian/pool/main');
+  mkdirSync(pool, { recursive: true });
+  for (const name of readdirSync(output).filter((each) => each.endsWith('.deb')))
+    cpSync(join(output, name), join(pool, name));
+  const lists = targets.flatMap(({ name }) => {
+    const packages = run(
+      'dpkg-scanpackages',
+      ['--multiversion', '--arch', name, 'pool/main'],
+      join(output, 'debian'),
+    );
+    return [
+      { path: `main/binary-${name}/Packages`, content: Buffer.from(packages) },
+      { path: `main/binary-${name}/Packages.gz`, content: gzipSync(packages, { level: 9 }) },
+    ];
+  });
+  for (const { path, content } of lists) {
+    const file = join(output, 'debian/dists/stable', path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
+  const architectures = targets.map(({ name }) => name);
+  write('debian/dists/stable/Release', releaseFile({ version, architectures, date, files: lists }));
   if (values.key === '') return;
   sign(['--clearsign'], 'debian/dists/stable/Release', 'debian/dists/stable/InRelease');
   run('gpg', ['--yes', '--output', join(output, 'headgate-archive-keyring.gpg'), '--export', values.key]);

@@ -7,7 +7,7 @@ const INTRO = `# Conformance
 
 <!-- Written by scripts/write-conformance-docs.ts from test/conformance/ and the tests: change it there. -->
 
-The rules of Kubernetes for an external load balancer, each with the tests that show what Headgate does.
+The rules of Kubernetes for an external load balancer, each with the tests that show what Headgate does: they have \`Conformance:\` and the name of the rule above their title.
 The rules come from the API reference, the KEPs, the cloud provider library and kube-proxy; the traps are known faults of other load balancers.
 A rule without a test fails the build.
 [Kubernetes' own tests](conformance/kubernetes.md) and [the conformance suite of Gateway API](conformance/gateway.md) run as well.
@@ -26,18 +26,17 @@ export function conformancePage(sections: readonly Section[], shown: readonly Sh
 
 function entry({ field, rule, notYet }: Row, shown: readonly Shown[]): string {
   const lines = notYet === undefined ? rule : [...rule, `Not implemented: ${notYet}`];
-  const tests = shown
-    .filter((each) => each.field === field)
-    .map(({ title, path }) => `- ${title} ([${baseOf(path)}](../test/${path}))`);
-  const paragraphs = [`### ${nameOf(field)}`, lines.join('\n'), tests.join('\n')];
+  const paths = new Set(shown.filter((each) => each.field === field).map(({ path }) => path));
+  const tests = [...paths].map((path) => `[${baseOf(path)}](../test/${path})`).join(', ');
+  const shownBy = tests === '' ? '' : `Shown by ${tests}.`;
+  const paragraphs = [`### ${nameOf(field)}`, lines.join('\n'), shownBy];
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n\n');
 }
 
-/** The name of a test file, or the folder of a case. */
+/** The name of a test file, or of a case in its folder. */
 function baseOf(path: string): string {
-  const names = path.split('/');
-  const name = names.pop() ?? '';
-  return name.endsWith('.test.ts') ? name.replace('.test.ts', '') : `${names.join('/')}/`;
+  const name = path.split('/').pop() ?? '';
+  return name.replace(/(\.test\.ts|\.txt)$/, '');
 }
 
 /** Formats names of fields as code and leaves names of traps as text. */

@@ -4,6 +4,8 @@ import type { DashboardPanel, DashboardRow } from './dashboard-panel.ts';
 
 const HOST = 'cluster=~"$cluster",instance=~"$instance"';
 const OF = `${HOST},namespace=~"$namespace",service=~"$service"`;
+/** Routes have no label for a Service. */
+const OF_ROUTES = `${HOST},namespace=~"$namespace"`;
 const RATE = '[$__rate_interval]';
 const BY = 'namespace, service';
 const SERVICE = '{{namespace}}/{{service}}';
@@ -123,6 +125,25 @@ export const rows: readonly DashboardRow[] = [
       }),
       graph('Share of 5xx', 'Of HTTP responses, by Service in http mode.', 'percentunit', {
         [SERVICE]: `sum by (${BY}) (rate(headgate_listener_http_responses_total{${OF},code="5xx"}${RATE})) / sum by (${BY}) (rate(headgate_listener_http_responses_total{${OF}}${RATE}))`,
+      }),
+      graph(
+        'Share of 5xx by route',
+        'Of HTTP responses, the worst routes; only with the setting routeMetrics.',
+        'percentunit',
+        {
+          '{{kind}} {{namespace}}/{{route}}': `topk(10, sum by (kind, namespace, route) (rate(headgate_route_http_responses_total{${OF_ROUTES},code="5xx"}${RATE})) / sum by (kind, namespace, route) (rate(headgate_route_http_responses_total{${OF_ROUTES}}${RATE})))`,
+        },
+      ),
+      graph(
+        'Requests by route',
+        'Per second, the busiest routes; only with the setting routeMetrics.',
+        'reqps',
+        {
+          '{{kind}} {{namespace}}/{{route}}': `topk(10, sum by (kind, namespace, route) (rate(headgate_route_http_responses_total{${OF_ROUTES}}${RATE})))`,
+        },
+      ),
+      graph('Failed TLS handshakes', 'Per second, by Service; also connections without any data.', 'cps', {
+        [SERVICE]: ratesBy('headgate_listener_tls_handshake_failures_total', BY),
       }),
       graph('Denied connections', 'Per second, by source ranges and rate limits, by Service.', 'cps', {
         [SERVICE]: ratesBy('headgate_listener_denied_connections_total', BY),

@@ -40,7 +40,10 @@ ${rows.join('\n')}
 - \`auth-tls-secret\` is of the Ingress' own namespace, and its host is answered only to clients that named it in their handshake (else status 421).
 - \`proxy-read-timeout\` and \`proxy-send-timeout\` are one: how long a member may be silent.
 - The host of a rule with TLS is redirected to https with status 308, as before.
-- Paths are not normalised: \`/a/../b\` is not \`/b\`.
+- Paths with dot segments, such as \`/a/../b\`, are refused with status 400 unless the setting [\`dotSegments\`](settings.md#dotsegments) says otherwise; \`//\` stays as it is.
+- \`auth-secret\` is of the Ingress' own namespace. Hashes of \`htpasswd\` without \`-B\` (\`$apr1$\`) cannot be verified by HAProxy: \`htpasswd -B -C 5\` writes others.
+- \`proxy-body-size\` looks at \`Content-Length\`: the body of a request without one, chunked or by HTTP/2, is not counted.
+- Headers of a proxy in front are believed only if [\`trusted-proxies\`](forwarded-headers.md) of the class names it, as with \`use-forwarded-headers\` and \`proxy-real-ip-cidr\`.
 `;
 }
 

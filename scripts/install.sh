@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the programs that the agent and its tests lack on this machine, and prints each with its purpose.
-# `install.sh bench`, `test`, `conformance`, `deb`, `image` and `container` install more; `install.sh node` installs only the packages of package.json.
+# `install.sh bench`, `test`, `conformance`, `deb`, `release`, `test-deb`, `image` and `container` install more; `install.sh node` installs only the packages of package.json.
 # Uses apt-get as root or with a sudo without a password; Node stays inside this directory. With ALLOW_SKIP=1 a program of
 # the tests that cannot be installed is no error.
 
@@ -22,14 +22,28 @@ ip iproute2 manages addresses and network namespaces
 make make runs the targets of the Makefile
 openssl openssl makes certificates
 END
-  if [ "${1:-}" = deb ]; then
-    echo 'dpkg-deb dpkg builds the package'
-    echo 'strip binutils removes debug symbols from Node'
-    echo 'lintian lintian checks the package'
-    echo 'dpkg-scanpackages dpkg-dev lists the packages of the repository for apt'
-    echo 'gpg gpg signs a release'
-    return
+  case ${1:-} in
+    deb | release | test-deb)
+      echo 'dpkg-deb dpkg builds the package'
+      echo 'strip binutils removes debug symbols from Node'
+      ;;
+  esac
+  case ${1:-} in
+    release | test-deb)
+      echo 'x86_64-linux-gnu-strip binutils-x86-64-linux-gnu removes debug symbols from the Node of amd64'
+      echo 'aarch64-linux-gnu-strip binutils-aarch64-linux-gnu removes debug symbols from the Node of arm64'
+      echo 'dpkg-scanpackages dpkg-dev lists the packages of the repository for apt'
+      echo 'gpg gpg signs a release'
+      ;;
+  esac
+  if [ "${1:-}" = test-deb ]; then
+    cat <<'END'
+lintian lintian checks the package
+mmdebstrap mmdebstrap gets the libraries of the other architecture
+qemu-aarch64-static qemu-user-static runs programs of the other architecture
+END
   fi
+  case ${1:-} in deb | release | test-deb) return ;; esac
   if [ "${1:-}" = image ]; then
     cat <<'END'
 debootstrap debootstrap makes the root filesystem of an image
@@ -48,6 +62,8 @@ buildah buildah builds the image
 strip binutils removes debug symbols from Node
 curl curl asks the container
 END
+    sh test/support/kube/kube-assets.sh --can-build ||
+      echo 'pip3 python3-pip installs Go, which builds a Kubernetes API server for the test of the container'
     return
   fi
   if [ -n "${1:-}" ]; then

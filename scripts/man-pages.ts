@@ -4,7 +4,7 @@
 import { type Command, usageOf } from '../agent/cli/command.ts';
 import { commands } from '../agent/cli/commands.ts';
 import { EXIT_STATUS } from '../agent/cli/help.ts';
-import { defaultInWords, flagExample, plain } from '../agent/settings/help.ts';
+import { defaultInWords, flagExample, plain, seeing } from '../agent/settings/help.ts';
 import { allSettings, groups, type Setting, variableOf } from '../agent/settings/table.ts';
 import { changeInWords } from './settings-page.ts';
 
@@ -37,7 +37,7 @@ export function commandPage({ version, date }: ManualDate): string {
       '.BR headgate.yaml (5).',
       ...allSettings().map(
         ([name, setting]) =>
-          `.TP\n.B ${escaped(`--${flag(name, setting)}`)}\n${text(`${summary(setting.doc)} Default: ${plain(defaultInWords(setting))}.`)}`,
+          `.TP\n.B ${escaped(`--${flag(name, setting)}`)}\n${text(`${summary(name, setting.doc)} Default: ${plain(defaultInWords(setting))}.`)}`,
       ),
       ...entry('--config FILE', ['The settings file.']),
     ),
@@ -178,8 +178,13 @@ function flag(name: string, setting: Setting<unknown>): string {
   return flagExample(name, setting).replace(/^--/, '');
 }
 
-function summary(doc: string): string {
-  return plain(doc.split(/(?<=\.) /)[0] ?? '');
+/** The keys of settings whose value is a mapping are in headgate.yaml(5). */
+const WITH_KEYS: ReadonlySet<string> = new Set(['vrrp', 'pools'] satisfies readonly (keyof KeyDocuments)[]);
+
+function summary(name: string, doc: string): string {
+  const placeOf = (page: string) =>
+    WITH_KEYS.has(name) ? 'headgate.yaml(5)' : `/usr/share/doc/headgate/docs/${page}`;
+  return plain(seeing(doc.split(/(?<=\.) /)[0] ?? '', placeOf));
 }
 
 /** Links name the document of the package. */

@@ -27,6 +27,7 @@ const PACKAGED = [
   'examples/tls',
   'examples/cloud-init',
   'examples/provisioner',
+  'examples/metrics-proxy',
 ];
 
 export function packagedDocuments(): readonly PackagedFile[] {

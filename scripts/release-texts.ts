@@ -66,14 +66,14 @@ export function billOfMaterials(
 
 export interface RepositoryContent {
   readonly version: string;
-  readonly architecture: string;
+  readonly architectures: readonly string[];
   readonly date: Date;
   /** Paths below dists/stable. */
   readonly files: readonly { readonly path: string; readonly content: Buffer }[];
 }
 
 /** In the format that apt reads (DebianRepository/Format). */
-export function releaseFile({ version, architecture, date, files }: RepositoryContent): string {
+export function releaseFile({ version, architectures, date, files }: RepositoryContent): string {
   const sums = files.map(({ path, content }) => {
     const sum = createHash('sha256').update(content).digest('hex');
     return ` ${sum} ${content.length} ${path}`;
@@ -85,7 +85,7 @@ export function releaseFile({ version, architecture, date, files }: RepositoryCo
     'Codename: stable',
     `Version: ${version}`,
     `Date: ${date.toUTCString().replace('GMT', 'UTC')}`,
-    `Architectures: ${architecture}`,
+    `Architectures: ${architectures.join(' ')}`,
     'Components: main',
     'SHA256:',
     ...sums,

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ProgramRun, runProgram } from './run-program.ts';
 
+/** Of compiled code, which all test files share: the same as that of bin/headgate. */
+const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/headgate', import.meta.url));
+
 export interface AvaOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Prints no line for a test that passes. */
@@ -25,7 +28,7 @@ export function runAva(
   const lines = quiet ? withoutPassed() : (text: string) => text;
   return runProgram(process.execPath, [ava, '--tap', ...args], {
     cwd,
-    env: { ...env, TMPDIR: temporary },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, TMPDIR: temporary },
     onOutput: (text) => process.stdout.write(lines(text)),
     onError: (text) => process.stderr.write(text),
     afterwards: () => rmSync(temporary, { recursive: true, force: true, maxRetries: 5 }),

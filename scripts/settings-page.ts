@@ -1,7 +1,7 @@
 // docs/settings.md as one text, made from the table of settings. Pure.
 
 import { defaultInWords, flagExample } from '../agent/settings/help.ts';
-import { allSettings, groups, type Setting, variableOf } from '../agent/settings/table.ts';
+import { allSettings, groups, type Setting } from '../agent/settings/table.ts';
 
 /** One sentence per line. */
 export function settingsPage(): string {
@@ -29,20 +29,23 @@ export function settingsPage(): string {
     'Relative paths start from the working directory; those in the file start from the directory of the file.',
     'Turn a switch off with `--no-` before its name, or with `=false` after it.',
     'For a list or mapping, repeat the flag (`--manifests a --manifests b`) or use separators in the variable (`HEADGATE_MANIFESTS=a:b`, `HEADGATE_DEFAULTS="algorithm=random;connection-limit=100"`).',
-    'On SIGHUP the agent reads the file again and logs the changes; a setting that needs a restart keeps its old value until then, and the log says so.',
+    'On SIGHUP the agent reads the file again and logs the changes; a setting of which it says here that it needs a restart keeps its old value until then, and the log says so.',
   ];
   for (const group of groups) {
     lines.push('', `## ${group}`);
     for (const [name, setting] of allSettings()) {
       if (setting.group !== group) continue;
       lines.push('', `### \`${name}\``, '', ...setting.doc.split(/(?<=\.) /), '');
-      lines.push(`- Flag \`${flagExample(name, setting)}\`, variable \`${variableOf(name)}\``);
-      lines.push(`- Allowed: ${setting.kind.allowed}`);
-      lines.push(`- Default: ${defaultInWords(setting)}`);
-      lines.push(`- ${changeInWords(setting)}`);
+      lines.push(`- \`${flagExample(name, setting)}\`: ${setting.kind.allowed}`);
+      lines.push(`- Default: ${defaultInWords(setting)}${changeNote(setting)}`);
     }
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** When a change takes effect, unless it is simply on SIGHUP. */
+function changeNote(setting: Setting<unknown>): string {
+  return setting.restart === undefined ? '' : `; ${changeInWords(setting).replace(/^A /, 'a ')}`;
 }
 
 /** When a change takes effect, in words. */

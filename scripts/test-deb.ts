@@ -1,5 +1,6 @@
-// Makes a release with a key of its own and tests it: lintian finds no error in the Debian package, an unpacked copy renders
-// without any file of this repository, and apt accepts the signed repository. Ends with status 1 at the first fault.
+// Makes a release with a key of its own and tests it: lintian finds no error in the Debian packages, an unpacked copy of
+// each renders without any file of this repository, that of another architecture by qemu's emulation, and apt of each
+// accepts the signed repository. Ends with status 1 at the first fault.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { version } from '../agent/base/version.ts';
+import { ARCHITECTURES, type Architecture } from './architectures.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const work = mkdtempSync(join(tmpdir(), 'headgate-test-deb-'));
@@ -22,24 +24,7 @@ try {
     join(root, 'scripts/build-release.ts'),
     ...['--output', release, '--key', KEY, '--unreleased'],
   ]);
-  const [name = ''] = readdirSync(release).filter((each) => each.endsWith('.deb'));
-  const file = join(release, name);
-  run('lintian', ['--allow-root', '--fail-on', 'error', file]);
-  console.log('ok: lintian finds no error');
-
-  const tree = join(work, 'unpacked');
-  mkdirSync(tree);
-  run('dpkg-deb', ['-x', file, tree]);
-  const program = join(tree, 'usr/lib/headgate/bin/headgate');
-  expect('the version', run(program, ['--version']).trim() === `headgate ${version}`);
-  const node = run(join(tree, 'usr/lib/headgate/node_modules/node/bin/node'), ['--version']).trim();
-  expect('its own Node', node === process.version);
-  run(program, ['render', '--manifests', join(root, 'examples/manifests'), '--output', join(work, 'files')]);
-  const text = readFileSync(join(work, 'files/haproxy/haproxy.cfg'), 'utf8');
-  expect('a rendered configuration', text.includes('\nlisten '));
-  expect('no path of this repository', !everyText(join(tree, 'lib')).some((each) => each.includes(root)));
-  for (const page of ['man8/headgate.8.gz', 'man5/headgate.yaml.5.gz'])
-    expect(`the page ${page}`, readdirSync(join(tree, 'usr/share/man', page, '..')).length === 1);
+  for (const each of ARCHITECTURES) testPackage(packageFor(release, each), each);
   run('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], release);
   run('gpg', ['--verify', join(release, 'SHA256SUMS.asc'), join(release, 'SHA256SUMS')]);
   console.log('ok: the checksums, and their signature');
@@ -49,10 +34,59 @@ try {
     'the bill of materials',
     ['headgate', '@kubernetes/client-node', 'node'].every((each) => names.includes(each)),
   );
-  expect('the repository for apt', byApt(release) === readFileSync(file).toString('latin1'));
+  for (const each of ARCHITECTURES) {
+    const file = readFileSync(packageFor(release, each)).toString('latin1');
+    expect(`the repository for apt of ${each.name}`, byApt(release, each) === file);
+  }
 } finally {
   run('gpgconf', ['--kill', 'gpg-agent']);
   rmSync(work, { recursive: true, force: true });
+}
+
+function packageFor(release: string, { name }: Architecture): string {
+  return join(release, `headgate_${version}-1_${name}.deb`);
+}
+
+function testPackage(file: string, target: Architecture): void {
+  run('lintian', ['--allow-root', '--fail-on', 'error', file]);
+  console.log(`ok: lintian finds no error in the package for ${target.name}`);
+  const tree = join(work, target.name);
+  mkdirSync(tree);
+  run('dpkg-deb', ['-x', file, tree]);
+  const of = (what: string) => `${what} of the package for ${target.name}`;
+  const emulator = target.node === process.arch ? [] : emulatorOf(target);
+  const [home, files] = [join(tree, 'usr/lib/headgate'), join(work, `${target.name}-files`)];
+  const node = (...args: readonly string[]) => {
+    const [program = '', ...words] = [...emulator, join(home, 'node_modules/node/bin/node'), ...args];
+    return run(program, words);
+  };
+  // The emulator starts one program only, so that of another architecture is run without its shell script.
+  const headgate = (...args: readonly string[]) =>
+    emulator.length === 0
+      ? run(join(home, 'bin/headgate'), args)
+      : node(join(home, 'dist/agent.mjs'), ...args);
+  expect(of('the version'), headgate('--version').trim() === `headgate ${version}`);
+  expect(
+    of('its own Node'),
+    node('-p', 'process.version + process.arch').trim() === process.version + target.node,
+  );
+  headgate('render', '--manifests', join(root, 'examples/manifests'), '--output', files);
+  const text = readFileSync(join(files, 'haproxy/haproxy.cfg'), 'utf8');
+  expect(of('a rendered configuration'), text.includes('\nlisten '));
+  const units = everyText(join(tree, 'lib'));
+  expect(of('no path of this repository'), units.length > 0 && !units.some((each) => each.includes(root)));
+  for (const page of ['man8/headgate.8.gz', 'man5/headgate.yaml.5.gz'])
+    expect(of(`the page ${page}`), readdirSync(join(tree, 'usr/share/man', page, '..')).length === 1);
+}
+
+/** Runs a program with the libraries that the package depends on, of Debian 12. */
+function emulatorOf({ name }: Architecture): readonly string[] {
+  const libraries = join(work, `${name}-libraries`);
+  const options = ['--quiet', '--variant=extract', '--mode=chrootless', `--architectures=${name}`];
+  const mirror = process.env.HEADGATE_DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
+  run('mmdebstrap', [...options, '--include=libc6,libgcc-s1,libstdc++6', 'bookworm', libraries, mirror]);
+  const machine = name === 'arm64' ? 'aarch64' : 'x86_64';
+  return [`qemu-${machine}-static`, '-L', libraries];
 }
 
 function expect(what: string, holds: boolean): void {
@@ -67,8 +101,8 @@ function everyText(folder: string): string[] {
 }
 
 /** The package as apt gets it from the signed repository. */
-function byApt(release: string): string {
-  const state = join(work, 'apt');
+function byApt(release: string, { name }: Architecture): string {
+  const state = join(work, `apt-${name}`);
   for (const folder of ['state/lists/partial', 'cache/archives/partial', 'etc', 'download'])
     mkdirSync(join(state, folder), { recursive: true });
   const source = `deb [signed-by=${join(release, 'headgate-archive-keyring.gpg')}] file:${join(release, 'debian')} stable main\n`;
@@ -78,6 +112,8 @@ function byApt(release: string): string {
     `Dir::Cache=${join(state, 'cache')}`,
     `Dir::Etc::sourcelist=${join(state, 'etc/sources.list')}`,
     'Dir::Etc::sourceparts=-',
+    `APT::Architecture=${name}`,
+    `APT::Architectures=${name}`,
     // Its own user cannot enter the folder of this test.
     'APT::Sandbox::User=',
   ].flatMap((option) => ['-o', option]);

@@ -16,7 +16,7 @@ if (process.getuid?.() !== 0) {
 const work = mkdtempSync(join(tmpdir(), 'headgate-test-image-'));
 try {
   // Built before the tests, because a test would time out while it waits for the build.
-  execFileSync('sh', [join(repository, 'scripts/image/debian-root.sh')], {
+  execFileSync('sh', [join(repository, 'scripts/image/debian-root.sh'), '--ansible'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const words = [

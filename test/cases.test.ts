@@ -42,6 +42,7 @@ const CONTEXT: RenderContext = {
   certificates: '/run/headgate/haproxy/certificates',
   routes: '/var/lib/headgate/haproxy/routes',
   hasRoutes: false,
+  countsRoutes: false,
   boot: '',
   log: logWords({ kind: 'journald' }, ''),
   logFormat: 'json',

@@ -2,6 +2,7 @@
 // refuse the configuration.
 
 import { ok, strictEqual } from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +40,7 @@ const CONTEXT = renderContext(
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   },
@@ -102,7 +104,7 @@ const LINES = [
   `    maxconn ${NUMBER}`,
   '# After a reboot the certificates are there again when the agent has written them.',
   String.raw`\.if !defined\(HEADGATE_BOOT\) \|\| streq\("\$HEADGATE_BOOT",[0-9a-f]{32}\)`,
-  '    http-request set-header X-Forwarded-Proto https',
+  ...forwardedLines(),
   '    http-request del-header X-SSL-Client -m beg',
   String.raw`    http-request set-header X-SSL-Client-(?:Verify|DN|CN|SHA1) %(?:\{\+Q\})?\[ssl_c_[a-z0-9_]+(?:\(CN\))?(?:,hex)?\] if \{ ssl_c_used \}`,
   '    # So that it is loaded for servers that are added at runtime.',
@@ -194,6 +196,22 @@ test('Hostile objects give only lines of the model, in a file that HAProxy accep
   t.true(withClients > 2);
 });
 
+/** The lines about forwarded headers and ids of requests, in which only ranges, a scheme and a port come from objects. */
+function forwardedLines(): readonly string[] {
+  const template = readFileSync(new URL('../templates/haproxy/listener.mustache', import.meta.url), 'utf8');
+  const [, part = ''] = /\{\{\^hasProxies\}\}\n(.*?)\{\{\/requestIds\}\}/s.exec(template) ?? [];
+  return part
+    .split('\n')
+    .filter((line) => line.startsWith('    '))
+    .map((line) =>
+      line
+        .replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+        .replace('\\{\\{cidrs\\}\\}', '[0-9a-f.:/]+(?: [0-9a-f.:/]+)*')
+        .replace('\\{\\{scheme\\}\\}', 'https?')
+        .replace('\\{\\{port\\}\\}', '[0-9]{1,5}'),
+    );
+}
+
 /** The configuration of a model, after a check of each line. */
 async function rendered(model: DesiredState, context: RenderContext): Promise<string> {
   const { chunks, structure } = await configText(inFileOrder(model.loadBalancers), context);
@@ -234,6 +252,7 @@ function listenersOf(
 
 function linesOf(listener: Listener): number {
   const { addresses, allowedCidrs, mode, tls, connectionLimit, rateLimit, pool } = listener;
+  const { trustedProxies, requestIds } = listener;
   // Empty, comment, backend, mode, connect.
   if (isOnlyChecked(listener)) return 5 + pool.members.length + checkLinesOf(pool);
   const { algorithm, persistence, timeouts, members } = pool;
@@ -244,9 +263,9 @@ function linesOf(listener: Listener): number {
     20,
     addresses.length + members.length,
     Math.max(1, Math.ceil(allowedCidrs.length / 40)),
-    mode === 'http' ? 3 : 0,
+    mode === 'http' ? 2 + (trustedProxies === undefined ? 8 : 26) : 0,
+    mode === 'http' && requestIds ? (trustedProxies === undefined ? 3 : 4) : 0,
     tls === undefined ? 0 : 3,
-    tls !== undefined && mode === 'http' ? 1 : 0,
     tls?.clients !== undefined && mode === 'http' ? 5 : 0,
     pool.tls?.authority === undefined ? 0 : 2,
     pool.tls?.authority !== undefined && hasFallback(listener) ? 1 : 0,

@@ -8,14 +8,13 @@ import {
   type AddressesChange,
   type AddressesOutcome,
   type AddressRequest,
-  type Holder,
 } from '../addresses/addresses.ts';
 import { requesterOf, requestingOwners } from '../addresses/requesters.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
-import type { Ingress } from '../kubernetes/ingress/ingress-objects.ts';
 import type { ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { EventRecorder } from '../kubernetes/writers/events.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
@@ -23,11 +22,13 @@ import { ownerOf } from '../model/names.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { PoolAddresses } from '../translate/service/service-vips.ts';
 import type { TranslateSettings } from '../translate/translate-settings.ts';
+import { AddressHolders } from './address-holders.ts';
 import { Provisioning, type ProvisioningMetrics } from './address-provisioning.ts';
 import { type AddressStatus, poolStatuses } from './address-status.ts';
 import { askedAddress, type PoolsView } from './asked-address.ts';
 import { DecisionLoop } from './decision-loop.ts';
 import { type ClaimHome, KeptClaims } from './kept-claims.ts';
+import { objectsOf, publishedBy } from './owner-objects.ts';
 import { PoolReports } from './pool-reports.ts';
 
 export type { AddressStatus } from './address-status.ts';
@@ -70,7 +71,8 @@ export type AddressMetrics = ClaimWriterMetrics & ProvisioningMetrics;
 export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
-  readonly #addresses = new Addresses((address) => this.#holderOf(address));
+  readonly #holders: AddressHolders;
+  readonly #addresses = new Addresses((address) => this.#holders.of(address));
   readonly #kept: KeptClaims;
   readonly #reports: PoolReports;
   #settings: AddressSettings;
@@ -79,8 +81,6 @@ export class AddressKeeper {
   readonly #loop: DecisionLoop;
   /** The objects of each owner at its last decision. */
   readonly #seen = new Map<OwnerKey, readonly unknown[]>();
-  /** By address; undefined until one decision needs them. */
-  #holders: ReadonlyMap<string, Holder> | undefined;
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
   /** Those of them that are of pools. */
@@ -94,6 +94,7 @@ export class AddressKeeper {
     this.#options = options;
     this.#settings = options.settings;
     this.#translating = options.translating;
+    this.#holders = new AddressHolders(options.cluster);
     const { writers, log, metrics, onChanged } = options;
     const isLeader = (): boolean => writers?.isLeader ?? false;
     this.#loop = new DecisionLoop({
@@ -165,7 +166,8 @@ export class AddressKeeper {
   /** Decides on these Services and gives those whose addresses have changed; during a large decision `onChanged` does later. */
   assign(services: Iterable<string>): ReadonlySet<string> {
     for (const key of services) {
-      if (!isSame(this.#seen.get(key), this.#objectsOf(key))) this.#loop.changes.services.add(key);
+      if (!isSame(this.#seen.get(key), objectsOf(this.#options.cluster, key)))
+        this.#loop.changes.services.add(key);
     }
     return this.#loop.changes.services.size === 0 ? new Set() : this.#loop.runNow();
   }
@@ -176,7 +178,7 @@ export class AddressKeeper {
     if (assignment === undefined) return undefined;
     const { addresses } = assignment;
     // A published address is served until the leader has decided.
-    const published = this.#publishedBy(key);
+    const published = publishedBy(this.#options.cluster, key);
     if (!this.#leads && addresses.length === 0 && published.length > 0)
       return { addresses: published.map((address) => ({ address, ports: [] })), problems: [] };
     const failed = this.#provisioning.problemsOf(key);
@@ -209,6 +211,11 @@ export class AddressKeeper {
   /** Of pools, of the claims file, and of addresses that could not be released. */
   get problems(): readonly Problem[] {
     return this.#problems;
+  }
+
+  /** The claims that no cluster keeps. */
+  get files(): readonly DiskFile[] {
+    return this.#kept.file === undefined ? [] : [this.#kept.file];
   }
 
   status(): AddressStatus {
@@ -259,7 +266,7 @@ export class AddressKeeper {
     }
     if (!this.#hasTurned && !this.#loop.hasChanges) return undefined;
 
-    this.#holders = undefined;
+    this.#holders.forget();
     const { services, claims, overruling, havePoolsChanged } = this.#loop.takeChanges();
     const { upserted, removed } = this.#kept.observed(claims);
     for (const name of claims) {
@@ -288,37 +295,17 @@ export class AddressKeeper {
 
   *#requests(services: Iterable<string>): Generator<readonly [string, AddressRequest | undefined]> {
     for (const key of services) {
-      const objects = this.#objectsOf(key);
+      const objects = objectsOf(this.#options.cluster, key);
       if (objects === undefined) this.#seen.delete(key);
       else this.#seen.set(key, objects);
       yield [key, this.#request(key)];
     }
   }
 
-  /** What its request is made from; undefined if there is none. Unchanged objects are the same values. */
-  #objectsOf(key: OwnerKey): readonly unknown[] | undefined {
-    const { cluster } = this.#options;
-    const object = requesterOf(cluster, key);
-    if (object?.kind !== 'IngressClass') return object && [object];
-    return [object, cluster.ingressesOf(object.name)];
-  }
-
-  /** The addresses that statuses show. */
-  #publishedBy(key: OwnerKey): readonly string[] {
-    const object = requesterOf(this.#options.cluster, key);
-    if (object?.kind !== 'IngressClass') return object?.statusIPs ?? [];
-    return this.#options.cluster.ingressesOf(object.name).find(hasAddress)?.statusIPs ?? [];
-  }
-
   /** Only Services have a finalizer: the address of another owner is held as soon as the agent sees that it is gone. */
   async #mayBeWritten(owner: OwnerKey, uid: string): Promise<boolean> {
     if (ownerOf(owner).kind !== 'Service') return this.#options.writers?.isLeader ?? false;
     return this.#options.writers?.services.requestFinalizer(owner, uid) ?? false;
-  }
-
-  #holderOf(address: string): Holder | undefined {
-    this.#holders ??= holdersOf(this.#options.cluster);
-    return this.#holders.get(address);
   }
 
   #request(key: string): AddressRequest | undefined {
@@ -384,19 +371,4 @@ export class AddressKeeper {
 
 function isSame(before: readonly unknown[] | undefined, now: readonly unknown[] | undefined): boolean {
   return before?.length === now?.length && (now?.every((each, at) => each === before?.[at]) ?? true);
-}
-
-function hasAddress({ statusIPs }: Ingress): boolean {
-  return statusIPs.length > 0;
-}
-
-/** Nodes are of the whole cluster; the author of a namespace can write an endpoint with any address. */
-function holdersOf(cluster: Cluster): ReadonlyMap<string, Holder> {
-  const holders = new Map<string, Holder>();
-  for (const [address, service] of cluster.endpointAddresses())
-    if (!holders.has(address))
-      holders.set(address, { name: `an endpoint of Service ${service}`, givesWay: true });
-  for (const { name, internalIPs } of cluster.nodes())
-    for (const address of internalIPs) holders.set(address, { name: `Node ${name}`, givesWay: false });
-  return holders;
 }

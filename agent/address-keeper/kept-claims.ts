@@ -4,6 +4,7 @@
 
 import type { AddressClaim, Addresses } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import { messageOf } from '../base/errors.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
@@ -84,6 +85,11 @@ export class KeptClaims {
   /** Why the last write failed, '' if it did not. */
   get fault(): string {
     return this.#file.fault || (this.#writer?.fault ?? '');
+  }
+
+  /** The file of those that no cluster keeps; undefined if there is none. */
+  get file(): DiskFile | undefined {
+    return this.#inFile.size > 0 ? this.#file.file : undefined;
   }
 
   has(name: string): boolean {

@@ -17,6 +17,7 @@ import type { LoadBalancerRows } from '../report/load-balancer-rows.ts';
 import { operatingFamilies } from '../report/operating-metrics.ts';
 import type { Overview } from '../report/overview.ts';
 import { agentStatus, type StatusSources } from '../report/status.ts';
+import type { TrafficBook } from '../report/traffic-book.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
 import type { Sources } from '../sources/sources.ts';
 import { AgentSocketFile, agentSocketPath } from './agent-socket.ts';
@@ -28,6 +29,7 @@ export interface ServersOptions {
   readonly sources: Pick<Sources, 'objects'>;
   readonly overview: Overview;
   readonly rows: LoadBalancerRows;
+  readonly traffic: Pick<TrafficBook, 'record'>;
   readonly metrics: Metrics;
   readonly log: Log;
 }
@@ -50,6 +52,7 @@ export async function startServers({
   sources,
   overview,
   rows,
+  traffic,
   metrics,
   log,
 }: ServersOptions): Promise<Servers> {
@@ -83,6 +86,7 @@ export async function startServers({
   const round = async (pace: RoundPace) => {
     const { metricsDetail } = settings.now;
     const forwarded = await dataplane.families(pace);
+    await traffic.record();
     return [
       ...forwarded,
       ...(await operatingFamilies(operating.all(), desired.loadBalancers, metricsDetail)),

@@ -2,6 +2,7 @@
 // proportion to its length, retries after a failure, and writes once more at the end. Owns its timer.
 
 import { type Clock, systemClock } from './clock.ts';
+import type { DiskFile } from './disk-file.ts';
 import { messageOf } from './errors.ts';
 import { Fault } from './fault.ts';
 import { serial } from './serial.ts';
@@ -29,6 +30,8 @@ export class BackgroundWrite {
   #isDue = false;
   #earliest = Number.NEGATIVE_INFINITY;
   #isClosed = false;
+  /** Milliseconds since the epoch; 0: not yet. */
+  #writtenAt = 0;
 
   constructor(options: BackgroundWriteOptions) {
     this.#options = options;
@@ -38,6 +41,11 @@ export class BackgroundWrite {
   /** Why the last write failed; '' if the file is up to date or will be soon. */
   get fault(): string {
     return this.#fault.text;
+  }
+
+  /** The file, or the folder, that it writes. */
+  file(path: string): DiskFile {
+    return { path, writtenAt: this.#writtenAt, fault: this.fault };
   }
 
   /** Reports a change. */
@@ -79,6 +87,7 @@ export class BackgroundWrite {
     const began = this.#clock.monotonic();
     try {
       await write();
+      this.#writtenAt = this.#clock.wall();
       const ended = this.#clock.monotonic();
       this.#earliest = ended + rest * (ended - began);
       if (this.#fault.clear()) onRecovered?.();

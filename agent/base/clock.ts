@@ -19,6 +19,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Resolves after the time of the clock. Does not keep the process alive. */
+export function passed(clock: Clock, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => clock.after(milliseconds, resolve));
+}
+
 /** Resolves after the time. Keeps the process alive until then. */
 export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -2,7 +2,7 @@
 // retries a failed step with backoff. Owns its timers, which do not keep the process alive.
 
 import { backoffMs } from './backoff.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, passed, systemClock } from './clock.ts';
 import { HeadgateError } from './errors.ts';
 
 export interface ReconcilerOptions {
@@ -70,7 +70,7 @@ export class Reconciler {
         const hasChanged = await step();
         this.#failures = 0;
         onDone();
-        if (hasChanged) await new Promise<void>((resolve) => this.#clock.after(spacingMs, resolve));
+        if (hasChanged) await passed(this.#clock, spacingMs);
       } catch (error) {
         this.fail(error);
       }

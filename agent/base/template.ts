@@ -1,5 +1,5 @@
-// Mustache templates: parsed once by the mustache package (imported only here) and filled here, because a cold start
-// fills one for each load balancer. Values are not escaped: the model has validated them.
+// Mustache templates: parsed at their first use by the mustache package (imported only here) and filled here, because a cold
+// start fills one for each load balancer. Values are not escaped: the model has validated them.
 
 import { readFileSync } from 'node:fs';
 import Mustache from 'mustache';
@@ -14,8 +14,12 @@ export type Template = (view: View) => string;
 /** `name`: path below templates/, without `.mustache`. */
 export function loadTemplate(name: string): Template & { readonly text: string } {
   const text = readFileSync(new URL(`../../templates/${name}.mustache`, import.meta.url), 'utf8');
-  const tokens = Mustache.parse(text) as readonly Token[];
-  return Object.assign((view: View): string => fill(tokens, view, name), { text });
+  let tokens: readonly Token[] | undefined;
+  const render = (view: View): string => {
+    tokens ??= Mustache.parse(text) as readonly Token[];
+    return fill(tokens, view, name);
+  };
+  return Object.assign(render, { text });
 }
 
 /** As mustache parses it; `inside`: the tokens of a section. */

@@ -1,11 +1,12 @@
-// All certificates, authorities and revocation lists that load balancers ask for: certificates by the key of their Secret, the
+// All certificates, authorities, revocation lists and users that load balancers ask for: certificates by the key of their Secret, the
 // others by their object, as translation names what it reads.
 
 import type { Authority } from './authority.ts';
 import type { Crl } from './crl.ts';
-import { keptAuthorities, keptCertificates, keptCrls } from './kept-certificates.ts';
+import { keptAuthorities, keptCertificates, keptCrls, keptUsers } from './kept-certificates.ts';
 import type { KeyPair } from './key-pair.ts';
 import { type Access, type Answer, type Found, LastGood } from './last-good.ts';
+import type { Users } from './users.ts';
 
 /** An object as translation names what it reads: `secret default/shop-tls`. */
 export type ObjectName = `secret ${string}` | `configmap ${string}`;
@@ -17,7 +18,9 @@ interface TrustedLists {
 }
 
 export interface CertificatesOptions {
-  readonly secret: (key: string) => (TrustedLists & { readonly pair: Found<KeyPair> }) | undefined;
+  readonly secret: (
+    key: string,
+  ) => (TrustedLists & { readonly pair: Found<KeyPair>; readonly users: Found<Users> }) | undefined;
   readonly configMap: (key: string) => TrustedLists | undefined;
   /** Whether an object can be read for its certificate, or for its authorities or revocation lists; reads it from now on. */
   readonly accessToPair: (object: `secret ${string}`) => Access;
@@ -32,11 +35,13 @@ export class Certificates {
   readonly #pairs: LastGood<KeyPair>;
   readonly #authorities: LastGood<Authority>;
   readonly #crls: LastGood<Crl>;
+  readonly #users: LastGood<Users>;
   /** The texts, for HAProxy's files. */
   readonly pems: {
     readonly certificate: LastGood<KeyPair>['pem'];
     readonly authority: LastGood<Authority>['pem'];
     readonly crl: LastGood<Crl>['pem'];
+    readonly users: LastGood<Users>['pem'];
   };
 
   constructor(options: CertificatesOptions) {
@@ -67,7 +72,17 @@ export class Certificates {
       missing: 'it does not exist, or has no ca.crl',
       ...ofLists,
     });
-    this.pems = { certificate: this.#pairs.pem, authority: this.#authorities.pem, crl: this.#crls.pem };
+    this.#users = new LastGood({
+      find: (name) => secret(name.slice('secret '.length))?.users,
+      missing: 'it does not exist, or has no users',
+      ...ofLists,
+    });
+    this.pems = {
+      certificate: this.#pairs.pem,
+      authority: this.#authorities.pem,
+      crl: this.#crls.pem,
+      users: this.#users.pem,
+    };
   }
 
   /** Takes over what an earlier agent has written into a folder of HAProxy, unless another folder had it. */
@@ -75,18 +90,21 @@ export class Certificates {
     for (const [key, pair] of keptCertificates(folder)) this.#pairs.restore(key, pair);
     for (const [name, authority] of keptAuthorities(folder)) this.#authorities.restore(name, authority);
     for (const [name, crl] of keptCrls(folder)) this.#crls.restore(name, crl);
+    for (const [name, users] of keptUsers(folder)) this.#users.restore(name, users);
   }
 
   start(): void {
     this.#pairs.start();
     this.#authorities.start();
     this.#crls.start();
+    this.#users.start();
   }
 
   close(): void {
     this.#pairs.close();
     this.#authorities.close();
     this.#crls.close();
+    this.#users.close();
   }
 
   /** `key`: `default/shop-tls`. */
@@ -100,6 +118,10 @@ export class Certificates {
 
   crl(name: string): Answer<Crl> {
     return this.#crls.answer(name);
+  }
+
+  users(name: string): Answer<Users> {
+    return this.#users.answer(name);
   }
 
   /** When each certificate of a Secret expires, milliseconds since the epoch. */

@@ -27,6 +27,9 @@ const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 const TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 
+/** Of an object without the field. */
+export const NO_CRL: Fault = 'it has no ca.crl';
+
 /** `text`: of `ca.crl`, with a list of each authority. */
 export function checkCrl(text: string): Crl | Fault {
   if (text.length > MAX_AUTHORITY_BYTES) return `ca.crl has more than ${MAX_AUTHORITY_BYTES} bytes`;

@@ -1,4 +1,4 @@
-// The certificates, authorities and revocation lists that an earlier agent has written for HAProxy, for a start before their
+// The certificates, authorities, revocation lists and users that an earlier agent has written for HAProxy, for a start before their
 // objects are read, or while no API server answers: listeners that HAProxy serves must stay. Reads files only.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -6,12 +6,14 @@ import { join } from 'node:path';
 import { type Authority, checkAuthority } from './authority.ts';
 import { type Crl, checkCrl } from './crl.ts';
 import { checkKeyPair, type Fault, type KeyPair } from './key-pair.ts';
+import { checkUserLines, type Users } from './users.ts';
 
 // The names are those of haproxy/config/tls-config.ts.
 /** Behind a plus is what tells the sections of a listener apart that have the same certificate. */
 const CERTIFICATE = /^([a-z0-9-]+)_([a-z0-9.-]+)(?:\+[0-9a-f]+)?\.pem$/;
 const AUTHORITY = /^ca_(secret|configmap)_([a-z0-9-]+)_([a-z0-9.-]+)_[0-9a-f]{32}\.crt$/;
 const CRL = /^crl_(secret|configmap)_([a-z0-9-]+)_([a-z0-9.-]+)_[0-9a-f]{32}\.crl$/;
+const USERS = /^users_(secret)_([a-z0-9-]+)_([a-z0-9.-]+)_[0-9a-f]{32}\.users$/;
 
 /** By the key of the Secret. A file that cannot be used is left out. */
 export function keptCertificates(folder: string): ReadonlyMap<string, KeyPair> {
@@ -34,6 +36,11 @@ export function keptAuthorities(folder: string): ReadonlyMap<string, Authority> 
 /** By the object. */
 export function keptCrls(folder: string): ReadonlyMap<string, Crl> {
   return keptLists(folder, CRL, checkCrl);
+}
+
+/** By the object. */
+export function keptUsers(folder: string): ReadonlyMap<string, Users> {
+  return keptLists(folder, USERS, checkUserLines);
 }
 
 /** Of several contents of one object the last one counts. */

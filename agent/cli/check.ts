@@ -345,8 +345,9 @@ async function landing({ landing, netns }: Settings): Promise<readonly Finding[]
   const what = 'net.ipv4.tcp_migrate_req';
   const value = await readSysctl(netns, what.split('.')).catch(() => '');
   if (value === '1') return [good(what, 'is 1')];
-  const advice = value === '' ? 'this kernel has none' : `is ${value}: set it to 1 (sysctl -w ${what}=1)`;
-  return [good(what, `${advice}; a connection may be reset when Services leave the landing`)];
+  const reset = 'a connection may be reset when Services leave the landing';
+  if (value === '') return [good(what, `this kernel has none; ${reset}`)];
+  return [good(what, `is ${value}; ${reset}, and with 1 (sysctl -w ${what}=1) none is`)];
 }
 
 /** None if no Service of the manifests, and none by default, has a connection log. */

@@ -54,6 +54,7 @@ export function statusLines(agent: AgentStatus): readonly Line[] {
     row('Objects', counts.join(', ') || 'none'),
     row('Load balancers', `${served}; ${counted(ignoredServices, 'Service')} ignored`),
     ...haproxyLines(agent.haproxy),
+    ...diskLines(agent.disk),
     ...addressLines(agent.addresses),
     ...healthLines(agent.operating),
     ...vrrpLines(agent.vrrp, agent.pair !== undefined),
@@ -108,8 +109,17 @@ function haproxyLines(haproxy: AgentStatus['haproxy']): readonly Line[] {
     ...rowIfAny('Reload due', reloadPending.join(', ')),
     ...rowIfAny('Draining', serversToDelete > 0 ? counted(serversToDelete, 'server') : ''),
     ...faultRow(haproxy.fault),
-    ...rowIfAny('State on disk', haproxy.persistFault),
   ];
+}
+
+function diskLines({ folder, files }: AgentStatus['disk']): readonly Line[] {
+  const faults = files.filter(({ fault }) => fault !== '');
+  const [first, ...others] = faults.map(({ fault }) => bad(fault));
+  if (first !== undefined)
+    return [row('State on disk', first), ...others.map((fault): Line => ['  ', fault])];
+  const last = Math.max(0, ...files.map(({ writtenAt }) => writtenAt));
+  const written = last === 0 ? 'not written since the start' : `last written ${new Date(last).toISOString()}`;
+  return [row('State on disk', `${folder}, ${written}`)];
 }
 
 function addressLines(addresses: AddressStatus): readonly Line[] {

@@ -4,7 +4,7 @@
 import type { HeadgateError } from '../base/errors.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
-import type { DataplaneStatus, ListenerStats, Load } from './status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
 /** The way of one load balancer to its desired state. Each dataplane extends it. */
 export interface Plan {
@@ -94,6 +94,8 @@ export interface Dataplane<P extends Plan = Plan, S = never> extends DataplaneFa
   liveness(options: LivenessOptions): Promise<Liveness>;
   /** Reads the metrics of the traffic. */
   families(pace: RoundPace): Promise<readonly MetricFamily[]>;
+  /** The traffic of the listeners as of the last families(); from memory. */
+  traffic(): Iterable<ListenerTraffic>;
   /** The current sessions of a listener and its members; undefined if it is not served, or the engine does not answer. */
   stats(listener: string): Promise<ListenerStats | undefined>;
   /** The load of the last two minutes, one value per second, the newest last. */

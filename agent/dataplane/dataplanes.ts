@@ -13,7 +13,7 @@ import type {
   RoundPace,
 } from './dataplane.ts';
 import { type JoinedPlan, joinedLiveness, joinedPlans } from './joined.ts';
-import type { DataplaneStatus, ListenerStats, Load } from './status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
 /** A dataplane and the engine whose listeners it serves. */
 export interface DataplaneOf<S> {
@@ -142,6 +142,7 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
       fault: all.map(({ fault }) => fault).find(Boolean) ?? '',
       unserved: all.map(({ unserved }) => unserved).find(Boolean) ?? '',
       persistFault: all.map(({ persistFault }) => persistFault).find(Boolean) ?? '',
+      files: all.flatMap(({ files }) => files),
     };
   }
 
@@ -154,6 +155,10 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
 
   async families(pace: RoundPace): Promise<readonly MetricFamily[]> {
     return joined((await Promise.all(this.#all.map(({ dataplane }) => dataplane.families(pace)))).flat());
+  }
+
+  *traffic(): Generator<ListenerTraffic, void, void> {
+    for (const { dataplane } of this.#all) yield* dataplane.traffic();
   }
 
   async stats(listener: string): Promise<ListenerStats | undefined> {

@@ -21,7 +21,7 @@ import type {
 import { joinedLiveness, joinedPlans } from './joined.ts';
 import { type LandingDataplane, type MainDataplane, Moves } from './moves.ts';
 import { type Places, sizeOf } from './places.ts';
-import type { DataplaneStatus, ListenerStats, Load } from './status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
 export interface LandingSettings {
   /** New load balancers, and those whose structure changed, land. */
@@ -202,6 +202,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
       landed,
       fault: main.fault || (landing.serving ? landing.fault : ''),
       persistFault: main.persistFault || landing.persistFault,
+      files: [...main.files, ...landing.files],
     };
   }
 
@@ -213,6 +214,10 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   /** Those of both: the main dataplane counts for the landing, too, so that no count goes back when a load balancer moves. */
   families(pace: RoundPace): Promise<readonly MetricFamily[]> {
     return this.#main.families(pace);
+  }
+
+  traffic(): Iterable<ListenerTraffic> {
+    return this.#main.traffic();
   }
 
   stats(listener: string): Promise<ListenerStats | undefined> {

@@ -1,7 +1,7 @@
 // The moves of load balancers from the landing to the main dataplane: both listen until the main one is proved to serve, then
 // the landing lets go. No connection fails, health checks start with the landing's results, and clients keep their members.
 
-import type { Clock } from '../base/clock.ts';
+import { type Clock, passed } from '../base/clock.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { Dataplane, DataplaneFacts, Plan } from './dataplane.ts';
 import type { Places } from './places.ts';
@@ -88,7 +88,7 @@ export class Moves {
     await this.#introduce(moved);
     // Without an answer there is no worker that could take connections.
     await landing.withdraw(moved).catch(() => undefined);
-    await new Promise<void>((resolve) => clock.after(WITHDRAWAL_MS, resolve));
+    await passed(clock, WITHDRAWAL_MS);
     for (const key of moved) this.forget(key);
     replan(moved);
   }

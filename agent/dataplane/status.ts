@@ -1,5 +1,7 @@
 // The status of a dataplane as plain data, for `headgate status`, the page and the metrics.
 
+import type { DiskFile } from '../base/disk-file.ts';
+
 export interface DataplaneStatus {
   /** Of the program; '' until it is connected. */
   readonly version: string;
@@ -24,6 +26,8 @@ export interface DataplaneStatus {
   readonly unserved: string;
   /** Why the state on disk is not the desired state, '' if it is. */
   readonly persistFault: string;
+  /** What a crash or a reboot starts from. */
+  readonly files: readonly DiskFile[];
   readonly maxConnections: number;
   /** The number of load balancers in the landing. */
   readonly landed: number;
@@ -46,6 +50,15 @@ export interface ListenerStats {
   readonly sessionRate: number;
   /** By the member's name. */
   readonly servers: ReadonlyMap<string, ServerStats>;
+}
+
+/** What a listener has counted, when the last round of the metrics read it. */
+export interface ListenerTraffic {
+  readonly name: string;
+  /** Connections so far, or flows; never goes back. */
+  readonly total: number;
+  /** Open connections; NaN if the engine does not count them. */
+  readonly open: number;
 }
 
 export interface ServerStats {

@@ -5,7 +5,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { systemClock } from '../base/clock.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type {
   Dataplane,
@@ -16,7 +15,7 @@ import type {
   RoundPace,
 } from '../dataplane/dataplane.ts';
 import type { AffinityClient } from '../dataplane/moves.ts';
-import type { DataplaneStatus, ListenerStats, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
@@ -24,15 +23,17 @@ import { listenerOfBackend, listenersIn, ownerOfListener } from '../model/names.
 import type { WorkerOutcome } from './apply.ts';
 import { isForHaproxy, isRoutePool } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
+import { statusOf } from './dataplane-status.ts';
 import type { HaproxyOptions } from './options.ts';
 import { outcomeOf, reportOutcome } from './outcome.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type HaproxyPlan, planLoadBalancer } from './plan.ts';
 import { masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
+import { SPARE_TABLE } from './routes/spares.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
-import { isOfFrontend, isOfTls } from './socket/commands.ts';
+import { isOfFrontend, isOfRow } from './socket/commands.ts';
 import { askWorker } from './socket/master.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { haproxyVersion } from './socket/version.ts';
@@ -44,12 +45,11 @@ import { HaproxyLiveness } from './worker/liveness.ts';
 import { forgetServerStates } from './worker/server-states.ts';
 import { affinityClients, rememberClients } from './worker/table-sync.ts';
 import type { BootedWorker } from './worker.ts';
+import { withCertificates } from './write-certificates.ts';
 
 /** Commands of a plan in the log. */
 const MAX_LOGGED = 20;
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
-/** From a failed write of a certificate to the next attempt. */
-const WRITE_RETRY_MS = 1_000;
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
 export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings> {
@@ -62,6 +62,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   readonly #hasOwnStatistics: boolean;
   /** What is desired of load balancers that another HAProxy serves: their listeners take no more connections. */
   readonly #withdrawn = new Map<string, LoadBalancer>();
+  /** Keys whose routes wait for a pool that the worker does not have. */
+  readonly #waiting = new Set<string>();
   #isStarted = false;
 
   constructor(options: HaproxyOptions) {
@@ -169,11 +171,12 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
           commands: commands.slice(0, MAX_LOGGED),
         });
     const planFor = (worker: BootedWorker, key: string): HaproxyPlan => this.#plan(worker, key);
-    const written = await this.#withCertificates(plans);
+    const written = await withCertificates(plans, this.#parts, this.#options);
     const outcome = await applyToWorkers(active, written, planFor, () => arbiter.isReloading);
     if (outcome === undefined) return NOTHING;
     const { beyondRepair, lost, isReloading } = outcome;
     this.#noteRows(plans, outcome);
+    this.#noteWaiting(plans, outcome);
     reportOutcome(outcome, this.#options);
     for (const { certificate, reply } of outcome.refusedCertificates) {
       const served = active.worker?.running.certificate(certificate.name);
@@ -248,10 +251,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
-    const { active, checkWatches } = this.#parts;
+    const { active, checkResults } = this.#parts;
     const servers = active.worker?.running.get(listener)?.servers;
     if (servers === undefined) return NO_MEMBERS;
-    const checks = checkWatches.map((watch) => watch.results(listener)).find(({ size }) => size > 0);
+    const checks = checkResults.get(listener);
     const facts = new Map<string, MemberFact>();
     for (const [name, { state, weight }] of servers) {
       const check = checks?.get(name);
@@ -273,6 +276,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return haproxyFamilies(await this.#parts.statistics.read(pace));
   }
 
+  traffic(): Iterable<ListenerTraffic> {
+    return this.#parts.statistics.traffic();
+  }
+
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
     const { quarantine, namespaceWatch, certificates, refusedRows } = this.#parts;
     return [quarantine, namespaceWatch, certificates, refusedRows].flatMap((part) =>
@@ -281,29 +288,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   status(): DataplaneStatus {
-    const { active, arbiter, quarantine, supervisor, reloader, monitor, persister, globalSection } =
-      this.#parts;
-    const worker = active.worker?.runtime.worker;
-    return {
-      version: worker?.version.text ?? '',
-      workerPid: worker?.pid ?? 0,
-      serving: worker !== undefined,
-      isAway: active.isAway,
-      isReloading: arbiter.isReloading,
-      reloadPending: [...arbiter.pending],
-      serversToDelete: active.serversToDelete,
-      rejected: quarantine.rejected,
-      blocked: quarantine.blocked.map(({ address, port, reason }) => `${address} port ${port}: ${reason}`),
-      fault:
-        (worker === undefined ? supervisor.fault : '') ||
-        monitor.fault ||
-        reloader.fault ||
-        globalSection.fault,
-      unserved: '',
-      landed: 0,
-      persistFault: persister.fault,
-      maxConnections: globalSection.maxConnections,
-    };
+    return statusOf(this.#parts);
   }
 
   /** HAProxy continues without the agent; changes that are not on disk are written. */
@@ -341,33 +326,6 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     await logWriter?.stop();
   }
 
-  /**
-   * Writes the certificates and lists that change; if that fails, the plans are without them, because HAProxy would lose them
-   * at its next start.
-   */
-  async #withCertificates(plans: readonly HaproxyPlan[]): Promise<readonly HaproxyPlan[]> {
-    const { certificates, maker, persister } = this.#parts;
-    const { desired, replan } = this.#options;
-    const keys = plans.filter(({ commands }) => commands.some(isOfTls)).map(({ key }) => key);
-    if (keys.length === 0) return plans;
-    const changing = new Map<string, LoadBalancer>();
-    for (const key of keys) {
-      const loadBalancer = desired.get(key);
-      if (loadBalancer !== undefined) changing.set(key, loadBalancer);
-    }
-    try {
-      await certificates.write(maker.effective(changing).values());
-      return plans;
-    } catch (error) {
-      persister.failed(error);
-      systemClock.after(WRITE_RETRY_MS, () => replan(keys));
-      return plans.map((plan) => ({
-        ...plan,
-        commands: plan.commands.filter((command) => !isOfTls(command)),
-      }));
-    }
-  }
-
   /** Rows that HAProxy refuses are left out from now on; others that are not needed are deleted a second later. */
   #noteRows(plans: readonly HaproxyPlan[], { refusedRows: refused }: WorkerOutcome): void {
     const { refusedRows, unneededRows, persister } = this.#parts;
@@ -378,6 +336,15 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     }
     for (const { unneededRows: byListener } of plans)
       for (const [listener, tables] of byListener) unneededRows.note(listener, tables);
+  }
+
+  /** Routes that wait for a pool are planned again when a pool has got a spare backend; a reload plans all. */
+  #noteWaiting(plans: readonly HaproxyPlan[], { acknowledged }: WorkerOutcome): void {
+    for (const { key, effort, reload } of plans)
+      if (effort === 'reload' && reload === undefined) this.#waiting.add(key);
+      else this.#waiting.delete(key);
+    if (acknowledged.some((command) => isOfRow(command) && command.place.table === SPARE_TABLE))
+      this.#options.replan([...this.#waiting]);
   }
 
   #prepare(): Promise<void> {

@@ -23,7 +23,7 @@ import type { HaproxySettings } from './settings.ts';
 import { showProc } from './socket/master.ts';
 import { Statistics } from './stats/statistics.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
-import { CheckWatch } from './worker/check-watch.ts';
+import { type CheckResults, CheckWatch } from './worker/check-watch.ts';
 import { HaproxyMonitor, type Repair } from './worker/haproxy-monitor.ts';
 import { LogNames } from './worker/log-names.ts';
 import { LogTargetWatch } from './worker/log-target-watch.ts';
@@ -70,7 +70,13 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   const quarantine = new Quarantine();
   const rejectionFile = new RejectionFile(`${paths.config}.rejected.json`);
   /** The sections of haproxy.cfg besides the load balancers. */
-  const globalSection = new GlobalSection({ paths, settings, isRunning: () => finder.isRunning(), log });
+  const globalSection = new GlobalSection({
+    paths,
+    settings,
+    isRunning: () => finder.isRunning(),
+    ...(options.pems?.users && { users: options.pems.users }),
+    log,
+  });
   const { context, aclIds, keepFiles } = globalSection;
   const certificates = new CertificateFiles({
     folder: paths.certificates,
@@ -147,16 +153,18 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       desired: options.counted ?? desired,
       active: () => worker()?.runtime,
       detail: () => settings().metricsDetail,
+      countsRoutes: settings().routeMetrics,
       oldWorkers: async () => (await showProc(paths.masterSocket)).oldWorkers.length,
       log,
     });
   const onChanged = (keys: readonly string[]): void => options.onChecked?.(keys);
   const readInterval = (): number => settings().healthReadInterval;
   /** Read the results of health checks: those of the kernel's members more often, because the kernel acts on them. */
+  const checkResults: CheckResults = new Map();
   const checkWatches = [
     { isRead: isServed, interval: readInterval },
     { isRead: isOnlyChecked, interval: () => Math.min(readInterval(), KERNEL_READ_INTERVAL_MS) },
-  ].map((which) => new CheckWatch({ worker, desired, onChanged, log, ...which }));
+  ].map((which) => new CheckWatch({ results: checkResults, worker, desired, onChanged, log, ...which }));
 
   const logWriter = options.isLanding ? undefined : logWriterOf(paths, settings(), log);
   /** The pods and nodes in the connection log. */
@@ -223,6 +231,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     worker,
     beside: () => options.beside?.(),
     shortage: () => globalSection.fault,
+    beforeOrder: ({ runtime }) => statistics.beforeReload(runtime),
     take: (next) => active.take(next),
     onReload: (causes, result) => {
       for (const cause of causes) metrics.reloaded(cause, result);
@@ -282,6 +291,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     reloader,
     monitor,
     statistics,
+    checkResults,
     checkWatches,
     namespaceWatch,
     logNames,

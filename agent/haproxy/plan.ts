@@ -10,13 +10,16 @@ import {
   hasSection,
   isForHaproxy,
   isRouted,
+  isRoutePool,
   refusesConnections,
   serverKeywords,
   structureOf,
 } from './config/listener-config.ts';
 import { certificateFile, crtLines, crtLineText, crtListFile } from './config/tls-config.ts';
 import { planRows, type RoutePlaces } from './plan-rows.ts';
-import type { Row } from './routes/maps.ts';
+import { type Row, rowId } from './routes/maps.ts';
+import { mapFile } from './routes/route-files.ts';
+import { SPARE_TABLE, type Spare } from './routes/spares.ts';
 import { tablesOf } from './routes/tables.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
 import { MAX_COMMAND_BYTES } from './socket/command-text.ts';
@@ -73,8 +76,13 @@ export function planLoadBalancer(
     if (!hasSection(listener)) continue;
     desired.add(listener.name);
     const current = running.get(listener.name);
+    const spare = current === undefined ? running.spares.of(listener) : running.spares.given(listener.name);
+    if (spare !== undefined) planSpare(listener.name, spare, running, routes.folder, gain);
     if (current === undefined) {
-      reload = 'listener-added';
+      if (spare === undefined) reload = 'listener-added';
+      else
+        for (const member of listener.pool.members)
+          gain.push(...addServer(listener.name, listener.pool, member, places.folder));
       continue;
     }
     if (current.structure !== structureOf(listener)) reload ??= 'listener-changed';
@@ -108,8 +116,14 @@ export function planLoadBalancer(
     reload ??= ofCertificates;
   }
   for (const listener of before?.listeners ?? []) {
-    if (!desired.has(listener.name) && running.has(listener.name)) reload ??= 'listener-removed';
+    if (desired.has(listener.name) || !running.has(listener.name)) continue;
+    // To a pool without routes nothing is sent: its backend stays until the next reload, without servers.
+    if (isRoutePool(listener)) loss.push(...removeServers(listener.name, running.get(listener.name)));
+    else reload ??= 'listener-removed';
   }
+  // A spare backend is without servers until the pool is there again.
+  for (const name of running.spares.poolsOf(key))
+    if (!desired.has(name)) loss.push(...removeServers(name, running.get(name)));
   const commands = [...gain, ...loss];
   // The load balancers of the pools request the reload.
   const effort = reload !== undefined || waits ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
@@ -147,11 +161,27 @@ function planServers(
   }
   // A server that was added has no cookie until the key is set.
   if (pool.cookie !== '' && isAdded) gain.push({ kind: 'SetCookieKey', backend });
-  for (const [server, { state }] of current.servers) {
-    if (names.has(server) || state === 'maint' || state === 'gone') continue;
-    loss.push({ kind: 'SetServerState', backend, server, state: 'maint' });
-  }
+  loss.push(...removeServers(backend, current, names));
   return reload;
+}
+
+/** All but those with these names. */
+function removeServers(
+  backend: string,
+  current: RunningListener | undefined,
+  kept: ReadonlySet<string> = new Set(),
+): Command[] {
+  const others = [...(current?.servers ?? [])].filter(
+    ([server, { state }]) => !kept.has(server) && state !== 'maint' && state !== 'gone',
+  );
+  return others.map(([server]) => ({ kind: 'SetServerState', backend, server, state: 'maint' }));
+}
+
+/** The row that leads from a pool to its spare backend, before its servers and the rows that lead to the pool. */
+function planSpare(pool: string, { row }: Spare, running: Running, folder: string, gain: Command[]): void {
+  if (running.rows.rowsOf(pool, SPARE_TABLE).get(rowId(row))?.value === row.value) return;
+  const place = { listener: pool, table: SPARE_TABLE, row };
+  gain.push({ kind: 'AddMapEntry', map: mapFile(folder, row.map), key: row.key, value: row.value, place });
 }
 
 /** Another process moved the server, or added it with or without a check. */

@@ -5,10 +5,12 @@ import { Slice } from '../base/slice.ts';
 import type { Certificate, Listener, LoadBalancer } from '../model/load-balancer.ts';
 import { certificatesIn, tlsListeners } from './config/certificate-files.ts';
 import { backendsOf, hasSection, isForHaproxy, isRouted, structureOf } from './config/listener-config.ts';
+import { spareProfile } from './config/spare-pools.ts';
 import { certificateFile, certificatesOf, crtListFile, nameOfCertificate } from './config/tls-config.ts';
 import { MAPS } from './routes/maps.ts';
 import { mapFile } from './routes/route-files.ts';
 import { SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
+import { Spares } from './routes/spares.ts';
 import { type Tables, tablesOf } from './routes/tables.ts';
 import { certificateNames, Running, type RunningListener, type RunningServer } from './running.ts';
 import type { RowCommand } from './socket/commands.ts';
@@ -72,6 +74,9 @@ export async function readRunning(
   await Promise.all(reads);
   for (const listener of listeners.filter(isRouted)) running.rows.boot(listener.name, tables(listener));
   await correctRows({ runtime, running }, routes);
+  // An earlier agent may have used some.
+  const areUnused = running.rows.all('spares').next().done === true;
+  if (areUnused) running.spares = new Spares(spareProfile(loadBalancers));
   const all = certificatesIn(loadBalancers);
   for (const [name, certificate] of await readCertificates(runtime, all, certificates))
     running.putCertificate(name, certificate);

@@ -4,8 +4,10 @@
 
 import type { Certificate, Listener, LoadBalancer, Member } from '../model/load-balancer.ts';
 import { allowedLines, backendsOf, hasSection, isRouted, structureOf } from './config/listener-config.ts';
+import { spareProfile } from './config/spare-pools.ts';
 import { allCertificates } from './config/tls-config.ts';
 import { RunningRows } from './routes/running-rows.ts';
+import { SPARE_TABLE, Spares } from './routes/spares.ts';
 import { type Tables, tablesOf } from './routes/tables.ts';
 import type {
   AddServer,
@@ -51,6 +53,12 @@ interface MutableListener extends RunningListener {
 }
 
 const NO_CERTIFICATES: readonly string[] = [];
+const EMPTY = {
+  allowed: [],
+  servers: new Map<string, never>(),
+  certificates: NO_CERTIFICATES,
+  isDisabled: false,
+};
 
 type AclId = (listener: string, line: number) => number;
 
@@ -64,6 +72,8 @@ interface Booted {
 export class Running {
   /** Of the maps of routes. */
   readonly rows = new RunningRows();
+  /** Of the file that the worker booted from. */
+  spares = new Spares(undefined);
   /** By the name of the backend. */
   readonly #listeners = new Map<string, MutableListener | Booted>();
   /** ACL id to its listener's name. */
@@ -121,7 +131,9 @@ export class Running {
     tables: (listener: Listener) => Tables = tablesOf,
   ): Running {
     const running = new Running();
-    for (const loadBalancer of loadBalancers) running.boot(loadBalancer, aclId, tables);
+    const all = [...loadBalancers];
+    for (const loadBalancer of all) running.boot(loadBalancer, aclId, tables);
+    running.spares = new Spares(spareProfile(all));
     return running;
   }
 
@@ -255,6 +267,8 @@ export class Running {
   #foldRow(kind: MapEntryCommand['kind'], { listener, table, row }: RowPlace): void {
     if (kind === 'DeleteMapEntry') this.rows.remove(listener, table, row);
     else this.rows.put(listener, table, row);
+    if (kind === 'AddMapEntry' && table === SPARE_TABLE && !this.has(listener))
+      this.put(listener, { ...EMPTY, structure: this.spares.given(listener)?.structure ?? '' });
   }
 
   #setServer(backend: string, name: string, change: Partial<RunningServer>): void {

@@ -1,4 +1,4 @@
-// Reads Secrets and ConfigMaps with certificates: `tls.crt` and `tls.key`, `ca.crt` and `ca.crl`. The schema checks only names, so
+// Reads Secrets and ConfigMaps with certificates: `tls.crt` and `tls.key`, `ca.crt` and `ca.crl`; and Secrets with users. The schema checks only names, so
 // that no message shows what an object holds; all else of it is dropped. Pure.
 
 import { intern } from '../base/compact.ts';
@@ -7,6 +7,7 @@ import { type Authority, checkAuthority, MAX_AUTHORITY_BYTES } from '../certific
 import { type Crl, checkCrl } from '../certificates/crl.ts';
 import { checkKeyPair, type KeyPair } from '../certificates/key-pair.ts';
 import type { Found } from '../certificates/last-good.ts';
+import { checkUserLines, checkUsers, USERS_FIELD, type Users } from '../certificates/users.ts';
 import { label, named, subdomain, uid } from './object-names.ts';
 
 interface ObjectWithAuthority {
@@ -25,6 +26,8 @@ export interface Secret extends ObjectWithAuthority {
   readonly kind: 'Secret';
   /** The certificate with its chain and key. */
   readonly pair: Found<KeyPair>;
+  /** With hashes of their passwords. */
+  readonly users: Found<Users>;
 }
 
 export interface ConfigMap extends ObjectWithAuthority {
@@ -49,7 +52,7 @@ export const certificateSchema = object({
 
 type Checked = Valid<typeof certificateSchema>;
 
-/** True for a Secret or ConfigMap that may have certificates; others are ignored. */
+/** True for a Secret or ConfigMap that may have certificates or users; others are ignored. */
 export function hasCertificates({
   kind,
   type,
@@ -57,7 +60,19 @@ export function hasCertificates({
   stringData,
 }: Readonly<Record<string, unknown>>): boolean {
   if (kind === 'Secret' && type === TLS_TYPE) return true;
-  return [data, stringData].some((fields) => isMapping(fields) && ('ca.crt' in fields || 'ca.crl' in fields));
+  const isAny = [data, stringData].some(
+    (fields) => isMapping(fields) && ('ca.crt' in fields || 'ca.crl' in fields),
+  );
+  return isAny || (kind === 'Secret' && hasUsers(data, stringData));
+}
+
+/** Hashes begin with a dollar sign, in base64 with J and one of A to P. */
+function hasUsers(data: unknown, stringData: unknown): boolean {
+  const begins = (fields: unknown, pattern: RegExp): boolean =>
+    isMapping(fields) &&
+    (USERS_FIELD in fields ||
+      Object.values(fields).some((value) => typeof value === 'string' && pattern.test(value)));
+  return begins(data, /^J[A-P]/) || begins(stringData, /^\$/);
 }
 
 export function secretOf({ metadata, data, stringData }: Checked): Secret {
@@ -70,7 +85,25 @@ export function secretOf({ metadata, data, stringData }: Checked): Secret {
     ),
     authority: found(read('ca.crt'), (text) => of(checkAuthority(text))),
     crl: found(read('ca.crl'), (text) => of(checkCrl(text))),
+    users: usersOf(data, stringData),
   };
+}
+
+function usersOf(data: Checked['data'], stringData: Checked['stringData']): Found<Users> {
+  const lines = secretField(data, stringData, USERS_FIELD);
+  if ('text' in lines) return of(checkUserLines(lines.text));
+  const names = [...new Set([...Object.keys(data), ...Object.keys(stringData)])];
+  // Not of a Secret with certificates.
+  if (names.some((name) => name.includes('.crt') || name.includes('.key')))
+    return { content: undefined, fault: `it has no ${USERS_FIELD}` };
+  return of(
+    checkUsers(
+      names.map((name) => {
+        const field = secretField(data, stringData, name);
+        return [name, 'text' in field ? field.text.trim() : ''];
+      }),
+    ),
+  );
 }
 
 /** Of a file instead of an object; `fault`: why it cannot be read. */
@@ -86,7 +119,7 @@ export function secretOfTexts(
   });
   if ('texts' in given) return secret;
   const none = { content: undefined, fault: given.fault };
-  return { ...secret, pair: none, authority: none, crl: none };
+  return { ...secret, pair: none, authority: none, crl: none, users: none };
 }
 
 export function configMapOf({ metadata, data }: Checked): ConfigMap {

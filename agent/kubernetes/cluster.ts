@@ -2,7 +2,6 @@
 // different. The work of a change is proportional to the change; an unchanged object costs none.
 // Owns its indexes; touches nothing else.
 
-import { compactList } from '../base/compact.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Dependency, RouteParent } from '../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
@@ -21,6 +20,7 @@ import type { Route } from './gateway/route-objects.ts';
 import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { EndpointSlice, KubernetesObject, Node, Service } from './objects.ts';
+import { SliceIndex } from './slice-index.ts';
 
 /** In order of precedence: if two sources have an object, the first one's counts. `files`: certificates that the settings name. */
 const objectSources = ['files', 'manifests', 'api'] as const;
@@ -73,10 +73,7 @@ export class Cluster {
   readonly #ofFolder = new Set<string>();
   /** Services of the API that do not count, because a manifest has one of the same key. */
   readonly #shadowed = new Map<string, Service>();
-  /** Service key → its slices, sorted by name; no empty entries. */
-  readonly #slicesOf = new Map<string, readonly EndpointSlice[]>();
-  /** The same of slices that say that they are of a headless Service. */
-  readonly #headlessSlicesOf = new Map<string, readonly EndpointSlice[]>();
+  readonly #slices = new SliceIndex();
   #sortedNodes: readonly Node[] | undefined;
   readonly #index = new ObjectIndex();
 
@@ -136,19 +133,17 @@ export class Cluster {
    * The same list as before unless a slice has changed.
    */
   slices(key: string): readonly EndpointSlice[] {
-    return this.#slicesOf.get(key) ?? this.#objects.Endpoints.get(key)?.slices ?? NO_SLICES;
+    return this.#slices.of(key) ?? this.#objects.Endpoints.get(key)?.slices ?? NO_SLICES;
   }
 
   /** Those of a headless Service, which only routes send to. */
   headlessSlices(key: string): readonly EndpointSlice[] {
-    return this.#headlessSlicesOf.get(key) ?? NO_SLICES;
+    return this.#slices.ofHeadless(key) ?? NO_SLICES;
   }
 
   /** Of all slices, each with the key of its Service; with repetitions. */
-  *endpointAddresses(): Generator<readonly [address: string, service: string]> {
-    for (const index of [this.#slicesOf, this.#headlessSlicesOf])
-      for (const [service, slices] of index)
-        for (const { endpoints } of slices) for (const { address } of endpoints) yield [address, service];
+  endpointAddresses(): Iterable<readonly [address: string, service: string]> {
+    return this.#slices.addresses();
   }
 
   /** Sorted by name; the same list as before unless a Node has changed. */
@@ -258,10 +253,10 @@ export class Cluster {
     if (kind === 'Service') dirty.add(`service ${key}`);
     if (kind === 'Secret') dirty.add(`secret ${key}`);
     if (kind === 'ConfigMap') dirty.add(`configmap ${key}`);
-    if (kind === 'Endpoints' && !this.#slicesOf.has(key)) dirty.add(`endpoints ${key}`);
+    if (kind === 'Endpoints' && this.#slices.of(key) === undefined) dirty.add(`endpoints ${key}`);
     this.#index.replace(before, now, dirty);
-    if (before?.kind === 'EndpointSlice') this.#unlink(before as EndpointSlice, dirty);
-    if (now?.kind === 'EndpointSlice') this.#link(now as EndpointSlice, dirty);
+    if (before?.kind === 'EndpointSlice') this.#slices.delete(before as EndpointSlice, dirty);
+    if (now?.kind === 'EndpointSlice') this.#slices.add(now as EndpointSlice, dirty);
     if (kind === 'Node') {
       dirty.add('nodes');
       this.#sortedNodes = undefined;
@@ -288,31 +283,6 @@ export class Cluster {
       if (object !== undefined) return object as ObjectOf<K>;
     }
     return undefined;
-  }
-
-  #link(slice: EndpointSlice, dirty: Set<Dependency>): void {
-    const owner = ownerOf(slice);
-    if (owner === undefined) return;
-    const slicesOf = this.#indexOf(slice);
-    const siblings = slicesOf.get(owner) ?? NO_SLICES;
-    const after = siblings.findIndex(({ name }) => name > slice.name);
-    slicesOf.set(owner, siblings.toSpliced(after < 0 ? siblings.length : after, 0, slice));
-    dirty.add(`endpoints ${owner}`);
-  }
-
-  #unlink(slice: EndpointSlice, dirty: Set<Dependency>): void {
-    const owner = ownerOf(slice);
-    const slicesOf = this.#indexOf(slice);
-    const siblings = owner === undefined ? undefined : slicesOf.get(owner);
-    if (owner === undefined || siblings === undefined) return;
-    const left = compactList(siblings.filter((sibling) => sibling !== slice));
-    if (left.length === 0) slicesOf.delete(owner);
-    else slicesOf.set(owner, left);
-    dirty.add(`endpoints ${owner}`);
-  }
-
-  #indexOf({ headless }: EndpointSlice): Map<string, readonly EndpointSlice[]> {
-    return headless ? this.#headlessSlicesOf : this.#slicesOf;
   }
 }
 
@@ -363,10 +333,6 @@ function replace<T>(map: Map<string, T>, key: string, value: T | undefined): boo
   if (value === undefined) map.delete(key);
   else map.set(key, value);
   return true;
-}
-
-function ownerOf({ namespace, serviceName }: EndpointSlice): string | undefined {
-  return serviceName === '' ? undefined : `${namespace}/${serviceName}`;
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {

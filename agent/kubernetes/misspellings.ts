@@ -1,6 +1,7 @@
 // Hints for handwritten manifests: a kind, apiVersion or field that is unknown, and one or two letters off a known one,
 // would otherwise be ignored without a word. Pure.
 
+import { memoByIdentity } from '../base/memo.ts';
 import { nearest } from '../base/nearest.ts';
 import { isMapping, pathText, shownValue } from '../base/validate.ts';
 import type { Problem } from '../model/load-balancer.ts';
@@ -11,6 +12,8 @@ import { API_VERSIONS, GROUPS, groupOf, listedKind, nameOf } from './parse-objec
 const MOST_LETTERS = 2;
 /** Of one object. */
 const MAX_FIELDS = 5;
+/** For each kind and place: authors choose the names. */
+const MAX_ANSWERS = 100;
 
 type OpenApi = Readonly<Record<string, unknown>>;
 
@@ -70,11 +73,11 @@ function ofObject(json: Readonly<Record<string, unknown>>, path: string): readon
   }
   const fields = FIELDS[kind];
   if (fields === undefined) return [];
-  return [...unknownFields(json, fields, [])]
-    .slice(0, MAX_FIELDS)
-    .map(({ place, meant }) =>
-      hint(path, kind, json, `${place}: the field is unknown and ignored; the nearest is "${meant}"`),
-    );
+  const found: UnknownField[] = [];
+  findUnknown(json, fields, [], found);
+  return found.map(({ place, meant }) =>
+    hint(path, kind, json, `${place}: the field is unknown and ignored; the nearest is "${meant}"`),
+  );
 }
 
 interface UnknownField {
@@ -82,24 +85,44 @@ interface UnknownField {
   readonly meant: string;
 }
 
-type Path = Parameters<typeof pathText>[0];
-
-/** With the nearest field that Headgate reads at the same place. */
-function* unknownFields(value: unknown, openApi: OpenApi, path: Path): Generator<UnknownField, void, void> {
+/** Adds to `found` the fields that Headgate does not read, with the nearest one that it reads at the same place. */
+function findUnknown(
+  value: unknown,
+  openApi: OpenApi,
+  path: (string | number)[],
+  found: UnknownField[],
+): void {
   const { items, properties } = openApi;
+  const into = (key: string | number, inner: unknown, of: OpenApi): void => {
+    path.push(key);
+    findUnknown(inner, of, path, found);
+    path.pop();
+  };
   if (Array.isArray(value) && isMapping(items))
-    for (const [at, item] of value.entries()) yield* unknownFields(item, items, [...path, at]);
+    for (const [at, item] of value.entries()) into(at, item, items);
   if (!isMapping(value) || !isMapping(properties)) return;
-  const known = Object.keys(properties);
-  for (const [name, inner] of Object.entries(value)) {
-    const own = known.includes(name) ? properties[name] : undefined;
-    if (isMapping(own)) yield* unknownFields(inner, own, [...path, name]);
-    else if (name !== OTHER_FIELD) {
-      const meant = nearest(name, known, MOST_LETTERS);
-      if (meant !== undefined) yield { place: pathText([...path, name]), meant };
+  const nearestOf = nearestIn(properties);
+  for (const name of Object.keys(value)) {
+    const own = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (isMapping(own)) into(name, value[name], own);
+    else if (name !== OTHER_FIELD && found.length < MAX_FIELDS) {
+      const meant = nearestOf(name);
+      if (meant !== undefined) found.push({ place: pathText([...path, name]), meant });
     }
   }
 }
+
+/** Answers are kept, because every object has the same few fields of Kubernetes that Headgate does not read. */
+const nearestIn = memoByIdentity((properties: OpenApi) => {
+  const known = Object.keys(properties);
+  const answers = new Map<string, string | undefined>();
+  return (name: string): string | undefined => {
+    if (answers.has(name)) return answers.get(name);
+    const meant = nearest(name, known, MOST_LETTERS);
+    if (answers.size < MAX_ANSWERS) answers.set(name, meant);
+    return meant;
+  };
+});
 
 /** `kind`: the one that is meant. */
 function hint(path: string, kind: string, json: Readonly<Record<string, unknown>>, message: string): Problem {

@@ -40,10 +40,12 @@ export class ObjectIndex {
     now: KubernetesObject | undefined,
     dirty: Set<Dependency>,
   ): void {
+    // An object that stays keeps its position in the list.
+    const kept = new Set(now === undefined ? NONE : placesOf(now));
     if (before !== undefined) {
       for (const place of placesOf(before)) {
         dirty.add(place);
-        this.#remove(place, before);
+        if (!kept.has(place)) this.#remove(place, before);
       }
     }
     if (now !== undefined) {

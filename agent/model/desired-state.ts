@@ -84,7 +84,7 @@ export type RouteParent = `gateway ${string}` | `listenerset ${string}`;
 const NONE: readonly never[] = [];
 
 /** Which owners depend on which objects: when an object changes, its dependents are translated again. */
-export class Dependents {
+class Dependents {
   readonly #reads = new Map<OwnerKey, readonly Dependency[]>();
   readonly #readers = new Map<Dependency, Set<OwnerKey>>();
 

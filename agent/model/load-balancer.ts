@@ -96,6 +96,12 @@ export interface Listener {
   readonly rateLimit: number;
   /** Milliseconds. */
   readonly clientTimeout: number;
+  /** Mode http: canonical CIDRs whose forwarded headers and request ids are true; absent: none. */
+  readonly trustedProxies?: readonly string[] | undefined;
+  /** Mode http: each request gets an id, which its member and the connection log have; absent: none. */
+  readonly requestIds?: boolean | undefined;
+  /** Of its routes with basic authentication; absent: none. A route whose users are not among them lets no client in. */
+  readonly userLists?: readonly UserList[] | undefined;
   readonly log: ConnectionLog;
   readonly pool: Pool;
 }
@@ -141,6 +147,9 @@ export interface Authority {
   /** A hash of the list. */
   readonly fingerprint: string;
 }
+
+/** Users with hashes of their passwords: the Secret (`secret default/users`), and a hash of the list. */
+export type UserList = Authority;
 
 /** The revocation lists of authorities, with the fields of an authority. */
 export type Crl = Authority;
@@ -298,5 +307,6 @@ export type ProblemReason =
   | 'ConfigurationRejected'
   | 'CertificateMissing'
   | 'InvalidCertificate'
+  | 'InvalidUsers'
   | 'CertificateExpired'
   | 'TwoMasters';

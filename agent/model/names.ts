@@ -161,6 +161,11 @@ export function endedBackend(listener: string): string {
   return `${listener}:ended`;
 }
 
+/** A backend without servers for the pool of a new route, which has this name for one worker only. */
+export function spareBackend(number: number): string {
+  return `headgate:spare:${number}`;
+}
+
 /** The listener that a backend belongs to. */
 export function listenerOfBackend(backend: string): string {
   return backend.endsWith(FALLBACK) ? backend.slice(0, -FALLBACK.length) : backend;

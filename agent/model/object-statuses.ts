@@ -1,6 +1,7 @@
 // The statuses that the owners give to objects, by object: a route has a part of each owner that it is attached to.
 // Only translation changes it.
 
+import { differing } from './differing.ts';
 import type { OwnerKey } from './load-balancer.ts';
 import type { ObjectStatus, StatusKind } from './object-status.ts';
 
@@ -34,8 +35,7 @@ export class ObjectStatuses {
 
   /** Replaces the statuses that an owner gives, at most one for each object. True if one of them is another value. */
   update(owner: OwnerKey, statuses: readonly ObjectStatus[]): boolean {
-    const gone = new Set(this.#ofOwner.get(owner) ?? NONE);
-    const fresh = statuses.filter((status) => !gone.delete(status));
+    const { gone, fresh } = differing(this.#ofOwner.get(owner) ?? NONE, statuses);
     for (const status of gone) {
       const name = statusName(status);
       const parts = this.#parts.get(name);

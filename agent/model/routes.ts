@@ -72,6 +72,8 @@ export interface RouteRule {
   readonly cors: Cors | undefined;
   readonly responseHeaders: HeaderChanges | undefined;
   readonly limits: RouteLimits | undefined;
+  /** Absent: clients need no password. */
+  readonly auth?: RouteAuth | undefined;
 }
 
 export interface ForwardAction {
@@ -153,6 +155,15 @@ export interface Mirror {
   /** `numerator` of `denominator` requests. */
   readonly numerator: number;
   readonly denominator: number;
+}
+
+/** Basic authentication (RFC 7617). */
+export interface RouteAuth {
+  /** With the users: `default/users`; '' if none can be used, so that no client is let in. */
+  readonly secret: string;
+  readonly realm: string;
+  /** Members do not get the password. */
+  readonly removesHeader: boolean;
 }
 
 /** What a route allows its clients. */

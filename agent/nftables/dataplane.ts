@@ -10,9 +10,8 @@ import { memoByIdentity } from '../base/memo.ts';
 import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
 import { Reconciler } from '../base/reconciler.ts';
 import { Rounds } from '../base/rounds.ts';
-import { sameValue } from '../base/same-value.ts';
 import type { Dataplane, Liveness, MemberFact, Outcome, Plan } from '../dataplane/dataplane.ts';
-import type { DataplaneStatus, Load } from '../dataplane/status.ts';
+import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
 import type { Family, Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
@@ -28,6 +27,7 @@ import {
   kernelListenerWithout,
   type ListenerChange,
 } from './rules/kernel-listener.ts';
+import { planListeners } from './rules/plan-listeners.ts';
 import { downIn } from './rules/rules-file.ts';
 import type { Sources } from './rules/sources.ts';
 import { type Changed, ChangeWatch } from './table/change-watch.ts';
@@ -296,7 +296,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       fault: '',
       landed: 0,
       unserved: this.#why === '' ? this.#kernel.full || this.#watch.short : `${NOT_SERVED}: ${this.#why}`,
-      persistFault: this.#table.persistFault,
+      persistFault: this.#table.file.fault,
+      files: this.#isNeeded ? [this.#table.file] : [],
       maxConnections: 0,
     };
   }
@@ -317,6 +318,12 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       down: (listener) => this.#health.down(listener),
       detail: this.#detail,
     });
+  }
+
+  /** The kernel counts no open flows. */
+  *traffic(): Generator<ListenerTraffic, void, void> {
+    for (const [name, { flows }] of this.#table.lastCounts)
+      yield { name, total: flows.packets, open: Number.NaN };
   }
 
   /** The kernel counts no open flows. */
@@ -359,16 +366,9 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   }
 
   #plan(key: OwnerKey): KernelPlan {
-    const before = this.#table.of(key);
     const after = this.#listenersOf(this.#options.desired.get(key));
-    const changes: ListenerChange[] = [];
-    for (const now of after) {
-      const was = before.find(({ name }) => name === now.name);
-      if (was !== now && !sameValue(was, now)) changes.push({ before: was, after: now });
-    }
-    for (const was of before)
-      if (!after.some(({ name }) => name === was.name) && !this.#isOnItsWay(key, was.name))
-        changes.push({ before: was, after: undefined });
+    const isKept = (listener: string) => this.#isOnItsWay(key, listener);
+    const changes = planListeners(this.#table.of(key), after, isKept);
     const isDue = changes.length > 0 || (after.length > 0 && !this.#table.isLoaded);
     return { key, effort: isDue ? 'runtime' : 'none', changes };
   }

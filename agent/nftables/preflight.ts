@@ -41,7 +41,7 @@ export async function kernelPreflight(
     return {
       what,
       ok: !isNeeded,
-      detail: `${why}${isNeeded ? '' : '; only UDP, SCTP and the kernel path need it'}`,
+      detail: isNeeded ? why : `only UDP, SCTP and the kernel path need it: ${why}`,
     };
   };
   const version = /v[\d.]+/.exec(await said(nft, '--version'))?.[0] ?? '';

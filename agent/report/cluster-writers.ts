@@ -6,8 +6,10 @@ import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { CurrentObject } from '../kubernetes/current-object.ts';
 import type { CurrentService } from '../kubernetes/current-service.ts';
+import { apiVersionOf } from '../kubernetes/status-kinds.ts';
 import { EventRecorder, type EventSubject } from '../kubernetes/writers/events.ts';
 import { LEASE, Lease } from '../kubernetes/writers/lease.ts';
+import { objectEvents } from '../kubernetes/writers/object-events.ts';
 import { ObjectStatusWriter } from '../kubernetes/writers/object-status-writer.ts';
 import { writtenEvents } from '../kubernetes/writers/service-events.ts';
 import { StatusWriter } from '../kubernetes/writers/status-writer.ts';
@@ -77,7 +79,19 @@ export class ClusterWriters {
         for (const text of writtenEvents(before, after)) this.events.record(subjectOf(after), text);
       },
     });
-    this.objects = new ObjectStatusWriter({ api, clock, log, metrics, isLeader, currentObject });
+    this.objects = new ObjectStatusWriter({
+      api,
+      clock,
+      log,
+      metrics,
+      isLeader,
+      currentObject,
+      onWritten: (before, status) => {
+        const { kind, namespace, name, uid } = status;
+        const subject = { apiVersion: apiVersionOf(kind), kind, namespace, name, uid };
+        for (const text of objectEvents(before, status)) this.events.record(subject, text);
+      },
+    });
     this.lease = new Lease({
       api,
       clock,

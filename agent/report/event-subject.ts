@@ -44,7 +44,11 @@ function identityOf(
 ): Identity | undefined {
   if (isStatusKind(kind))
     return { kind, key, apiVersion: apiVersionOf(kind), uid: currentObject(object)?.uid ?? '' };
-  if (kind === 'Service') return { kind, key, apiVersion: 'v1', uid: cluster.service(key)?.uid ?? '' };
+  if (kind === 'Service') {
+    // Of one that cannot be read the API has shown the identity.
+    const uid = cluster.service(key)?.uid ?? currentObject(object)?.uid ?? '';
+    return { kind, key, apiVersion: 'v1', uid };
+  }
   if (kind !== 'IngressClass') return undefined;
   return { kind, key, apiVersion: apiVersionOf('Ingress'), uid: cluster.ingressClass(key)?.uid ?? '' };
 }

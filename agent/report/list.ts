@@ -34,12 +34,15 @@ export async function listLoadBalancers(
 
 function createdOf(key: string, cluster: StatusSources['cluster']): string {
   const { kind, namespace, name } = ownerOf(key);
-  const created =
+  const owner =
     kind === 'Service'
-      ? cluster.service(key)?.created
+      ? cluster.service(key)
       : kind === 'Gateway'
-        ? cluster.gateway(`${namespace}/${name}`)?.created
-        : undefined;
+        ? cluster.gateway(`${namespace}/${name}`)
+        : kind === 'Ingress'
+          ? cluster.ingressClass(name)
+          : undefined;
+  const created = owner?.created;
   return created === undefined || !Number.isFinite(created) ? '' : new Date(created).toISOString();
 }
 

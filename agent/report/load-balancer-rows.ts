@@ -3,6 +3,7 @@
 
 import type { Verdict } from '../../health/page-model.ts';
 import { handleInSlices, Slice } from '../base/slice.ts';
+import { NO_NAMESPACE, ownerOf } from '../model/names.ts';
 import type { ChangeObserver } from './change-observers.ts';
 import type { LoadBalancerRow } from './load-balancer-row.ts';
 import { RANKS, rankOf, rowOf } from './load-balancer-row.ts';
@@ -17,6 +18,10 @@ export class LoadBalancerRows implements ChangeObserver {
   #order: readonly string[] | undefined;
   /** Address → how many load balancers have it. */
   readonly #vips = new Map<string, number>();
+  /** Namespace → how many load balancers it has. */
+  readonly #namespaces = new Map<string, number>();
+  /** Load balancers with ports that the kernel forwards. */
+  ofKernel = 0;
   readonly counts: Record<Verdict, number> = {
     served: 0,
     'served in part': 0,
@@ -76,6 +81,11 @@ export class LoadBalancerRows implements ChangeObserver {
     return ranks.flat();
   }
 
+  /** Those with load balancers, in order. */
+  namespaces(): readonly string[] {
+    return [...this.#namespaces.keys()].filter((each) => each !== NO_NAMESPACE).sort();
+  }
+
   /** How many different addresses there are. */
   get vips(): number {
     return this.#vips.size;
@@ -93,15 +103,19 @@ export class LoadBalancerRows implements ChangeObserver {
     }
   }
 
-  #count({ verdict, ready, down, members, addresses }: LoadBalancerRow, by: 1 | -1): void {
+  #count({ key, verdict, ready, down, members, addresses, engines }: LoadBalancerRow, by: 1 | -1): void {
     this.counts[verdict] += by;
     this.members.ready += by * ready;
     this.members.down += by * down;
     this.members.all += by * members;
-    for (const address of addresses) {
-      const count = (this.#vips.get(address) ?? 0) + by;
-      if (count === 0) this.#vips.delete(address);
-      else this.#vips.set(address, count);
-    }
+    if (engines.includes('kernel')) this.ofKernel += by;
+    add(this.#namespaces, ownerOf(key).namespace, by);
+    for (const address of addresses) add(this.#vips, address, by);
   }
+}
+
+function add(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }

@@ -1,12 +1,14 @@
 // Decides what the API gets for each Gateway, route, Ingress and their classes and policies: the statuses that translation
-// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems. The writers send them if
+// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems, also of those that cannot
+// be read. The writers send them if
 // this agent holds the Lease.
 
 import type { Clock } from '../base/clock.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { CurrentObject } from '../kubernetes/current-object.ts';
 import type { DesiredState } from '../model/desired-state.ts';
-import type { OwnerKey } from '../model/load-balancer.ts';
+import { differing } from '../model/differing.ts';
+import type { OwnerKey, Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import type { ObjectStatus, RouteKind, StatusKind } from '../model/object-status.ts';
 import { type StatusName, statusName, subjectOfName } from '../model/object-statuses.ts';
@@ -32,6 +34,8 @@ export interface ObjectReporterOptions extends ViewSources {
   readonly withOwnEntries: () => Iterable<StatusName>;
 }
 
+/** In the place of an owner: objects that cannot be read belong to none. */
+const REFUSED: OwnerKey = '';
 /** Collects the changes of a Gateway's routes. */
 const GATHER_MS = 150;
 /** From the lead, or the start, until the entries of an agent that ran before are removed. */
@@ -82,13 +86,17 @@ export class ObjectReporter implements ChangeObserver {
     }
   }
 
+  /** These objects of the API cannot be read; what was read of them before counts on. */
+  refused(problems: readonly Problem[]): void {
+    for (const object of this.#problems.update(REFUSED, problems)) this.#events.touched(object);
+  }
+
   #changed(key: OwnerKey): void {
     const now = this.#options.desired.statuses.of(key);
-    const gone = new Set(this.#given.get(key) ?? []);
-    for (const status of now) {
-      // A status that depends on the dataplane may have changed although translation gives the same.
-      if (!gone.delete(status) || 'programmedBy' in status) this.#report(status, key);
-    }
+    const { gone, fresh } = differing(this.#given.get(key) ?? [], now);
+    // A status that depends on the dataplane may have changed although translation gives the same.
+    const programmed = now.filter((status) => 'programmedBy' in status);
+    for (const status of new Set([...programmed, ...fresh])) this.#report(status, key);
     for (const status of gone) this.#report(status, key);
     if (now.length === 0) this.#given.delete(key);
     else this.#given.set(key, now);

@@ -3,6 +3,7 @@
 import type { PageProblem, PageProblems, PageRow } from '../../health/page-model.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import type { LoadBalancerRow } from './load-balancer-row.ts';
+import type { Traffic } from './traffic-history.ts';
 
 /** The page shows so many problems, and addresses and ports of a load balancer, and counts the rest. */
 export const MAX_PROBLEMS = 20;
@@ -10,8 +11,8 @@ export const MAX_ADDRESSES = 4;
 /** Characters of one text. */
 const MAX_LENGTH = 400;
 
-export function pageRowOf(row: LoadBalancerRow): PageRow {
-  const { key, verdict, status, addresses, ports, ready, down, members, problems } = row;
+export function pageRowOf(row: LoadBalancerRow, { open, rate }: Traffic): PageRow {
+  const { key, verdict, status, addresses, ports, engines, ready, down, members, problems } = row;
   return {
     ...{ key, verdict, status, ready, down, members },
     vips: addresses.slice(0, MAX_ADDRESSES),
@@ -19,7 +20,20 @@ export function pageRowOf(row: LoadBalancerRow): PageRow {
     ports: ports.slice(0, MAX_ADDRESSES),
     morePorts: Math.max(0, ports.length - MAX_ADDRESSES),
     problems: problems.length,
+    isOfKernel: engines.includes('kernel'),
+    open: shown(open),
+    rate: shown(rate),
   };
+}
+
+/** With one digit after the point; undefined for NaN. */
+export function shown(value: number): number | undefined {
+  return Number.isNaN(value) ? undefined : rounded(value);
+}
+
+/** Of a history. */
+export function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
 }
 
 /** True if its key, an address or a port has the text, which is in lower case. */

@@ -4,7 +4,6 @@
 import { hostname } from 'node:os';
 import type {
   PageDetail,
-  PageList,
   PageListener,
   PageLoad,
   PageMember,
@@ -12,46 +11,43 @@ import type {
   PageView,
 } from '../../health/page-model.ts';
 import type { ServerStats } from '../dataplane/status.ts';
+import { dashboardOf, dashboardOfOne } from './dashboard-link.ts';
 import { explainService, type ListenerExplanation } from './explain.ts';
-import { isWell } from './load-balancer-row.ts';
 import type { LoadBalancerRows } from './load-balancer-rows.ts';
 import { takesConnections } from './load-balancer-view.ts';
-import { clusterOf, poolsOf } from './overview-cluster.ts';
-import {
-  cut,
-  type Found,
-  groupsOf,
-  hasText,
-  MAX_ADDRESSES,
-  MAX_PROBLEMS,
-  pageRowOf,
-} from './overview-row.ts';
+import { clusterOf, diskOf, kernelOf, poolsOf } from './overview-host.ts';
+import { listOf } from './overview-list.ts';
+import { cut, type Found, groupsOf, MAX_ADDRESSES, MAX_PROBLEMS, rounded, shown } from './overview-row.ts';
 import type { StatusSources } from './status.ts';
+import type { TrafficBook } from './traffic-book.ts';
+import { BIN_MS } from './traffic-history.ts';
 
 /** Of one page, which counts the rest. */
-const MAX_ROWS = 50;
 const MAX_LISTENERS = 20;
 const MAX_MEMBERS = 200;
+const MAX_NAMESPACES = 500;
+const NO_SESSIONS: ServerStats = { sessions: 0, sessionRate: 0 };
 
 export class Overview {
   readonly #sources: StatusSources;
   readonly #rows: LoadBalancerRows;
+  readonly #traffic: TrafficBook;
 
-  constructor(sources: StatusSources, rows: LoadBalancerRows) {
+  constructor(sources: StatusSources, rows: LoadBalancerRows, traffic: TrafficBook) {
     this.#sources = sources;
     this.#rows = rows;
+    this.#traffic = traffic;
   }
 
-  /**
-   * `search`: a part of a key, an address or a port; `only=trouble`: load balancers that are not well; `page`: from 1;
-   * `open`: the key of the load balancer with details.
-   */
+  /** `open`: the key of the load balancer with details; the others are those of listOf(). */
   async look(query: URLSearchParams): Promise<PageView> {
+    this.#traffic.want();
     await this.#rows.update();
     const open = query.get('open') ?? '';
     return {
       summary: await this.#summary(),
-      list: await this.#list(query),
+      list: await listOf(query, this.#rows, this.#traffic),
+      namespaces: this.#rows.namespaces().slice(0, MAX_NAMESPACES),
       load: this.#load(),
       detail: open === '' ? undefined : await this.#detail(open),
     };
@@ -90,6 +86,9 @@ export class Overview {
         serving: haproxy.serving,
         reloadPending: haproxy.reloadPending,
       },
+      kernel: kernelOf(this.#sources, this.#rows.ofKernel),
+      disk: diskOf(this.#sources),
+      dashboard: dashboardOf(this.#sources.dashboardUrl()),
       counts: { ...this.#rows.counts, ignored: desired.ignored.size },
       members: { ...this.#rows.members },
       vips: this.#rows.vips,
@@ -108,17 +107,6 @@ export class Overview {
     return [{ key: '', problems: ofNone }, ...troubled];
   }
 
-  async #list(query: URLSearchParams): Promise<PageList> {
-    const search = (query.get('search') ?? '').trim().toLowerCase();
-    const onlyTrouble = query.get('only') === 'trouble';
-    const found = await this.#rows.worstFirst((row) => hasText(row, search) && !(onlyTrouble && isWell(row)));
-    const pages = Math.max(1, Math.ceil(found.length / MAX_ROWS));
-    const requested = Number.parseInt(query.get('page') ?? '1', 10);
-    const page = Math.min(pages, Math.max(1, requested || 1));
-    const rows = found.slice((page - 1) * MAX_ROWS, page * MAX_ROWS).map(pageRowOf);
-    return { rows, found: found.length, page, pages };
-  }
-
   #load(): PageLoad {
     const loads = this.#sources.dataplane.loads();
     return {
@@ -131,17 +119,20 @@ export class Overview {
   async #detail(key: string): Promise<PageDetail> {
     const { reasons, verdict, addresses, listeners } = explainService(key, this.#sources);
     let room = MAX_MEMBERS;
-    const shown: PageListener[] = [];
+    const traffic = this.#traffic.of(key);
+    const { rates, open } = this.#traffic.history(key);
+    const listed: PageListener[] = [];
     for (const listener of listeners.slice(0, MAX_LISTENERS)) {
       const stats = await this.#sources.dataplane.stats(listener.name);
-      const { name, protocol, port } = listener;
+      const { name, protocol, port, engine } = listener;
       const members = listener.members
         .toSorted((a, b) => Number(takesConnections(a)) - Number(takesConnections(b)))
         .slice(0, room)
-        .map((member) => memberOf(member, stats?.servers.get(member.name)));
+        .map((member) => memberOf(member, stats && (stats.servers.get(member.name) ?? NO_SESSIONS)));
       room -= members.length;
-      shown.push({
-        ...{ name, protocol, port, members },
+      listed.push({
+        ...{ name, protocol, port, engine, members },
+        isServed: this.#sources.dataplane.serves(name),
         addresses: listener.addresses.slice(0, MAX_ADDRESSES),
         sessions: stats?.sessions,
         sessionRate: stats?.sessionRate,
@@ -153,11 +144,25 @@ export class Overview {
       verdict,
       reasons: reasons.slice(0, MAX_PROBLEMS).map(cut),
       vips: addresses.slice(0, MAX_PROBLEMS),
-      listeners: shown,
-      moreListeners: listeners.length - shown.length,
+      listeners: listed,
+      moreListeners: listeners.length - listed.length,
       moreMembers: all - (MAX_MEMBERS - room),
+      open: nowOf(listeners, listed, 'sessions') ?? shown(traffic.open),
+      rate: nowOf(listeners, listed, 'sessionRate') ?? shown(traffic.rate),
+      history: { seconds: BIN_MS / 1_000, open: open.map(rounded), rate: rates.map(rounded) },
+      dashboard: verdict === 'not found' ? '' : dashboardOfOne(this.#sources.dashboardUrl(), key),
     };
   }
+}
+
+/** The sum of all listeners, as HAProxy has just answered; undefined if it has not for some, as for those of the kernel. */
+function nowOf(
+  all: readonly ListenerExplanation[],
+  listed: readonly PageListener[],
+  field: 'sessions' | 'sessionRate',
+): number | undefined {
+  if (listed.length < all.length || listed.some((each) => each[field] === undefined)) return undefined;
+  return listed.reduce((sum, each) => sum + (each[field] ?? 0), 0);
 }
 
 function roleOf(states: readonly string[]): PageSummary['role'] {
@@ -167,8 +172,8 @@ function roleOf(states: readonly string[]): PageSummary['role'] {
 
 function memberOf(
   { name, target, status, cause }: ListenerExplanation['members'][number],
-  stats: ServerStats = { sessions: 0, sessionRate: 0 },
+  stats: ServerStats | undefined,
 ): PageMember {
-  const { sessions, sessionRate } = stats;
-  return { name, target: cut(target), state: status, why: cut(cause), sessions, sessionRate };
+  const counts = { sessions: stats?.sessions, sessionRate: stats?.sessionRate };
+  return { name, target: cut(target), state: status, why: cut(cause), ...counts };
 }

@@ -3,6 +3,7 @@
 
 import type { AgentState } from '../../health/metrics.ts';
 import type { AddressKeeper, AddressStatus } from '../address-keeper/address-keeper.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import type { Changes } from '../changes.ts';
 import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { ConnectionSyncStatus, DataplaneStatus } from '../dataplane/status.ts';
@@ -39,7 +40,17 @@ export interface StatusSources {
   readonly sourceProblems: () => readonly Problem[];
   /** The manifests that have the object (`Service default/web`). */
   readonly pathsOf: (identity: string) => readonly string[];
+  /** The state on disk: the folder, and what this agent writes in it. */
+  readonly disk: () => DiskState;
   readonly zone: () => string;
+  /** '' for none. */
+  readonly dashboardUrl: () => string;
+}
+
+/** What the agent writes for the next agent, or for a reboot. */
+export interface DiskState {
+  readonly folder: string;
+  readonly files: readonly DiskFile[];
 }
 
 /** Of the connection to the API server. */
@@ -76,6 +87,7 @@ export interface AgentStatus {
     readonly unwell: readonly LoadBalancerStatus[];
   };
   readonly haproxy: DataplaneStatus;
+  readonly disk: DiskState;
   readonly vrrp: VrrpStatus | undefined;
   readonly pair: PairStatus | undefined;
   readonly connectionSync: ConnectionSyncStatus | undefined;
@@ -105,6 +117,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
     operating: { counts: sources.operating.counts, unwell: sources.operating.unwell() },
     haproxy,
+    disk: sources.disk(),
     vrrp,
     pair,
     connectionSync,

@@ -30,7 +30,7 @@ export function flagExample(name: string, { kind }: Setting<unknown>): string {
 
 /** The first sentence, and the one for a value of 0 or nothing. */
 function summary(doc: string): string {
-  const sentences = plain(doc).split(/(?<=\.) /);
+  const sentences = plain(seeing(doc, (page) => `docs/${page}`)).split(/(?<=\.) /);
   return sentences.filter((sentence, at) => at === 0 || /^(0|Empty): /.test(sentence)).join(' ');
 }
 
@@ -50,6 +50,14 @@ export function defaultInWords(setting: Setting<unknown>): string {
 function defaultNote(setting: Setting<unknown>): string {
   const words = plain(defaultInWords(setting));
   return words === 'none' ? '' : ` (default: ${words})`;
+}
+
+/** `see` and a link become `see` and where the reader finds the page. */
+export function seeing(markdown: string, placeOf: (page: string) => string): string {
+  return markdown.replaceAll(
+    /\bsee \[[^\]]+\]\(([a-z-]+\.md)(#[a-z-]+)?\)/g,
+    (_, page: string) => `see ${placeOf(page)}`,
+  );
 }
 
 /** Removes the marks of Markdown; links become their text. */

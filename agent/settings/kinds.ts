@@ -184,6 +184,27 @@ export function urls(): Kind<readonly string[]> {
   });
 }
 
+/** A URL for people, in which the query may have placeholders, or nothing. */
+export function link(...placeholders: readonly string[]): Kind<string> {
+  const words = placeholders.map((each) => `{${each}}`).join(' and ');
+  const allowed = `a URL that begins with https:// or http://, without user and password and of at most ${MAX_LINK_LENGTH} characters, whose query may have ${words}, or nothing`;
+  const withPlaceholders = new RegExp(`\\{(${placeholders.join('|')})\\}`, 'g');
+  const parse = (raw: string) => {
+    if (raw === '') return raw;
+    const [, place = '', query = ''] = /^([^?]*)(.*)$/s.exec(raw) ?? [];
+    // The characters of RFC 3986.
+    const isPlain = /^[A-Za-z0-9\-._~:/?@[\]!$&'()*+,;=%]+$/.test(
+      place + query.replaceAll(withPlaceholders, ''),
+    );
+    const url = URL.canParse(raw) ? new URL(raw) : undefined;
+    const isAllowed = /^https?:\/\//.test(raw) && url?.username === '' && url.password === '';
+    return isPlain && isAllowed && raw.length <= MAX_LINK_LENGTH ? raw : undefined;
+  };
+  return scalar('URL', { words: allowed, parse, format: String });
+}
+
+const MAX_LINK_LENGTH = 1_000;
+
 /** `item` and `allowed`: an item and the whole list in words; `convert` gets the directory of relative paths. */
 function list(
   placeholder: string,

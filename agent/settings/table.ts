@@ -16,6 +16,7 @@ import {
   file,
   integer,
   type Kind,
+  link,
   listenAddress,
   logTarget,
   names,
@@ -271,6 +272,11 @@ export const settingsTable = {
     default: 0,
     doc: 'The concurrent connections that the Services of one namespace may have together; HAProxy closes further ones. 0: nine tenths of all connections, so that no namespace takes those of the others.',
   }),
+  dotSegments: setting(choice('reject', 'normalize', 'pass'), 'HAProxy', {
+    default: 'reject',
+    restart: true,
+    doc: 'What happens to requests to routes whose path has `.` or `..` between slashes, also percent-encoded: browsers never send one, and a member that resolves it serves another path than the one whose route HAProxy has chosen, with its limits and users. `reject` answers 400, `normalize` resolves it before a route is chosen, `pass` leaves it as it is. The same on both hosts of a pair.',
+  }),
   maxServersPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 100_000,
     doc: 'The servers in HAProxy, and members in the kernel, that the Services of one namespace may have together: a member of each port is one, with about 5 kB of memory, a port counts as five on each of its addresses, each certificate of a port as five, and four source ranges of a port count as one. If they ask for more, each [has its share](haproxy.md#shares). 0: no limit. The same on both hosts of a pair.',
@@ -428,6 +434,15 @@ export const settingsTable = {
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {
     default: 'member',
     doc: 'The detail of the metrics of HAProxy: `listener` for listeners only, `pool` also for pools, `member` also for members, with ten series each, and more with health monitors and in http mode.',
+  }),
+  dashboardUrl: setting(link('namespace', 'name'), 'Behaviour of the agent', {
+    default: '',
+    doc: "A dashboard to which the [status page](status-page.md#a-dashboard) has links, such as Grafana's. In its query `{namespace}` and `{name}` stand for those of a load balancer. Empty: no links.",
+  }),
+  routeMetrics: setting(toggle(), 'Behaviour of the agent', {
+    default: false,
+    restart: true,
+    doc: 'Count the responses of each HTTPRoute, GRPCRoute and Ingress by status class: five [series](metrics.md#routes) each, and 4 % of the requests that HAProxy can serve.',
   }),
   logLevel: setting(choice('trace', 'debug', 'info', 'warn', 'error'), 'Behaviour of the agent', {
     default: 'info',

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Metrics } from '../../health/metrics.ts';
 import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
 import type { ClaimHome } from '../address-keeper/kept-claims.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import { messageOf } from '../base/errors.ts';
 import type { ObjectName } from '../certificates/certificates.ts';
 import type { Access } from '../certificates/last-good.ts';
@@ -43,6 +44,8 @@ export interface SourceReceivers {
   readonly onService: (key: string) => void;
   /** The API has shown this object of the Gateway API, or Ingress. */
   readonly onObject: (name: StatusName) => void;
+  /** The API server's objects that cannot be read: all of them, at each change. */
+  readonly onRefused: (problems: readonly Problem[]) => void;
 }
 
 export class Sources {
@@ -98,9 +101,19 @@ export class Sources {
     return this.#manifests.pathsOf(identity);
   }
 
+  /** The objects as the next agent finds them. */
+  get files(): readonly DiskFile[] {
+    return [this.#manifests.file, this.api?.file].filter((file) => file !== undefined);
+  }
+
   /** The state of the objects from which the desired state comes. */
   get objects(): ObjectsState {
     return this.#objects;
+  }
+
+  /** Touches nothing. Errors: SETTINGS_INVALID if start() would fail for the same reason. */
+  check(): void {
+    this.#manifests.check();
   }
 
   /**
@@ -170,7 +183,10 @@ export class Sources {
       this.#problems.set(source, problems);
       if (areChanged) problemLog.report(source, problems);
       const { owners, dependencies, ...ofAddresses } = cluster.apply(change, source);
-      if (areChanged && source === 'api') this.#receivers?.addresses.cannotRead(problems);
+      if (areChanged && source === 'api') {
+        this.#receivers?.addresses.cannotRead(problems);
+        this.#receivers?.onRefused(problems);
+      }
       this.#receivers?.addresses.take(ofAddresses, dependencies.has('nodes'));
       const changed = new Set([...owners, ...desired.dependents.of(dependencies)]);
       changes.add(changed, performance.now(), change.triggerTime);

@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import { parseAddress } from '../base/ip.ts';
 import { listOf, object, oneOf, string, textReader, type Valid, wholeNumber } from '../base/validate.ts';
 import type { Log } from '../host/log.ts';
@@ -55,6 +56,10 @@ export class KeptMembers {
       const pools = poolsSchema.parse(value);
       this.#desired.remembered.set(service, new Map(pools.map((pool) => [pool.listener, membersOf(pool)])));
     });
+  }
+
+  get file(): DiskFile {
+    return this.#records.file;
   }
 
   began(keys: ReadonlySet<string>): void {

@@ -2,6 +2,7 @@
 // not take them.
 
 import { join } from 'node:path';
+import type { DiskFile } from '../base/disk-file.ts';
 import { parseAddress } from '../base/ip.ts';
 import { listOf, object, oneOf, textReader, wholeNumber } from '../base/validate.ts';
 import type { Log } from '../host/log.ts';
@@ -43,6 +44,10 @@ export class KeptPorts {
       for (const { address, protocol, port } of portsSchema.parse(value))
         this.#desired.portOwners.remember(owner, { address: address.address, protocol, port });
     });
+  }
+
+  get file(): DiskFile {
+    return this.#records.file;
   }
 
   began(keys: ReadonlySet<string>): void {

@@ -2,6 +2,7 @@
 // only no records.
 
 import { BackgroundWrite } from '../base/background-write.ts';
+import type { DiskFile } from '../base/disk-file.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Log } from '../host/log.ts';
 import { RecordLog } from '../host/record-log.ts';
@@ -39,6 +40,10 @@ export class KeptRecords {
       rest: REST,
       onFault: (error) => log.warn(`The ${content} cannot be written`, { error }),
     });
+  }
+
+  get file(): DiskFile {
+    return this.#writing.file(this.#options.path);
   }
 
   /** Gives each record of the earlier agent to `take`, which throws if it is invalid. */

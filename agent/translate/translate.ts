@@ -11,6 +11,9 @@ import type { PoolUse } from '../model/pool-uses.ts';
 import type { PortRequest } from '../model/port-owners.ts';
 import { needsOf, withinShares } from './fair-share.ts';
 
+/** Of an owner that is not served. */
+export const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
+
 /** Pure: reads the store of objects and the settings. */
 export interface Translator {
   /** Called before any owner is translated, because owners compete for ports. */

@@ -27,6 +27,7 @@ import { ProgrammingLatency } from '../report/programming-latency.ts';
 import { Reporter } from '../report/reporter.ts';
 import { agentState, type StatusSources } from '../report/status.ts';
 import { HealthTracker } from '../report/status-book.ts';
+import { TrafficBook } from '../report/traffic-book.ts';
 import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
@@ -211,10 +212,22 @@ export async function agentParts(argv: readonly string[]) {
     writing: () => writers?.status(),
     sourceProblems: () => sources.problems,
     pathsOf: (identity) => sources.pathsOf(identity),
+    disk: () => ({
+      folder: now.stateDir,
+      files: [
+        ...dataplane.status().files,
+        ...sources.files,
+        ...addresses.files,
+        keptMembers.file,
+        keptPorts.file,
+      ],
+    }),
     zone: () => settings.now.zone,
+    dashboardUrl: () => settings.now.dashboardUrl,
   };
   const rows = new LoadBalancerRows(statusSources);
-  const overview = new Overview(statusSources, rows);
+  const traffic = new TrafficBook(dataplane);
+  const overview = new Overview(statusSources, rows, traffic);
   const programming = new ProgrammingLatency({
     now: Date.now,
     isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
@@ -257,6 +270,7 @@ export async function agentParts(argv: readonly string[]) {
     keptPorts,
     overview,
     rows,
+    traffic,
     programming,
     statusSources,
   };

@@ -35,7 +35,12 @@ await serveAck(async (order: AckOrder) => {
     cluster,
     settings: () => translating,
     ofPools: () => undefined,
-    certificates: { pair: () => NO_CERTIFICATE, authority: () => NO_CERTIFICATE, crl: () => NO_CERTIFICATE },
+    certificates: {
+      pair: () => NO_CERTIFICATE,
+      authority: () => NO_CERTIFICATE,
+      crl: () => NO_CERTIFICATE,
+      users: () => NO_CERTIFICATE,
+    },
     desired,
   });
   const translators = { Service: service };

@@ -12,13 +12,19 @@ export class GatewayFolder {
   readonly path: string;
 
   /** A Gateway at this address and port, and the Services behind it. */
-  constructor(path: string, address: string, port: number, services: readonly ServiceSpec[]) {
+  constructor(
+    path: string,
+    address: string,
+    port: number,
+    services: readonly ServiceSpec[],
+    listeners: readonly Json[] = [{ name: 'http', port, protocol: 'HTTP' }],
+  ) {
     this.path = path;
     mkdirSync(path, { recursive: true });
     const gateway = {
       gatewayClassName: 'bench',
       addresses: [{ type: 'IPAddress', value: address }],
-      listeners: [{ name: 'http', port, protocol: 'HTTP' }],
+      listeners,
     };
     this.write('gateway', [
       {

@@ -48,6 +48,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   ConfigurationRejected: 0,
   CertificateMissing: 0,
   InvalidCertificate: 0,
+  InvalidUsers: 0,
   CertificateExpired: 0,
   TwoMasters: 0,
 };

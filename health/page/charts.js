@@ -1,18 +1,45 @@
-// Small charts of one series: one value per second, the newest at the right, from 0 to the maximum of the series or to a
-// minimum scale.
+// A figure with a small chart of one series: one value per second of the last two minutes, the newest at the right, from 0 to
+// the maximum of the series or to a minimum scale.
 
+import { element, setText } from './elements.js';
+
+/** The agent keeps as many values of all load balancers together. */
+export const SECONDS = 120;
 const SVG = 'http://www.w3.org/2000/svg';
 const HEIGHT = 32;
 
 /**
- * @param {number} seconds The number of values that fit.
- * @param {number} scale The least value at the top.
- * @returns {{ readonly svg: SVGElement, draw(values: readonly number[], words: string): void }}
+ * @param {string} title
+ * @param {(value: number) => string} words Of a value.
+ * @param {number} [scale] The least value at the top.
+ * @returns {{ readonly figure: HTMLElement, draw(values: readonly number[]): void }}
  */
-export function chart(seconds, scale = 1) {
+export function chart(title, words, scale = 1) {
+  const now = element('b', {}, '–');
+  const most = element('span');
+  const { svg, draw } = drawing(scale);
+  const figure = element('figure', {}, element('figcaption', {}, title, now, most), svg);
+  return {
+    figure,
+    draw(values) {
+      const last = words(values.at(-1) ?? 0);
+      const top = words(Math.max(0, ...values));
+      setText(now, last);
+      setText(most, `at most ${top}`);
+      draw(values);
+      svg.setAttribute('aria-label', `${title}: ${last} now, at most ${top} in the last two minutes`);
+    },
+  };
+}
+
+/**
+ * @param {number} scale
+ * @returns {{ readonly svg: SVGElement, draw(values: readonly number[]): void }}
+ */
+function drawing(scale) {
   const svg = shape('svg', {
     class: 'chart',
-    viewBox: `0 0 ${seconds - 1} ${HEIGHT}`,
+    viewBox: `0 0 ${SECONDS - 1} ${HEIGHT}`,
     preserveAspectRatio: 'none',
     role: 'img',
   });
@@ -21,14 +48,14 @@ export function chart(seconds, scale = 1) {
   const ground = shape('path', {
     class: 'ground',
     'vector-effect': 'non-scaling-stroke',
-    d: `M0 ${HEIGHT}H${seconds - 1}`,
+    d: `M0 ${HEIGHT}H${SECONDS - 1}`,
   });
   svg.append(ground, area, line);
   return {
     svg,
-    draw(values, words) {
-      const shown = values.slice(-seconds);
-      const first = seconds - shown.length;
+    draw(values) {
+      const shown = values.slice(-SECONDS);
+      const first = SECONDS - shown.length;
       const most = Math.max(scale, ...shown);
       const points = shown.map((value, at) => {
         const y = HEIGHT - (value / most) * (HEIGHT - 2);
@@ -37,7 +64,6 @@ export function chart(seconds, scale = 1) {
       const path = points.length === 0 ? '' : `M${points.join('L')}`;
       line.setAttribute('d', path);
       area.setAttribute('d', path && `${path}V${HEIGHT}H${first}Z`);
-      svg.setAttribute('aria-label', words);
     },
   };
 }

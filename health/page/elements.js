@@ -15,6 +15,15 @@ export function element(name, attributes = {}, ...children) {
 }
 
 /**
+ * A link to another site, which is opened beside the page.
+ * @param {string} url
+ * @param {string} text
+ */
+export function link(url, text) {
+  return element('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, text);
+}
+
+/**
  * An element of index.html.
  * @param {string} id
  * @returns {HTMLElement}
@@ -36,7 +45,7 @@ export function setText(node, text) {
 
 /**
  * Makes the children of `parent` one per item, in order. The child of an item stays the same element, with its focus and
- * content, as long as the item exists.
+ * content, as long as the item exists. Children without a key stay before them.
  * @template Item
  * @param {HTMLElement} parent
  * @param {readonly Item[]} items
@@ -48,9 +57,9 @@ export function keyed(parent, items, keyOf, create, update) {
   /** @type {Map<string, HTMLElement>} */
   const known = new Map();
   for (const child of parent.children)
-    if (child instanceof HTMLElement) known.set(child.dataset.key ?? '', child);
+    if (child instanceof HTMLElement && child.dataset.key !== undefined) known.set(child.dataset.key, child);
   /** @type {Element | null} */
-  let next = parent.firstElementChild;
+  let next = known.values().next().value ?? null;
   for (const item of items) {
     const key = keyOf(item);
     const child = known.get(key) ?? create(item);

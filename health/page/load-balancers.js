@@ -2,28 +2,28 @@
 
 /** @import { PageDetail, PageList, PageListener, PageMember, PageRow } from '../page-model.ts' */
 
-import { chart } from './charts.js';
-import { byId, element, keyed, setText } from './elements.js';
-import { count, countOf, membersOf, showMemberState, showVerdict, some, vipsOf } from './words.js';
+import { byId, element, keyed, link, setText } from './elements.js';
+import * as history from './history.js';
+import { amount, count, countOf, membersOf, portsOf, showMemberState, showVerdict, vipsOf } from './words.js';
 
-/** Of the chart of one load balancer, which begins when it is opened. */
-const SECONDS = 60;
+/** The classes of the cells of a row. */
+const COLUMNS = ['name', 'vips', 'ports', 'members', 'number open', 'number rate', 'verdict'];
 
 const rows = byId('rows');
-const drawn = chart(SECONDS);
 const parts = {
   verdict: element('p'),
   badge: element('span'),
   reasons: element('ul', { class: 'reasons' }),
-  rate: element('h3'),
+  dashboard: element('p'),
   listeners: element('div'),
   more: element('p', { class: 'hint' }),
 };
 const detail = element('div', { class: 'detail', id: 'detail', role: 'region' });
+/** The place of the details in the list. */
+const cell = element('td', { colspan: String(COLUMNS.length) });
+const detailRow = element('tr', { class: 'opened' }, cell);
 parts.verdict.append(parts.badge, document.createTextNode(''));
 
-/** @type {number[]} */
-let rates = [];
 let open = '';
 /** The page was opened with this load balancer, which is not in view yet. */
 let isToBeShown = false;
@@ -54,16 +54,13 @@ export function showList({ rows: items, found, page, pages }, toggle) {
 
 /** @param {() => void} onClick */
 function rowElement(onClick) {
-  const cells = ['name', 'vips', 'ports', 'members'].map((name) => element('span', { class: name }));
-  const verdict = element('span', { class: 'verdict' }, element('span', { class: 'state' }));
-  const button = element(
-    'button',
-    { class: 'row', type: 'button', 'aria-expanded': 'false' },
-    ...cells,
-    verdict,
-  );
-  button.addEventListener('click', onClick);
-  return element('li', {}, button);
+  const cells = COLUMNS.map((name) => element('td', { class: name }));
+  cells.at(0)?.append(element('button', { type: 'button', class: 'key', 'aria-expanded': 'false' }));
+  cells.at(-1)?.append(element('span', { class: 'state' }));
+  const row = element('tr', { class: 'row' }, ...cells);
+  // Also by the button.
+  row.addEventListener('click', onClick);
+  return element('tbody', { class: 'item' }, row);
 }
 
 /**
@@ -71,13 +68,15 @@ function rowElement(onClick) {
  * @param {PageRow} row
  */
 function updateRow(item, row) {
-  const [button] = item.children;
-  const [name, vips, ports, members, verdict] = button?.children ?? [];
-  const badge = verdict?.firstElementChild;
-  if (name) setText(name, row.key);
+  const [cells] = item.children;
+  const [name, vips, ports, members, open, rate, verdict] = cells?.children ?? [];
+  const [button, badge] = [name?.firstElementChild, verdict?.firstElementChild];
+  if (button) setText(button, row.key);
   if (vips) setText(vips, vipsOf(row));
-  if (ports) setText(ports, some(row.ports, row.morePorts));
+  if (ports) setText(ports, portsOf(row));
   if (members) setText(members, membersOf(row));
+  if (open) setText(open, amount(row.open));
+  if (rate) setText(rate, amount(row.rate));
   if (badge instanceof HTMLElement) showVerdict(badge, row.verdict, row.down + row.problems > 0);
 }
 
@@ -91,23 +90,32 @@ export function openDetail(key, isByLink) {
   if (open === key) return;
   open = key;
   shown = undefined;
-  rates = [];
   detail.replaceChildren(element('p', { class: 'hint' }, 'Reading'));
   placeDetail();
 }
 
+/** The page was hidden: the charts begin with what the agent has from the meantime. */
+export function beginAgain() {
+  shown = undefined;
+}
+
 /** Below its row, or above the list if its row is on another page. */
 function placeDetail() {
-  let home = byId('detail-home');
-  for (const item of rows.children) {
+  /** @type {HTMLElement | undefined} */
+  let home;
+  for (const item of rows.querySelectorAll('.item')) {
     if (!(item instanceof HTMLElement)) continue;
     const isOpen = open !== '' && item.dataset.key === open;
-    item.firstElementChild?.setAttribute('aria-expanded', String(isOpen));
+    item.toggleAttribute('data-open', isOpen);
+    item.querySelector('button')?.setAttribute('aria-expanded', String(isOpen));
     if (isOpen) home = item;
   }
   detail.setAttribute('aria-label', `Load balancer ${open}`);
+  const place = home === undefined ? byId('detail-home') : cell;
   if (open === '') detail.remove();
-  else if (detail.parentElement !== home) home.append(detail);
+  else if (detail.parentElement !== place) place.append(detail);
+  if (home === undefined) detailRow.remove();
+  else if (detailRow.parentElement !== home) home.append(detailRow);
 }
 
 /** @param {PageDetail | null} next */
@@ -117,7 +125,17 @@ export function showDetail(next) {
   shown = next;
   const { key, verdict, reasons, vips, listeners, moreListeners, moreMembers } = next;
   if (isFirst)
-    detail.replaceChildren(parts.verdict, parts.reasons, parts.rate, drawn.svg, parts.listeners, parts.more);
+    detail.replaceChildren(
+      parts.verdict,
+      parts.dashboard,
+      parts.reasons,
+      history.charts,
+      parts.listeners,
+      parts.more,
+    );
+  parts.dashboard.hidden = next.dashboard === '';
+  if (isFirst) parts.dashboard.replaceChildren(link(next.dashboard, 'Dashboard of this load balancer'));
+  history.charts.hidden = listeners.length === 0;
   const isFailing = listeners.some(({ members }) => members.some(({ state }) => state === 'ERROR'));
   showVerdict(parts.badge, verdict, reasons.length > 0 || isFailing);
   if (parts.verdict.lastChild)
@@ -137,35 +155,21 @@ export function showDetail(next) {
   ].filter(Boolean);
   parts.more.hidden = left.length === 0;
   setText(parts.more, `Not shown: ${left.join(', ')}. headgate why ${key} lists all of them.`);
-  rates = [...rates.slice(0, -1), rateOf(next)];
-  drawRates();
+  if (isFirst) history.begin(next);
+  else history.change(next);
   bringIntoView();
 }
 
 /** Once, when the list and the details are there: before that the place of the load balancer moves. */
 function bringIntoView() {
-  if (!isToBeShown || shown === undefined || rows.childElementCount === 0) return;
+  if (!isToBeShown || shown === undefined || rows.querySelector('.item') === null) return;
   isToBeShown = false;
-  (detail.closest('li') ?? detail).scrollIntoView();
+  (detail.closest('.item') ?? detail).scrollIntoView();
 }
 
 /** Called once a second, because the agent sends changes only. */
 export function sample() {
-  if (shown === undefined) return;
-  rates = [...rates.slice(1 - SECONDS), rateOf(shown)];
-  drawRates();
-}
-
-/** @param {PageDetail} detail */
-function rateOf({ listeners }) {
-  return listeners.reduce((sum, { sessionRate = 0 }) => sum + sessionRate, 0);
-}
-
-function drawRates() {
-  const [now, most] = [rates.at(-1) ?? 0, Math.max(0, ...rates)];
-  const words = `New sessions per second: ${count(now)} now, at most ${count(most)} since it was opened`;
-  setText(parts.rate, words);
-  drawn.draw(rates, words);
+  if (shown !== undefined) history.add(shown);
 }
 
 function listenerElement() {
@@ -185,18 +189,25 @@ function listenerElement() {
  * @param {HTMLElement} section
  * @param {PageListener} listener
  */
-function updateListener(section, { name, protocol, port, addresses, sessions, members }) {
+function updateListener(section, listener) {
+  const { name, protocol, port, addresses, members } = listener;
   const [title, about] = section.querySelectorAll('h3 > *');
   const body = section.querySelector('tbody');
   const table = section.querySelector('table');
   if (title) setText(title, `${protocol} ${port}`);
-  const state = sessions === undefined ? 'HAProxy does not serve it' : countOf(sessions, 'open session');
-  if (about) setText(about, `on ${addresses.join(', ') || 'no address'}, ${state}`);
+  if (about) setText(about, `on ${addresses.join(', ') || 'no address'}, ${stateOf(listener)}`);
   if (table instanceof HTMLElement) {
     table.setAttribute('aria-label', `Members of ${name}`);
     table.hidden = members.length === 0;
   }
   if (body instanceof HTMLElement) keyed(body, members, (each) => each.name, memberElement, updateMember);
+}
+
+/** @param {PageListener} listener */
+function stateOf({ engine, isServed, sessions }) {
+  const who = engine === 'kernel' ? 'the kernel' : 'HAProxy';
+  if (!isServed) return `${who} does not serve it`;
+  return sessions === undefined ? `by ${who}` : `by ${who}, ${countOf(sessions, 'open session')}`;
 }
 
 function memberElement() {
@@ -222,6 +233,6 @@ function updateMember(row, { name, target, state, why, sessions, sessionRate }) 
   if (behind) setText(behind, target);
   if (badge instanceof HTMLElement) showMemberState(badge, state);
   if (reason) setText(reason, why);
-  if (now) setText(now, count(sessions));
-  if (rate) setText(rate, count(sessionRate));
+  if (now) setText(now, amount(sessions));
+  if (rate) setText(rate, amount(sessionRate));
 }

@@ -3,7 +3,9 @@
 
 import { byId, setText } from './elements.js';
 import { showHost, showLoad } from './host.js';
-import { openDetail, sample, showDetail, showList } from './load-balancers.js';
+import { beginAgain, openDetail, sample, showDetail, showList } from './load-balancers.js';
+import { showNamespaces } from './namespaces.js';
+import { onSorting, showSorting } from './sorting.js';
 
 /** After the last key of a search. */
 const SEARCH_DELAY_MS = 200;
@@ -12,9 +14,10 @@ const RECONNECT_DELAY_MS = 3_000;
 
 const live = byId('live');
 const search = /** @type {HTMLInputElement} */ (byId('search'));
+const namespace = /** @type {HTMLSelectElement} */ (byId('namespace'));
 const only = /** @type {HTMLInputElement} */ (byId('only'));
 
-/** Has `search`, `only`, `page` and `open`. */
+/** Has `search`, `namespace`, `only`, `sort`, `page` and `open`. */
 let query = new URLSearchParams();
 /** @type {EventSource | undefined} */
 let source;
@@ -26,6 +29,8 @@ function load(isByLink = false) {
   query = new URLSearchParams(location.hash.slice(1));
   if (document.activeElement !== search) search.value = query.get('search') ?? '';
   only.checked = query.get('only') === 'trouble';
+  showNamespaces([], query.get('namespace') ?? '');
+  showSorting(query.get('sort') ?? '');
   openDetail(query.get('open') ?? '', isByLink);
   connect();
 }
@@ -54,6 +59,7 @@ function connect() {
   on('summary', showHost);
   on('load', showLoad);
   on('list', (list) => showList(list, toggle));
+  on('namespaces', (names) => showNamespaces(names, query.get('namespace') ?? ''));
   on('detail', showDetail);
 
   /**
@@ -97,10 +103,12 @@ search.addEventListener('input', () => {
   clearTimeout(typing);
   typing = setTimeout(() => setQuery({ search: search.value.trim(), page: '' }), SEARCH_DELAY_MS);
 });
+namespace.addEventListener('change', () => setQuery({ namespace: namespace.value, page: '' }));
+onSorting((sort) => setQuery({ sort, page: '' }));
 only.addEventListener('change', () => setQuery({ only: only.checked ? 'trouble' : '', page: '' }));
 byId('which').addEventListener('click', (event) => {
   event.preventDefault();
-  setQuery({ only: 'trouble', search: '', page: '' });
+  setQuery({ only: 'trouble', search: '', namespace: '', sort: '', page: '' });
   search.value = '';
   byId('load-balancers').focus();
 });
@@ -108,6 +116,12 @@ byId('previous').addEventListener('click', () => turnPages(-1));
 byId('next').addEventListener('click', () => turnPages(1));
 addEventListener('hashchange', () => load(true));
 // A hidden page receives nothing.
-document.addEventListener('visibilitychange', () => (document.hidden ? disconnect() : connect()));
-setInterval(sample, 1_000);
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) disconnect();
+  else {
+    beginAgain();
+    connect();
+  }
+});
+setInterval(() => document.hidden || sample(), 1_000);
 load(true);

@@ -1,6 +1,6 @@
 // Numbers and states as text. A state has a sign besides its colour.
 
-/** @import { PageDetail, PageRow } from '../page-model.ts' */
+/** @import { PageDetail, PageRow, PageSummary, Verdict } from '../page-model.ts' */
 /** @import { OperatingStatus } from '../../agent/model/operating-status.ts' */
 
 const whole = new Intl.NumberFormat('en');
@@ -8,6 +8,13 @@ const whole = new Intl.NumberFormat('en');
 /** @param {number} value */
 export function count(value) {
   return whole.format(value);
+}
+
+const powers = new Intl.NumberFormat('en', { notation: 'scientific', maximumFractionDigits: 1 });
+
+/** @param {string} digits A whole number of any size. */
+export function large(digits) {
+  return digits.length > 9 ? powers.format(Number(digits)).replace('E', ' × 10^') : count(Number(digits));
 }
 
 /**
@@ -28,6 +35,22 @@ export function percent(value) {
 export function moment(time) {
   if (time === '') return '';
   return new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+export const ROLES = {
+  master: 'Master',
+  backup: 'Backup',
+  fault: 'Fault',
+  unknown: 'Unknown',
+  alone: 'Alone',
+};
+
+/** @type {readonly Verdict[]} The worst first. */
+export const UNSERVED = ['not served', 'members down', 'served in part', 'no ready member'];
+
+/** @param {PageSummary['counts']} counts */
+export function outOf(counts) {
+  return UNSERVED.reduce((sum, verdict) => sum + counts[verdict], 0);
 }
 
 /** @type {Readonly<Record<PageDetail['verdict'], readonly [tone: string, sign: string]>>} */
@@ -97,6 +120,16 @@ function show(badge, tone, text) {
   if (badge.textContent !== text) badge.textContent = text;
 }
 
+const tenths = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+
+/**
+ * A rate, or a number that may be unknown.
+ * @param {number | undefined} value
+ */
+export function amount(value) {
+  return value === undefined ? '–' : (value < 10 ? tenths : whole).format(value);
+}
+
 /** @param {PageRow} row */
 export function membersOf({ ready, down, members, problems }) {
   const words = [`${count(ready)} of ${countOf(members, 'member')}`];
@@ -110,10 +143,15 @@ export function vipsOf({ vips, moreVips }) {
   return some(vips, moreVips) || 'no address';
 }
 
+/** @param {PageRow} row */
+export function portsOf({ ports, morePorts, isOfKernel }) {
+  return some(ports, morePorts) + (isOfKernel ? ' (kernel)' : '');
+}
+
 /**
  * @param {readonly string[]} texts
  * @param {number} more
  */
-export function some(texts, more) {
+function some(texts, more) {
   return texts.join(', ') + (more > 0 ? ` and ${count(more)} more` : '');
 }

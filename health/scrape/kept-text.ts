@@ -1,5 +1,5 @@
 // A compressed text that is kept, and becomes a gzip file (RFC 1952) together with the text that follows it: that text is
-// compressed by itself, so the two only need to be joined. Compresses in another thread, piece by piece.
+// compressed by itself, so the two only need to be joined. Compresses in another thread, piece by piece, with rests if asked.
 
 import { constants, crc32, createDeflateRaw } from 'node:zlib';
 
@@ -15,8 +15,11 @@ const LEVEL = constants.Z_BEST_SPEED;
 /** Magic number, method deflate, no flags, no time, fastest, unknown system. */
 const HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
 
-export function keep(pieces: Iterable<string>): Promise<KeptText> {
-  return deflated(pieces, 0, constants.Z_SYNC_FLUSH);
+/** Waits between two pieces. */
+export type Rest = () => Promise<void>;
+
+export function keep(pieces: Iterable<string>, rest?: Rest): Promise<KeptText> {
+  return deflated(pieces, 0, constants.Z_SYNC_FLUSH, rest);
 }
 
 /** The gzip file, in parts. */
@@ -29,13 +32,14 @@ export async function gzipFile(kept: KeptText, rest: Iterable<string>): Promise<
 }
 
 /** `crc`: of the text before. */
-async function deflated(pieces: Iterable<string>, crc: number, end: number): Promise<KeptText> {
+async function deflated(pieces: Iterable<string>, crc: number, end: number, rest?: Rest): Promise<KeptText> {
   const stream = createDeflateRaw({ level: LEVEL });
   const compressed: Buffer[] = [];
   const { promise: failed, reject } = Promise.withResolvers<never>();
   stream.on('data', (bytes: Buffer) => compressed.push(bytes)).on('error', reject);
   const text = { crc, length: 0 };
   for (const each of pieces) {
+    if (text.length > 0) await rest?.();
     const piece = Buffer.from(each);
     text.crc = crc32(piece, text.crc);
     text.length += piece.length;

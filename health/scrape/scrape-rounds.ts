@@ -2,12 +2,12 @@
 // the text of the last round. A scrape gets this text and the agent's own metrics with their current values; it waits for a
 // round only if there is no recent text. Without scrapes no rounds are made.
 
-import { type Clock, systemClock } from '../../agent/base/clock.ts';
+import { type Clock, passed, systemClock } from '../../agent/base/clock.ts';
 import { messageOf } from '../../agent/base/errors.ts';
 import type { MetricFamily } from '../../agent/base/metric-family.ts';
 import { Rounds } from '../../agent/base/rounds.ts';
 import { pieces, type TextFormat } from './exposition.ts';
-import { gzipFile, type KeptText, keep } from './kept-text.ts';
+import { gzipFile, type KeptText, keep, type Rest } from './kept-text.ts';
 
 export interface ScrapeSources {
   /** One round. `isAwaited`: a scrape waits for it. */
@@ -23,6 +23,8 @@ const IDLE_AFTER_MS = 5 * 60_000;
 const REST_MS = 2_000;
 /** From the begin of a round to the scrape that it is made for: enough for ten thousand members, and for a scrape that comes early. */
 const LEAD_MS = 6_000;
+/** Writing and compressing a piece keeps both processors of a small host busy for a fraction of this. */
+const PIECE_REST_MS = 3;
 /** A scrape does not get the text of a round that ended longer ago. */
 const MAX_REST_MS = 6_000;
 
@@ -97,8 +99,13 @@ export class ScrapeRounds {
       return;
     }
     const next = new RoundText(await this.#sources.round({ isAwaited: this.#last === undefined }));
-    for (const format of this.#scrapedAt.keys()) await next.text(format);
+    for (const format of this.#scrapedAt.keys()) await next.text(format, () => this.#rest());
     this.#last = next;
+  }
+
+  /** Between two pieces of text, unless a scrape waits for them. */
+  async #rest(): Promise<void> {
+    if (this.#last !== undefined) await passed(this.#clock, PIECE_REST_MS);
   }
 }
 
@@ -113,10 +120,10 @@ class RoundText {
     this.#kept = families.filter(({ isLive }) => !isLive);
   }
 
-  text(format: TextFormat): Promise<KeptText> {
+  text(format: TextFormat, rest?: Rest): Promise<KeptText> {
     let text = this.#texts.get(format);
     if (text === undefined) {
-      text = keep(pieces(this.#kept, format));
+      text = keep(pieces(this.#kept, format), rest);
       this.#texts.set(format, text);
     }
     return text;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the path of a minimal Debian 12 root filesystem with systemd, and with the downloaded packages that Headgate
-# depends on: debian-root.sh [--offline]. Callers copy it and do not change it. In the copy, policy-rc.d prevents the start
-# of services, and dpkg.cfg.d/unsafe-io makes dpkg faster.
+# depends on: debian-root.sh [--offline] [--ansible]; with --ansible that of a copy in which Ansible is installed. Callers copy
+# it and do not change it. In the copy, policy-rc.d prevents the start of services, and dpkg.cfg.d/unsafe-io makes dpkg faster.
 # debootstrap makes it once below ${XDG_CACHE_HOME:-$HOME/.cache}/headgate/image. Without --offline it is updated when it is
 # a day old. HEADGATE_DEBIAN_MIRROR and HEADGATE_DEBIAN_SECURITY_MIRROR set other mirrors. Needs root.
 set -eu
@@ -12,8 +12,16 @@ security=${HEADGATE_DEBIAN_SECURITY_MIRROR:-http://deb.debian.org/debian-securit
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/headgate/image
 root=$cache/$SUITE-$(dpkg --print-architecture)
 # That the tests install.
-packages='haproxy iproute2 keepalived nftables conntrack conntrackd procps cloud-init ansible-core python3-apt'
+packages='haproxy iproute2 keepalived nftables conntrack conntrackd procps cloud-init'
 log=$cache/log
+offline='' ansible=''
+for word in "$@"; do
+  case $word in
+    --offline) offline=1 ;;
+    --ansible) ansible=1 ;;
+    *) echo "debian-root: $word is not --offline or --ansible" >&2; exit 2 ;;
+  esac
+done
 
 say() { echo "debian-root: $*" >&2; }
 
@@ -53,15 +61,34 @@ refresh() {
   echo "$packages" >"$1/.fresh"
 }
 
+# Copies the root filesystem, which takes seconds, and installs Ansible, which takes longer than what tests do with it.
+add_ansible() {
+  say "Making $root-ansible"
+  rm -rf "$cache"/.part.*
+  part=$cache/.part.$$
+  trap 'rm -rf "$part"' EXIT
+  cp --archive --reflink=auto "$root" "$part"
+  inside "$part" 'apt-get -qq -y install --no-install-recommends ansible-core python3-apt; apt-get -qq -y clean
+    apt-get -qq -y install --download-only --no-install-recommends '"$packages" ||
+    { say "Cannot install Ansible, see $log"; exit 1; }
+  rm -rf "$root-ansible"
+  mv "$part" "$root-ansible"
+}
+
 [ "$(id -u)" = 0 ] || { say 'Cannot make a root filesystem without root'; exit 1; }
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9
 if [ ! -d "$root" ]; then
   make
-elif [ "${1:-}" != --offline ] &&
+elif [ -z "$offline" ] &&
   { [ -z "$(find "$root/.fresh" -mtime -1)" ] || [ "$(cat "$root/.fresh")" != "$packages" ]; }; then
   say "Updating $root, because it is more than a day old, or lacks packages"
   refresh "$root" || say "Cannot update $root, see $log: continuing with the old one"
 fi
-echo "$root"
+[ -n "$ansible" ] || { echo "$root"; exit; }
+# The copy has the times of the original.
+if [ ! -d "$root-ansible" ] || [ "$root/.fresh" -nt "$root-ansible/.fresh" ]; then
+  add_ansible
+fi
+echo "$root-ansible"

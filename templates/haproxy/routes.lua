@@ -128,6 +128,20 @@ end
 -- The target of a request that has led to a list; `none` if no candidate matches.
 core.register_fetches('pick', function(txn) return pick(txn:get_var('txn.t'), requestOf(txn)) end)
 
+-- RFC 3986, section 5.2.4; encoded slashes and dots count as others, because members may decode them.
+core.register_action('without_dots', { 'http-req' }, function(txn)
+  local path = txn.f:path():gsub('%%2[fF]', '/')
+  local kept = {}
+  for segment in path:gmatch('/([^/]*)') do
+    local name = segment:gsub('%%2[eE]', '.'):gsub(';.*', '')
+    if name == '..' then table.remove(kept)
+    elseif name ~= '.' then table.insert(kept, segment) end
+  end
+  local isFolder = path:gsub('%%2[eE]', '.'):gsub(';[^/]*$', ''):match('/%.%.?$') ~= nil
+  local text = '/' .. table.concat(kept, '/')
+  txn.http:req_set_path(isFolder and text:sub(-1) ~= '/' and text .. '/' or text)
+end)
+
 -- `sNAME=VALUE&aNAME=VALUE&rNAME`
 local parsedChanges = keeper(function(text)
   local changes = {}
@@ -190,6 +204,41 @@ core.register_fetches('is_refused', function(txn)
   local address = core.parse_addr(txn.f:src())
   if isAmong(clients.denied, address) then return true end
   return #clients.allowed > 0 and not isAmong(clients.allowed, address)
+end)
+
+-- To verify a password takes a thread of HAProxy milliseconds: right ones are remembered for a while, by a digest, and a client
+-- with many wrong ones must wait.
+local REMEMBERED_S = 60
+local MOST_WRONG = 5
+local right, rightCount = {}, 0
+local wrong, second = {}, 0
+
+local function remember(key, untilS)
+  if rightCount >= MAX_KEPT then right, rightCount = {}, 0 end
+  right[key], rightCount = untilS, rightCount + 1
+end
+
+-- `yes`, `no`, `later`, or nothing if HAProxy does not have the list of users.
+core.register_fetches('user', function(txn)
+  local list, now, client = txn:get_var('txn.ul'), core.now().sec, txn.f:src()
+  local given = txn.f:req_fhdr('authorization')
+  -- Without the list of users there is an error.
+  local function verify() return txn.f:http_auth(list) end
+  if given == nil then return pcall(verify) and 'no' or '' end
+  -- Of two, members could believe the other one.
+  if txn.f:req_fhdr_cnt('authorization') ~= 1 then return 'no' end
+  local key = txn.c:sha2(list .. ' ' .. given, 256)
+  if (right[key] or 0) > now then return 'yes' end
+  if second ~= now then wrong, second = {}, now end
+  if (wrong[client] or 0) >= MOST_WRONG then return 'later' end
+  local hasList, isRight = pcall(verify)
+  if not hasList then return '' end
+  if isRight == true or isRight == 1 then
+    remember(key, now + REMEMBERED_S)
+    return 'yes'
+  end
+  wrong[client] = (wrong[client] or 0) + 1
+  return 'no'
 end)
 
 -- Copies of requests wait here for one of the loops that send them to HAProxy's own socket, each with the name of its pool.

@@ -22,6 +22,7 @@ function series(name: string, instance: string, labels: string): string {
 }
 
 const WEB = 'namespace="default",service="web",port="80",protocol="TCP",family="v4"';
+const ROUTE = 'kind="HTTPRoute",namespace="default",route="api"';
 const ROUTER = 'vrrp_instance="vrrp-51",anchor="192.0.2.1"';
 /** The longest range of any case. */
 const LONG = 400;
@@ -132,6 +133,27 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     quiet: {
       [a('headgate_listener_http_responses_total', `${WEB},code="5xx"`)]: growing(6),
       [a('headgate_listener_http_responses_total', `${WEB},code="2xx"`)]: growing(600),
+    },
+  },
+  HeadgateRouteErrors: {
+    fires: {
+      [a('headgate_route_http_responses_total', `${ROUTE},code="5xx"`)]: growing(60),
+      [a('headgate_route_http_responses_total', `${ROUTE},code="2xx"`)]: growing(600),
+    },
+    quiet: {
+      [a('headgate_route_http_responses_total', `${ROUTE},code="5xx"`)]: growing(6),
+      [a('headgate_route_http_responses_total', `${ROUTE},code="2xx"`)]: growing(600),
+    },
+  },
+  HeadgateTlsHandshakeFailures: {
+    fires: {
+      [a('headgate_listener_tls_handshake_failures_total', WEB)]: growing(120),
+      [a('headgate_listener_connections_total', WEB)]: growing(400),
+    },
+    // A probe by TCP every second.
+    quiet: {
+      [a('headgate_listener_tls_handshake_failures_total', WEB)]: growing(60),
+      [a('headgate_listener_connections_total', WEB)]: growing(400),
     },
   },
   HeadgateHaproxyBusy: {

@@ -4,6 +4,7 @@ import { listenerSeries, memberSeries } from '../../agent/dataplane/series-label
 import { parseInfo } from '../../agent/haproxy/socket/readings.ts';
 import { allColumns, infoCounters } from '../../agent/haproxy/stats/columns.ts';
 import { haproxyFamilies } from '../../agent/haproxy/stats/families.ts';
+import { routeSeries } from '../../agent/haproxy/stats/route-counts.ts';
 import { newSeries, type Series, type SeriesKind } from '../../agent/haproxy/stats/series.ts';
 import type { Sample } from '../../agent/haproxy/stats/statistics.ts';
 import type { Repair } from '../../agent/haproxy/worker/haproxy-monitor.ts';
@@ -94,6 +95,15 @@ const STATUS: LoadBalancerStatus = {
   isMonitored: true,
 };
 
+/** Ends TLS. */
+const SOURCE = { tls: {} } as unknown as Listener;
+const SERIES: Readonly<Record<SeriesKind, string>> = {
+  listener: listenerSeries(LISTENER),
+  pool: listenerSeries(LISTENER),
+  member: memberSeries(LISTENER, MEMBER.name, MEMBER),
+  route: routeSeries('HTTPRoute/default/api'),
+};
+
 /** A sample with every metric. */
 const SAMPLE: Sample = {
   info: parseInfo(
@@ -114,7 +124,12 @@ const SAMPLE: Sample = {
       .join('\n'),
   ),
   process: infoCounters.map(() => 1),
-  series: { listener: [series('listener')], pool: [series('pool')], member: [series('member')] },
+  series: {
+    listener: [series('listener')],
+    pool: [series('pool')],
+    member: [series('member')],
+    route: [series('route')],
+  },
   oldWorkers: 0,
   seconds: 0.1,
   age: () => 0,
@@ -124,7 +139,8 @@ function series(kind: SeriesKind): Series {
   return {
     ...newSeries(kind),
     values: allColumns.map(() => 1),
-    labels: kind === 'member' ? memberSeries(LISTENER, MEMBER.name, MEMBER) : listenerSeries(LISTENER),
+    labels: SERIES[kind],
+    source: SOURCE,
     isHttp: true,
     hasCheck: true,
     status: 'DRAIN',

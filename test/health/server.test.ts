@@ -6,6 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { LiveUpdates } from '../../health/live-updates.ts';
 import type { PageView } from '../../health/page-model.ts';
 import { type HealthServerOptions, startHealthServer } from '../../health/server.ts';
+import { eventually } from '../support/basics/eventually.ts';
 import { summary, view } from '../support/report/page-view.ts';
 
 test('The server sends the page and its files with a type, a tag and a policy that allows nothing else', async (t) => {
@@ -320,6 +321,5 @@ async function listen(t: ExecutionContext<unknown>, url: string, question = ''):
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; !(await condition()); await delay(5))
-    if (performance.now() > end) throw new Error('Not within 10 s');
+  await eventually(async () => condition(), Boolean);
 }

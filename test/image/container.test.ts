@@ -1,10 +1,19 @@
 // Runs the container image HEADGATE_CONTAINER, which `make container` has built, on hosts beside a client and a member.
+// buildah's chroot, and a network and process namespace, stand in for a container engine.
 
-import ava from 'ava';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
-import { Container } from '../support/host/container.ts';
+import { until } from '../support/basics/until.ts';
+import { Container, type PodAccess } from '../support/host/container.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
-import { until } from '../support/kube/kube-objects.ts';
+import { deploy } from '../support/kube/deploy.ts';
+import { Kube } from '../support/kube/kube.ts';
+import { servicePath } from '../support/kube/kube-objects.ts';
 import { MEMBER_PORT, webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { root: true, programs: ['buildah', 'unshare', 'curl'] });
@@ -83,3 +92,71 @@ test.serial('Two containers are a pair: when one ends, the other serves its addr
   });
   t.is(await two.stop(), 0, two.log);
 });
+
+test.serial('A container in a cluster serves a Service with the rights of its account', async (t) => {
+  t.timeout(360_000);
+  const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
+  network.start('member', process.execPath, '-e', MEMBER);
+  const kube = await Kube.start();
+  t.teardown(() => kube.stop());
+  await deploy(kube);
+  await kube.must('POST', '/apis/headgate.io/v1alpha1/addresspools', {
+    apiVersion: 'headgate.io/v1alpha1',
+    kind: 'AddressPool',
+    metadata: { name: 'public' },
+    spec: { blocks: [`${VIP}/32`] },
+  });
+  const cluster = await podAccess(t, kube, network);
+  await network.run('lb', 'ip', 'address', 'add', `${VIP}/32`, 'dev', 'eth0');
+  await network.run('client', 'ip', 'route', 'add', `${VIP}/32`, 'dev', 'eth0');
+  const container = await Container.start(t, { image, network, host: 'lb', cluster });
+
+  const [service, slice] = webObjects({ address: VIP, port: 80, members: [network.v4('member')] });
+  await kube.must('POST', servicePath('default'), service);
+  await kube.must('POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', slice);
+  const ask = async () => (await network.try('client', 'curl', '-s', '-m', '3', `http://${VIP}/`)).stdout;
+  await until('the member answers', async () => (await ask()) === 'the member', {
+    seconds: 180,
+    seen: () => container.log,
+  });
+  await until('the status has the address', async () => {
+    const { status } = await kube.must('GET', servicePath('default', 'web'));
+    return status.loadBalancer.ingress?.[0]?.ip === VIP;
+  });
+  t.is(await container.written(), '');
+  t.is(await container.stop(), 0, container.log);
+});
+
+/**
+ * The account of the manifests, and the API server at the address of the Service `kubernetes` on the host `lb`. Relays over a
+ * socket stand in for kube-proxy.
+ */
+async function podAccess(t: ExecutionContext, kube: Kube, network: TestNetwork): Promise<PodAccess> {
+  const [address, port] = ['10.96.0.1', 443];
+  const folder = await mkdtemp(join(tmpdir(), 'hg-relay-'));
+  const socket = join(folder, 'socket');
+  const { hostname, port: apiPort } = new URL(kube.url);
+  const relay = net.createServer((one) => {
+    const other = net.connect(Number(apiPort), hostname);
+    one.on('error', () => other.destroy());
+    other.on('error', () => one.destroy());
+    one.pipe(other).pipe(one);
+  });
+  t.teardown(async () => {
+    relay.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  await once(relay.listen(socket), 'listening');
+  await network.run('lb', 'ip', 'address', 'add', `${address}/32`, 'dev', 'lo');
+  const script = `const net = require('net');
+    net.createServer((one) => {
+      const other = net.connect('${socket}');
+      one.on('error', () => other.destroy());
+      other.on('error', () => one.destroy());
+      one.pipe(other).pipe(one);
+    }).listen(${port}, '${address}', () => console.log('listens'));`;
+  const ofHost = network.start('lb', process.execPath, '-e', script);
+  if (ofHost.stdout !== null) await once(ofHost.stdout, 'data');
+  const token = await kube.serviceAccountToken('headgate-system', 'headgate');
+  return { address, port, token, ca: kube.ca };
+}

@@ -127,7 +127,7 @@ test.serial(
     const text = objects.map((each) => JSON.stringify(each)).join('\n---\n');
     await lab.put('etc/headgate/manifests/extra.yaml', text);
     await lab.answers(`http://${VIP}:8090/`);
-    t.regex(await machine.run('headgate', 'status'), /^Landing: +1 load balancers$/m);
+    t.regex(await machine.run('headgate', 'status'), /^Landing: +1 load balancer$/m);
     await machine.run('systemctl', 'kill', '--signal=KILL', 'headgate-haproxy-landing');
     await lab.answers(`http://${VIP}:8090/`);
     t.is(await reloadsOfMain(), reloads);

@@ -327,6 +327,10 @@ test.serial('An agent that cannot start reports the reason and leaves nothing be
   const wrong = await host.launch(['--state-dri', folder]);
   t.is(await wrong.exited, 2);
   t.regex(wrong.text, /state-dir/);
+  const missing = await host.launch(['--manifests', join(host.directory, 'missing')]);
+  t.is(await missing.exited, 2);
+  t.regex(missing.text, /missing/);
+  t.false(missing.hasLogged('Headgate runs'));
 });
 
 test.serial(

@@ -9,11 +9,13 @@ import fc from 'fast-check';
 import { GRACE_MS } from '../../agent/haproxy/config/render-context.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { processesOf, signal, TestHost } from '../support/host/agent.ts';
+import { request, startEcho } from '../support/traffic/echo.ts';
 import { type LogLine, socketReceiver, udpReceiver } from '../support/traffic/log-receiver.ts';
 import { startMembers, type TestMember } from '../support/traffic/members.ts';
 import { connectTo } from '../support/traffic/sockets.ts';
 import { ask, Client, Load } from '../support/traffic/traffic.ts';
-import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
+import { gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
+import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['python3'] });
 
@@ -181,6 +183,76 @@ test.serial('The query of a request is not logged', async (t) => {
   await host.soon('it is logged', async () => log.lines().length === 1);
   t.like(log.lines()[0], { path: '/login', host: '-' });
   t.notRegex(log.messages.join(), /secret/);
+});
+
+test.serial('A request of a Gateway is logged with its route, its rule, its client and its id', async (t) => {
+  const host = await TestHost.create(t);
+  const log = await udpReceiver(t, host.address(20));
+  const place = { address: host.address(1), port: VIP_PORT };
+  const member = await startEcho(t, 'web');
+  const annotations = {
+    'headgate.io/log': 'all',
+    'headgate.io/request-ids': 'true',
+    'headgate.io/trusted-proxies': '127.0.0.0/8',
+  };
+  const spec = {
+    addresses: [{ type: 'IPAddress', value: place.address }],
+    listeners: [{ name: 'http', port: place.port, protocol: 'HTTP' }],
+  };
+  const [, slice = {}] = webObjects({ address: '', members: ['127.0.0.1'], port: 80, portName: 'http' });
+  const ports = [{ name: 'http', port: 80, protocol: 'TCP' }];
+  const service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'default', name: 'web' },
+    spec: { type: 'ClusterIP', clusterIP: '10.96.0.1', ports },
+  };
+  const backendRefs = [{ name: 'web', port: 80 }];
+  const rules = [
+    { backendRefs },
+    { matches: [{ path: { type: 'PathPrefix', value: '/admin' } }], backendRefs },
+    {
+      matches: [{ path: { type: 'PathPrefix', value: '/old' } }],
+      filters: [{ type: 'RequestRedirect', requestRedirect: { hostname: 'new.example' } }],
+    },
+  ];
+  await host.write('objects.yaml', [
+    gatewayClassJson(),
+    gatewayJson('edge', spec, { annotations }),
+    routeJson('shop', [{ name: 'edge' }], { rules }),
+    service,
+    { ...slice, ports: [{ name: 'http', port: Number(member.split(':')[1]), protocol: 'TCP' }] },
+  ]);
+  await host.start(['--connection-log-target', log.target]);
+  const asked = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<LogLine> => {
+    const before = log.lines().length;
+    await request(place, path, { headers: { host: 'shop.example', ...headers } });
+    await host.soon('it is logged', async () => log.lines().length > before);
+    return log.lines().at(-1) ?? {};
+  };
+  await host.until('it answers', async () => (await asked('/')).status === 200);
+  const named = { 'X-Request-ID': 'edge-17', 'X-Forwarded-For': '198.51.100.7' };
+  t.like(await asked('/admin/x', named), {
+    namespace: 'default',
+    service: 'edge',
+    host: 'shop.example',
+    route: 'HTTPRoute/default/shop#1',
+    requestId: 'edge-17',
+    client: '198.51.100.7',
+    status: 200,
+  });
+  t.like(await asked('/old'), { route: 'HTTPRoute/default/shop#2', status: 302 });
+  const own = await asked('/', { 'X-Request-ID': 'a"b' });
+  t.is(own.route, 'HTTPRoute/default/shop#0');
+  t.regex(String(own.requestId), /^[0-9a-f-]{36}$/);
+  await host.write('objects.yaml', [
+    gatewayClassJson(),
+    gatewayJson('edge', spec, { annotations }),
+    routeJson('shop', [{ name: 'edge' }], { rules, hostnames: ['other.example'] }),
+    service,
+  ]);
+  await host.until('it is gone', async () => (await asked('/')).status === 404);
+  t.is((await asked('/')).route, '-');
 });
 
 test.serial("HAProxy's own format has HAProxy's own lines", async (t) => {

@@ -4,12 +4,13 @@
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION } from '../../agent/kubernetes/object-names.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
 import type { Json } from '../support/kube/fake-api.ts';
 import { createGatewayClass, deployGatewayApi } from '../support/kube/gateway-api.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
-import { each, servicePath, until } from '../support/kube/kube-objects.ts';
+import { each, servicePath } from '../support/kube/kube-objects.ts';
 import { startMembers } from '../support/traffic/members.ts';
 import { ask } from '../support/traffic/traffic.ts';
 import { asNew, gatewayJson, ingressClassJson, ingressJson, routeJson } from '../support/values/gateways.ts';

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import ava from 'ava';
 import { ADDRESS_API_VERSION } from '../../agent/kubernetes/object-names.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { aloneInItsNetwork } from '../support/haproxy/alone-in-its-network.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
 import type { Json } from '../support/kube/fake-api.ts';
 import { createGatewayClass, deployGatewayApi } from '../support/kube/gateway-api.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
-import { each, until } from '../support/kube/kube-objects.ts';
+import { each } from '../support/kube/kube-objects.ts';
 import { asNew, gatewayJson, routeJson } from '../support/values/gateways.ts';
 
 const needs = kubeNeeds();

@@ -3,10 +3,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { HandoverKernel } from '../../agent/pair/handover/kernel.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
 import { said, startMovingVipClient } from '../support/vrrp/moving-vip.ts';
 
@@ -157,9 +157,4 @@ function single(vip: string): readonly string[] {
 async function neighbours(network: TestNetwork): Promise<readonly string[]> {
   const text = await network.run('client', 'ip', 'neigh', 'show', 'dev', 'eth0');
   return VIPS.map((vip) => new RegExp(`^${vip} .*lladdr (\\S+)`, 'm').exec(text)?.[1] ?? '');
-}
-
-async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 30_000; !(await condition()); await delay(50))
-    if (performance.now() > end) throw new Error(`Not within 30 s: ${what}`);
 }

@@ -5,6 +5,7 @@ import { requires } from '../support/basics/requirements.ts';
 import type { RunningAgent, TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
 import { nftExecutable } from '../support/host/nft.ts';
+import { readPage } from '../support/report/read-page.ts';
 import { askByDatagrams } from '../support/traffic/datagrams.ts';
 import { DNS, dns, kernelServed, kernelTable, VIP } from '../support/traffic/kernel-path.ts';
 
@@ -115,6 +116,24 @@ test.serial('No count goes back: rules that are loaded again, a restart, a forei
   const { before, after } = await asked(rig, agent, 20);
   t.is(after.packets[0], before.packets[0] + 20);
 });
+
+test.serial(
+  'The status page has the new flows of a load balancer, and does not call it unserved',
+  async (t) => {
+    const { host, network, agent } = await kernelServed(t);
+    await host.until('it has a rate', async () => {
+      await askByDatagrams(network, VIP, DNS, { count: 3 });
+      const { list } = await readPage(agent.url);
+      return (list.rows[0]?.rate ?? 0) > 0;
+    });
+    const { summary, list, detail } = await readPage(agent.url, 'open=default%2Fdns');
+    t.like(summary.kernel, { loadBalancers: 1, fault: '' });
+    t.like(list.rows[0], { key: 'default/dns', isOfKernel: true, open: undefined });
+    t.like(detail?.listeners[0], { engine: 'kernel', isServed: true, sessions: undefined });
+    t.true((detail?.history.rate ?? []).some((rate) => rate > 0));
+    t.true(summary.disk.writtenAt !== '' && summary.disk.faults.length === 0);
+  },
+);
 
 test.serial('Without kernelTraffic only new flows are counted', async (t) => {
   const { host, network, agent } = await kernelServed(t);

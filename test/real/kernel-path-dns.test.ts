@@ -104,7 +104,8 @@ test.serial('A member that is removed without terminating still gives its last a
   t.deepEqual((await answer).by, ['late']);
 });
 
-const PATIENCE_MS = 1_500;
+/** As resolvers wait for an answer. */
+const PATIENCE_MS = 5_000;
 let nextPort = 1_025;
 
 /** It answers each datagram after 300 ms, as soon as the port is free. */

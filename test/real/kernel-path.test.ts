@@ -2,8 +2,9 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import ava, { type ExecutionContext } from 'ava';
+import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import type { TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
 import { nftExecutable } from '../support/host/nft.ts';
@@ -187,7 +188,6 @@ test.serial('Rules that another process has removed are back soon, and counted',
   const { network, agent } = await kernelServed(t);
   await network.run('a', nftExecutable, 'flush', 'ruleset');
   await until(
-    t,
     'it answers again',
     async () => (await askByDatagrams(network, VIP, DNS)).by[0]?.startsWith('m') === true,
   );
@@ -196,7 +196,6 @@ test.serial('Rules that another process has removed are back soon, and counted',
     /^table ip6 (headgate_[0-9a-f]{8})$/m.exec(await network.run('a', nftExecutable, 'list', 'tables')) ?? [];
   await network.run('a', nftExecutable, 'delete', 'table', 'ip6', table);
   await until(
-    t,
     'IPv6 answers again',
     async () => (await askByDatagrams(network, VIP6, DNS)).by[0]?.startsWith('m') === true,
   );
@@ -309,9 +308,4 @@ async function memberOf(network: TestNetwork, host: TestHost): Promise<string> {
     return member !== undefined;
   });
   return name;
-}
-
-async function until(t: ExecutionContext, what: string, isTrue: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 15_000; performance.now() < end; ) if (await isTrue()) return;
-  t.fail(`Not in time: ${what}`);
 }

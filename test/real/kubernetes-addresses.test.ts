@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { type RunningAgent, TestHost } from '../support/host/agent.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
-import { servicePath, until } from '../support/kube/kube-objects.ts';
+import { servicePath } from '../support/kube/kube-objects.ts';
 import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });

@@ -6,10 +6,11 @@ import ava, { type ExecutionContext } from 'ava';
 import { ADDRESS_API_VERSION as apiVersion } from '../../agent/kubernetes/object-names.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
-import { servicePath, until } from '../support/kube/kube-objects.ts';
+import { servicePath } from '../support/kube/kube-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 

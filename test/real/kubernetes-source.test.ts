@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import {
   each,
@@ -14,7 +15,6 @@ import {
   servicePath,
   sliceJson,
   slicePath,
-  until,
 } from '../support/kube/kube-objects.ts';
 import { FaultProxy } from '../support/traffic/fault-proxy.ts';
 

@@ -14,6 +14,7 @@ import { type DesiredService, FINALIZER } from '../../agent/kubernetes/writers/s
 import { desiredStatus, type StatusFacts } from '../../agent/kubernetes/writers/service-status.ts';
 import { StatusWriter, type StatusWriterOptions } from '../../agent/kubernetes/writers/status-writer.ts';
 import type { Protocol } from '../../agent/model/load-balancer.ts';
+import { Deadline } from '../support/basics/deadline.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { agentClient, deploy, NAMESPACE } from '../support/kube/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
@@ -463,12 +464,9 @@ function existing(json: unknown): CurrentService {
 }
 
 async function until<T>(what: string, ask: () => Promise<T>, isSo: (answer: T) => unknown): Promise<T> {
-  const deadline = performance.now() + 30_000;
-  for (;;) {
+  for (const deadline = new Deadline(30_000, 40); ; await delay(20)) {
     const answer = await ask();
     if (isSo(answer)) return answer;
-    if (performance.now() > deadline)
-      throw new Error(`Waited in vain until ${what}: ${JSON.stringify(answer)}`);
-    await delay(20);
+    if (deadline.isOver) throw new Error(`Waited in vain until ${what}: ${JSON.stringify(answer)}`);
   }
 }

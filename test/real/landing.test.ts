@@ -29,6 +29,21 @@ async function started(
   return { host, agent };
 }
 
+/** The same; nothing moves to the main HAProxy before `rest()`, however slow the machine is. */
+async function resting(t: ExecutionContext<unknown>) {
+  const host = await TestHost.create(t, { landing: true, flags: ['--reload-interval', '100ms'] });
+  await startMembers(t, host, 3);
+  await host.serve();
+  const file = join(host.directory, 'headgate.yaml');
+  await writeFile(file, 'landingRest: 1h\n');
+  const agent = await host.start(['--config', file]);
+  const rest = async (): Promise<void> => {
+    await writeFile(file, 'landingRest: 1s\n');
+    agent.signal('SIGHUP');
+  };
+  return { host, agent, rest };
+}
+
 /** A new Service `new-N` at address N. */
 async function add(host: TestHost, last: number, annotations = {}): Promise<void> {
   const members = [11, 12, 13].map((each) => host.address(each));
@@ -53,7 +68,7 @@ function processes(path: string): readonly number[] {
 test.serial(
   'New Services one after the other need no reload of the main HAProxy, then they move there with one',
   async (t) => {
-    const { host, agent } = await started(t, ['--landing-rest', '3s']);
+    const { host, agent, rest } = await resting(t);
     const reloads = await host.reloads();
     for (let last = FIRST; last < FIRST + 10; last++) {
       await add(host, last);
@@ -64,6 +79,7 @@ test.serial(
     t.is(await inLanding(host), 10);
     t.is((await host.why('default/new-5')).verdict, 'served');
     t.regex((await host.command('status')).stdout, /^Landing: +10 load balancers$/m);
+    await rest();
     await host.until('all are in the main HAProxy', async () => (await landed(host)) === 0);
     t.is(await host.reloads(), reloads + 1);
     await host.until('the landing is empty', async () => (await inLanding(host)) === 0);
@@ -98,7 +114,7 @@ test.serial(
 );
 
 test.serial('A member that is down stays down over the move, and counts do not go back', async (t) => {
-  const { host, agent } = await started(t, ['--landing-rest', '4s']);
+  const { host, agent, rest } = await resting(t);
   const annotations = { 'health-monitor': 'tcp', 'health-monitor-interval': '1s' };
   const members = [host.address(11), host.address(99)];
   await host.serve({ name: 'new-2', address: host.address(FIRST), members, annotations });
@@ -109,6 +125,7 @@ test.serial('A member that is down stays down over the move, and counts do not g
   };
   let before = await counted();
   let failed = 0;
+  await rest();
   for (let moved = false; !moved; ) {
     for (let at = 0; at < 10; at++) await ask(host.place(FIRST)).catch(() => failed++);
     t.is(await downIn(host), 1);
@@ -131,7 +148,7 @@ async function downIn(host: TestHost): Promise<number> {
 }
 
 test.serial('Clients keep their member over the move, also if the members have changed since', async (t) => {
-  const { host } = await started(t, ['--landing-rest', '3s']);
+  const { host, rest } = await resting(t);
   const spec = { sessionAffinity: 'ClientIP' };
   const serve = (...members: readonly number[]) =>
     host.serve({
@@ -151,6 +168,7 @@ test.serial('Clients keep their member over the move, also if the members have c
   const reachesAnother = async (): Promise<boolean> =>
     (await ask({ ...host.place(FIRST), from: host.address(last++) })) !== before[0];
   await host.until('new clients reach the others', reachesAnother);
+  await rest();
   await host.until('it has moved', async () => (await landed(host)) === 0);
   await host.until('the landing is empty', async () => (await inLanding(host)) === 0);
   await delay(200);
@@ -158,7 +176,7 @@ test.serial('Clients keep their member over the move, also if the members have c
 });
 
 test.serial('Clients keep their member over the move', async (t) => {
-  const { host } = await started(t, ['--landing-rest', '3s']);
+  const { host, rest } = await resting(t);
   const members = [11, 12, 13].map((each) => host.address(each));
   await host.serve({
     name: 'new-2',
@@ -171,6 +189,7 @@ test.serial('Clients keep their member over the move', async (t) => {
   const asked = () => Promise.all(clients.map((from) => ask({ ...host.place(FIRST), from })));
   const before = await asked();
   t.true(new Set(before).size > 1);
+  await rest();
   while ((await landed(host)) > 0) t.deepEqual(await asked(), before);
   for (let at = 0; at < 5; at++) t.deepEqual(await asked(), before);
 });

@@ -5,11 +5,11 @@ import ava from 'ava';
 import type { ApiClient } from '../../agent/kubernetes/api/client.ts';
 import type { ApiRequest } from '../../agent/kubernetes/api/kubernetes-api.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { until } from '../support/basics/until.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { agentClient, clientOf, deploy, kubeconfigOf, NAMESPACE } from '../support/kube/deploy.ts';
 import { createGatewayClass, deployGatewayApi } from '../support/kube/gateway-api.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
-import { until } from '../support/kube/kube-objects.ts';
 import { asNew, gatewayJson, ingressClassJson, routeJson } from '../support/values/gateways.ts';
 import { VIP_PORT } from '../support/values/service-objects.ts';
 

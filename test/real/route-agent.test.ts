@@ -7,34 +7,12 @@ import { eventually } from '../support/basics/eventually.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { request, startEcho } from '../support/traffic/echo.ts';
-import { gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
-import { type Json, webObjects } from '../support/values/service-objects.ts';
+import { backendObjects, gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
+import { webObjects } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
 const PORT = 8080;
-
-/** A Service for routes only, with one member at `address:port`. */
-function backend(name: string, member: string): readonly Json[] {
-  const [address = '', port] = member.split(':');
-  const ports = [{ name: 'http', port: 80, targetPort: Number(port), protocol: 'TCP' }];
-  return [
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { namespace: 'default', name },
-      spec: { type: 'ClusterIP', clusterIP: '10.96.0.1', ports },
-    },
-    {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { namespace: 'default', name: `${name}-1`, labels: { 'kubernetes.io/service-name': name } },
-      addressType: 'IPv4',
-      endpoints: [{ addresses: [address], conditions: { ready: true } }],
-      ports: [{ name: 'http', port: Number(port), protocol: 'TCP' }],
-    },
-  ];
-}
 
 test.serial('An agent serves the routes of a Gateway, and changes them without a reload', async (t) => {
   const host = await TestHost.create(t);
@@ -50,8 +28,8 @@ test.serial('An agent serves the routes of a Gateway, and changes them without a
   const members = { web: await startEcho(t, 'web'), api: await startEcho(t, 'api') };
   // `web` is a Service of type LoadBalancer, too: its own listener and the pool of the route are two series.
   const [service = {}] = webObjects({ address: host.address(2), members: [], port: 80, portName: 'http' });
-  const [, slice = {}] = backend('web', members.web);
-  const other = backend('api', members.api);
+  const [, slice = {}] = backendObjects('web', members.web);
+  const other = backendObjects('api', members.api);
   await host.write('objects.yaml', [gatewayClassJson(), gateway, service, slice, ...other]);
   await host.write('both.yaml', [
     routeJson('both', [{ name: 'edge' }], {

@@ -1,7 +1,9 @@
 // The status page in a real browser: what it shows of a running agent, and that no text of an object can harm it.
 
 import { once } from 'node:events';
+import { mkdir, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { PageSummary, PageView } from '../../health/page-model.ts';
 import { startHealthServer } from '../../health/server.ts';
@@ -23,7 +25,7 @@ test.before(async (t) => {
 test.after.always(() => chromium?.close());
 
 const HOSTILE = `"><img src=x onerror="window.hurt=1"><script>window.hurt=1</script>\u202e{{x}}`;
-const ROWS = "document.querySelectorAll('#rows > li')";
+const ROWS = "document.querySelectorAll('#rows > .item')";
 
 test.serial('The page shows the load balancers and follows their manifests without a reload', async (t) => {
   const { host, agent, browser } = await opened(t);
@@ -90,8 +92,10 @@ test.serial('An opened load balancer shows its members as HAProxy sees them', as
   // The address says what is open; a second click closes it.
   t.regex(await browser.value<string>('location.hash'), /open=default%2Fweb/);
   await browser.value('window.isOld = true; location.reload()');
-  await browser.until("!window.isOld && document.querySelectorAll('.row + #detail tbody tr').length === 3");
-  await browser.value("document.querySelector('.row[aria-expanded=true]').click()");
+  await browser.until(
+    "!window.isOld && document.querySelectorAll('.row + tr #detail tbody tr').length === 3",
+  );
+  await browser.value("document.querySelector('[aria-expanded=true]').click()");
   await browser.until("document.querySelector('#detail') === null");
 
   // The headline leads to what it tells of.
@@ -155,6 +159,210 @@ test.serial('A search, the filter and the pages find load balancers among many',
   await browser.until(`${ROWS}.length === 50`);
   await browser.value("document.querySelector('#only').click()");
   await browser.until(`${ROWS}.length === 1 && ${ROWS}[0].innerText.includes('default/web-7')`);
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('The heads of the list sort it, by the keyboard too, and the address says how', async (t) => {
+  const { host, agent, browser } = await opened(t);
+  await host.serve({
+    name: 'all',
+    address: host.address(2),
+    members: [11, 12, 13].map((at) => host.address(at)),
+  });
+  await host.serve({ name: 'none', address: host.address(3), members: [] });
+  const names = `[...${ROWS}].map((e) => e.querySelector('.name').innerText.replace('default/', '')).join()`;
+  const sorting =
+    "[...document.querySelectorAll('#heads [data-column]')].filter((e) => e.ariaSort !== 'none').map((e) => e.innerText + ' ' + e.ariaSort).join()";
+  const press = async (column: string): Promise<void> => {
+    await browser.value(`document.querySelector('[data-column=${column}] button').focus()`);
+    for (const type of ['keyDown', 'keyUp'])
+      await browser.send('Input.dispatchKeyEvent', { type, key: 'Enter', code: 'Enter', text: '\r' });
+  };
+  await browser.until(`${names} === 'none,all,web'`);
+  t.is(await browser.value(sorting), 'State ↓ descending'.replace(' ↓', ''));
+  for (const [column, order, words, hash] of [
+    ['name', 'all,none,web', 'Name ascending', '#sort=name'],
+    ['name', 'web,none,all', 'Name descending', '#sort=-name'],
+    ['name', 'none,all,web', 'State descending', '#'],
+    ['members', 'all,web,none', 'Ready members descending', '#sort=-members'],
+    ['members', 'none,web,all', 'Ready members ascending', '#sort=members'],
+    ['state', 'none,all,web', 'State descending', '#'],
+    ['state', 'web,all,none', 'State ascending', '#sort=state'],
+  ] as const) {
+    await press(column);
+    await browser.until(`${names} === '${order}'`);
+    t.is(await browser.value(sorting), words);
+    t.is(await browser.value('location.hash || "#"'), hash);
+  }
+  await browser.go('about:blank');
+  await browser.go(`${agent.url}/#sort=-members`);
+  await browser.until(`${names} === 'all,web,none'`);
+  t.is(await browser.value(sorting), 'Ready members descending');
+  await browser.go('about:blank');
+  await browser.go(`${agent.url}/#sort=%3Cscript%3E`);
+  await browser.until(`${names} === 'none,all,web'`);
+  t.is(await browser.value(sorting), 'State descending');
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('The list can be filtered by a namespace, also by an address that names it', async (t) => {
+  const { host, agent, browser } = await opened(t);
+  await host.serve({ name: 'cart', namespace: 'shop', address: host.address(2) });
+  const names = `[...${ROWS}].map((e) => e.querySelector('.name').innerText).join()`;
+  const options = "[...document.querySelector('#namespace').options].map((e) => e.text).join()";
+  await browser.until(`${names} === 'default/web,shop/cart'`);
+  await browser.until(`${options} === 'All namespaces,default,shop'`);
+  const choose = (namespace: string): Promise<unknown> =>
+    browser.value(
+      `{ const field = document.querySelector('#namespace'); field.value = '${namespace}'; field.dispatchEvent(new Event('change')) }`,
+    );
+  await choose('shop');
+  await browser.until(`${names} === 'shop/cart'`);
+  t.is(await browser.value('location.hash'), '#namespace=shop');
+  await choose('');
+  await browser.until(`${names} === 'default/web,shop/cart'`);
+  await browser.go('about:blank');
+  await browser.go(`${agent.url}/#namespace=gone`);
+  await browser.until("!document.querySelector('#none').hidden");
+  t.is(await browser.value("document.querySelector('#namespace').value"), 'gone');
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial(
+  'Rows have the traffic of their load balancer, and so has the one that is opened later',
+  async (t) => {
+    const { host, browser } = await opened(t);
+    await host.serve({ name: 'idle', address: host.address(2) });
+    const socket = connect(VIP_PORT, host.address(1));
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+    const cells = (name: string): string =>
+      `[...${ROWS}].find((e) => e.innerText.includes('default/${name}')).querySelectorAll('.number')`;
+    await browser.until(`${ROWS}.length === 2`);
+    const end = performance.now() + 30_000;
+    while (!(await browser.value(`Number(${cells('web')}[1].innerText) > 1`)) && performance.now() < end)
+      await ask(host.place());
+    await browser.until(`${cells('web')}[0].innerText === '1' && Number(${cells('web')}[1].innerText) > 1`);
+    await browser.until(`[...${cells('idle')}].map((e) => e.innerText).join() === '0,0'`);
+    const row = `[...${ROWS}].find((e) => e.innerText.includes('default/web'))`;
+    await browser.value(`${row}.querySelector('.key').click()`);
+    // Both charts, with more than the value of this second.
+    const points =
+      "[...document.querySelectorAll('#detail .line')].map((e) => e.getAttribute('d').split('L').length)";
+    await browser.until(`${points}.length === 2`);
+    t.true((await browser.value<number[]>(points)).every((count) => count > 5));
+    await browser.until("/at most [1-9]/.test(document.querySelector('#detail figure').innerText)");
+    t.deepEqual(browser.complaints, []);
+  },
+);
+
+test.serial('A load balancer has the traffic that scrapes have seen before any page was open', async (t) => {
+  const host = await TestHost.create(t);
+  await startMembers(t, host, 1);
+  await host.serve();
+  const agent = await host.start();
+  const socket = connect(VIP_PORT, host.address(1));
+  t.teardown(() => socket.destroy());
+  await once(socket, 'connect');
+  const openConnections = async (): Promise<number> =>
+    (await agent.metrics())('headgate_listener_open_connections', { service: 'web' });
+  await host.until('a scrape sees the connection', async () => (await openConnections()) === 1);
+  socket.destroy();
+  await host.until('a scrape sees that it has ended', async () => (await openConnections()) === 0);
+  const browser = await newPage(t);
+  await browser.go(`${agent.url}/#open=default%2Fweb`);
+  await browser.until(
+    "/^Open connections\\s+0\\s+at most 1$/.test(document.querySelectorAll('#detail figure')[1]?.innerText)",
+  );
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('The page links a dashboard, also that of the open load balancer', async (t) => {
+  const host = await TestHost.create(t);
+  await host.serve();
+  const dashboard =
+    'https://grafana.example.org/d/headgate?orgId=1&var-namespace={namespace}&var-service={name}';
+  const agent = await host.start(['--dashboard-url', dashboard]);
+  const browser = await newPage(t);
+  await browser.go(`${agent.url}/#open=default%2Fweb`);
+  const links =
+    "[...document.querySelectorAll('a[target]')].filter((e) => e.checkVisibility()).map((e) => e.href + ' ' + e.rel)";
+  await browser.until(`${links}.length === 2`);
+  const place = 'https://grafana.example.org/d/headgate?orgId=1';
+  t.deepEqual(await browser.value(links), [
+    `${place} noopener noreferrer`,
+    `${place}&var-namespace=default&var-service=web noopener noreferrer`,
+  ]);
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('A card shows when the state was written to disk, and what cannot be written', async (t) => {
+  const { host, browser } = await opened(t);
+  const card =
+    "[...document.querySelectorAll('#facts > div')].find((e) => e.innerText.startsWith('State on disk')).innerText";
+  await browser.until(`${card}.includes('Up to date') && ${card}.includes('last written')`);
+  t.true((await browser.value<string>(card)).includes(host.stateDir));
+  // A folder with the name of the file.
+  await rm(join(host.stateDir, 'last-ports'));
+  await mkdir(join(host.stateDir, 'last-ports', 'x'), { recursive: true });
+  await host.serve({ name: 'shop', address: host.address(2) });
+  await browser.until(`${card}.includes('Cannot be written') && ${card}.includes('last-ports: ')`);
+  t.deepEqual(browser.complaints, []);
+});
+
+test.serial('A listener of the kernel is not called unserved, and has a card', async (t) => {
+  const [listener] = detail.listeners;
+  const [row] = view.list.rows;
+  if (listener === undefined || row === undefined) throw new Error('There is no row');
+  const why = 'The kernel forwards nothing: nft is missing';
+  const shown = (fault: string): PageView => ({
+    ...view,
+    summary: { ...summary, kernel: { loadBalancers: 1, fault, sync: 'on' } },
+    list: {
+      ...view.list,
+      rows: [{ ...row, ports: ['UDP 53'], isOfKernel: true, open: undefined, rate: 2.5 }],
+    },
+    detail: {
+      ...detail,
+      open: undefined,
+      rate: 2.5,
+      listeners: [
+        {
+          ...listener,
+          ...{ protocol: 'UDP', port: 53, engine: 'kernel', sessions: undefined, sessionRate: undefined },
+          members: listener.members.map((each) => ({ ...each, sessions: undefined, sessionRate: undefined })),
+        },
+      ],
+    },
+  });
+  const browser = await newPage(t);
+  await browser.go(`${await served(t, shown(''))}/#open=default%2Fweb`);
+  await browser.until("document.querySelectorAll('#detail tbody tr').length === 1");
+  const text = await browser.text();
+  for (const word of [
+    '● Forwards',
+    'ports of 1 load balancer',
+    'flows are copied to the peer',
+    'UDP 53 (kernel)',
+  ])
+    t.true(text.includes(word), `${word}\n${text}`);
+  t.regex(text, /on 192\.0\.2\.1, by the kernel\n/);
+  t.is(
+    await browser.value("[...document.querySelectorAll('#detail .number')].map((e) => e.innerText).join()"),
+    'Sessions,New/s,–,–',
+  );
+  t.is(
+    await browser.value(
+      "[...document.querySelectorAll('#detail figure')].filter((e) => e.checkVisibility()).length",
+    ),
+    1,
+    'open connections are unknown',
+  );
+  await browser.go('about:blank');
+  await browser.go(`${await served(t, shown(why))}/`);
+  await browser.until(
+    `document.querySelector('#facts').innerText.includes('✕ Does not forward all\\n${why}')`,
+  );
   t.deepEqual(browser.complaints, []);
 });
 
@@ -302,12 +510,33 @@ test.serial('The page is readable without colour and by a screen reader', async 
     nodes: { ignored: boolean; role?: { value: string }; name?: { value: string } }[];
   };
   const roles = new Set(nodes.filter(({ ignored }) => !ignored).map(({ role }) => role?.value));
-  for (const role of ['banner', 'main', 'contentinfo', 'search', 'status', 'list', 'table'])
+  for (const role of [
+    'banner',
+    'main',
+    'contentinfo',
+    'search',
+    'status',
+    'list',
+    'table',
+    'columnheader',
+    'row',
+    'cell',
+  ])
     t.true(roles.has(role), role);
   const nameless = nodes.filter(
     ({ ignored, role, name }) =>
       !ignored &&
-      ['button', 'link', 'searchbox', 'checkbox', 'table', 'region', 'heading'].includes(role?.value ?? '') &&
+      [
+        'button',
+        'link',
+        'searchbox',
+        'checkbox',
+        'combobox',
+        'columnheader',
+        'table',
+        'region',
+        'heading',
+      ].includes(role?.value ?? '') &&
       !name?.value,
   );
   t.deepEqual(nameless, []);
@@ -317,11 +546,84 @@ test.serial('The page is readable without colour and by a screen reader', async 
       "[...document.querySelectorAll('.state')].every((e) => /^[●◐✕○!…] \\w/.test(e.textContent))",
     ),
   );
-  for (const scheme of ['light', 'dark'] as const) {
-    await browser.prefer(scheme);
-    t.deepEqual(await browser.value(LOW_CONTRAST), [], scheme);
-  }
 });
+
+test.serial(
+  'Every text has a contrast of 4.5, and every line of 3, in light and dark and in all states',
+  async (t) => {
+    const verdicts = ['served', 'served in part', 'no ready member', 'members down', 'not served'] as const;
+    const states = ['ONLINE', 'NO_MONITOR', 'DRAINING', 'OFFLINE', 'ERROR', 'DEGRADED'] as const;
+    const [row] = view.list.rows;
+    const [listener] = detail.listeners;
+    const [member] = listener?.members ?? [];
+    if (row === undefined || listener === undefined || member === undefined)
+      throw new Error('There is no row');
+    const since = '2026-01-01T00:00:00.000Z';
+    const instances = ['master', 'backup', 'fault', ''].map((state) => ({
+      ...{ name: `vrrp-${state}`, state, since, priority: 1, anchors: ['192.0.2.3'], vips: 1 },
+      peerState: state,
+    }));
+    const colourful = (more: Partial<PageSummary>): PageView => ({
+      ...view,
+      summary: {
+        ...everyTextIs('web').summary,
+        ...{
+          fault: '',
+          role: 'alone',
+          lowered: [],
+          peer: undefined,
+          problemCount: 0,
+          dashboard: 'https://g.example.org/',
+        },
+        instances,
+        kernel: { loadBalancers: 1, fault: 'none', sync: 'none' },
+        ...more,
+      },
+      list: {
+        rows: verdicts.flatMap((verdict) => [
+          { ...row, key: verdict, verdict },
+          { ...row, key: `${verdict}!`, verdict, problems: 1 },
+        ]),
+        ...{ found: 60, page: 1, pages: 2 },
+      },
+      detail: {
+        ...detail,
+        ...{ key: 'served', reasons: ['None'], moreMembers: 1, dashboard: 'https://g.example.org/' },
+        listeners: [
+          { ...listener, members: states.map((state) => ({ ...member, name: state, state, why: 'why' })) },
+        ],
+      },
+    });
+    const browser = await newPage(t);
+    for (const [tone, more] of [
+      ['good', {}],
+      ['fair', { counts: { ...summary.counts, 'not served': 1 } }],
+      ['poor', { fault: 'None' }],
+    ] as readonly (readonly [string, Partial<PageSummary>])[]) {
+      await browser.go('about:blank');
+      await browser.go(`${await served(t, colourful(more))}/#open=served`);
+      await browser.until(`document.querySelectorAll('#detail tbody tr').length === ${states.length}`);
+      await browser.until(`document.querySelector('#banner').dataset.tone === '${tone}'`);
+      await browser.value("document.querySelectorAll('details').forEach((e) => { e.open = true })");
+      // The row under the pointer.
+      const { x, y } = await browser.value<{ x: number; y: number }>(
+        "(() => { const row = document.querySelectorAll('.row')[1]; row.scrollIntoView(); const { x, y } = row.getBoundingClientRect(); return { x, y } })()",
+      );
+      await browser.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x: x + 9, y: y + 9 });
+      for (const scheme of ['light', 'dark'] as const) {
+        await browser.prefer(scheme);
+        await browser.value(
+          "delete document.body.dataset.stale; document.querySelector('#live').dataset.state = 'live'",
+        );
+        t.deepEqual(await browser.value(LOW_CONTRAST), [], `${scheme} ${tone}`);
+        await browser.value(
+          "document.body.dataset.stale = ''; document.querySelector('#live').dataset.state = 'lost'",
+        );
+        t.deepEqual(await browser.value(LOW_CONTRAST), [], `${scheme} ${tone}, connection lost`);
+      }
+    }
+  },
+);
 
 test.serial('A page of another origin can read nothing', async (t) => {
   const url = await served(t, view);
@@ -345,17 +647,29 @@ test.serial('A page of another origin can read nothing', async (t) => {
   t.is(state, 'refused');
 });
 
-/** Texts of less than 4.5 to 1 against what is behind them (https://www.w3.org/TR/WCAG22/#contrast-minimum). */
+/**
+ * Texts of less than 4.5 to 1 against what is behind them (https://www.w3.org/TR/WCAG22/#contrast-minimum), borders of
+ * fields, and lines of charts, of less than 3 (https://www.w3.org/TR/WCAG22/#non-text-contrast), and what is translucent.
+ */
 const LOW_CONTRAST = `(() => {
   const rgb = (text) => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return { r, g, b, a }; };
   const over = (top, below) => ({ r: top.r * top.a + below.r * (1 - top.a), g: top.g * top.a + below.g * (1 - top.a), b: top.b * top.a + below.b * (1 - top.a), a: 1 });
   const behind = (e) => e === null ? { r: 255, g: 255, b: 255, a: 1 } : over(rgb(getComputedStyle(e).backgroundColor), behind(e.parentElement));
   const light = ({ r, g, b }) => { const [x, y, z] = [r, g, b].map((c) => c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4); return 0.2126 * x + 0.7152 * y + 0.0722 * z; };
-  return [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility() && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())).flatMap((e) => {
-    const [a, b] = [light(behind(e)), light(over(rgb(getComputedStyle(e).color), behind(e)))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    return ratio < 4.5 ? [e.className + ' ' + e.textContent.slice(0, 40) + ' ' + ratio] : [];
-  });
+  const ratioOf = (colour, ground) => { const [a, b] = [light(ground), light(over(rgb(colour), ground))]; return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); };
+  const low = (e, what, colour, ground, least) => { const ratio = ratioOf(colour, ground); return ratio < least ? [e.className + ' ' + what + ' ' + ratio] : []; };
+  const all = [...document.querySelectorAll('body, body *')].filter((e) => e.checkVisibility());
+  const texts = all.filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+  const fields = all.filter((e) => e.matches('input[type=search], select, .pages button'));
+  return [
+    ...all.filter((e) => getComputedStyle(e).opacity !== '1').map((e) => e.className + ' is translucent'),
+    ...texts.flatMap((e) => low(e, e.textContent.slice(0, 40), getComputedStyle(e).color, behind(e), 4.5)),
+    ...fields.flatMap((e) => low(e, 'border', getComputedStyle(e).borderTopColor, behind(e.parentElement), 3)),
+    ...fields.flatMap((e) => low(e, 'text', getComputedStyle(e).color, behind(e), 4.5)),
+    ...fields.filter((e) => e.placeholder).flatMap((e) => low(e, 'placeholder', getComputedStyle(e, '::placeholder').color, behind(e), 4.5)),
+    ...all.filter((e) => e.matches('.line')).flatMap((e) => low(e, 'line', getComputedStyle(e).stroke, behind(e), 3)),
+    ...all.filter((e) => getComputedStyle(e, '::before').content !== 'none').flatMap((e) => low(e, '::before', getComputedStyle(e, '::before').color, behind(e), 4.5)),
+  ];
 })()`;
 
 async function newPage(t: ExecutionContext<unknown>): Promise<Page> {
@@ -415,16 +729,21 @@ function everyTextIs(text: string): PageView {
       lowered: [text],
       haproxy: { version: text, serving: true, reloadPending: [text] },
       cluster: { isSynced: true, fault: text, lastAnswer: '', isWriter: false, writer: text },
+      kernel: { loadBalancers: 1, fault: text, sync: text },
+      disk: { folder: text, writtenAt: '', faults: [{ file: text, why: text }] },
+      dashboard: `https://example.org/?${encodeURIComponent(text)}`,
       pools: [{ name: text, family: 'v4', free: text, used: text }],
       problems: [{ reason: text, count: 7, shown: [{ key: text, object: text, message: text }] }],
       problemCount: 2,
     },
+    namespaces: [text],
     list: { ...view.list, rows: [{ ...row, key: text, vips: [text, text], ports: [text] }] },
     detail: {
       ...detail,
       key: text,
       reasons: [text],
       vips: [text],
+      dashboard: `https://example.org/?${encodeURIComponent(text)}`,
       moreMembers: 1,
       listeners: [
         {

@@ -29,6 +29,18 @@ test('headgate(8) has the examples of every command, headgate.yaml(5) the keys o
   t.true(settings.includes('(/usr/share/doc/headgate/docs/high\\-availability.md)'));
 });
 
+test('headgate(8) says where the keys of a flag are', (t) => {
+  for (const flag of ['--vrrp YAML', '--pools YAML'])
+    t.regex(
+      page,
+      new RegExp(
+        `\\.B ${escaped(flag).replaceAll('\\', '\\\\')}[ .]*\\n.*see headgate\\.yaml\\(5\\) for the keys`,
+      ),
+      flag,
+    );
+  t.regex(page, /see \/usr\/share\/doc\/headgate\/docs\/addresses\.md for its input/);
+});
+
 test('No line of a page is an unknown roff request or contains Markdown', (t) => {
   for (const line of `${page}${settings}`.split('\n')) {
     if (/^[.']/.test(line)) t.regex(line, /^\.(TH|SH|TP|PP|IP|B|BR|br)( |$)/);

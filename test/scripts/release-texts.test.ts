@@ -36,7 +36,8 @@ test('The bill of materials has Node, and the same packages give the same text',
 test('The Release file has the size and the checksum of each list', (t) => {
   const files = [{ path: 'main/binary-amd64/Packages', content: Buffer.from('abc') }];
   const date = new Date('2026-11-26T08:00:00Z');
-  const text = releaseFile({ version: '0.1.0', architecture: 'amd64', date, files });
+  const text = releaseFile({ version: '0.1.0', architectures: ['amd64', 'arm64'], date, files });
+  t.regex(text, /^Architectures: amd64 arm64$/m);
   t.regex(text, /^Date: Thu, 26 Nov 2026 08:00:00 UTC$/m);
   t.regex(
     text,

@@ -119,7 +119,7 @@ test.serial(
   'names the test that hangs, and ends',
   ends,
   { 'a.test.ts': `${good}test('Two hangs', () => new Promise(() => setTimeout(() => undefined, 1e6)));` },
-  { SUITE_TIMEOUT: '3s' },
+  { SUITE_TIMEOUT: '10s' },
   { code: 1, last: '1 passed, 1 failed, 0 skipped', prints: [/^FAILED: Two hangs$/m] },
 );
 test.serial('fails if no test runs', ends, {}, {}, { code: 1, last: '0 passed, 1 failed, 0 skipped' });

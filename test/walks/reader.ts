@@ -11,7 +11,7 @@ import { Deadline } from '../support/basics/deadline.ts';
 import { blocksOf } from '../support/repository/markdown.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const COMMAND_TIMEOUT_MS = 120_000;
+const COMMAND_TIMEOUT_MS = 300_000;
 /** Of the repository, what a reader edits or writes; all else of the clone is links. */
 const COPIED = ['examples'];
 const NOT_CLONED = ['.cache', '.git'];

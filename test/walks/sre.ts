@@ -15,7 +15,7 @@ const [logQuestion = ''] = reader.blocks('docs/connection-log.md', 1);
 const [symptoms = ''] = reader.blocks('docs/troubleshooting.md', 1);
 const [annotation = ''] = blocksOf(textOf('docs/connection-log.md'), 'yaml');
 const [sample = ''] = blocksOf(textOf('docs/connection-log.md'), 'json');
-const [scrapeConfig = '', ruleFiles = ''] = blocksOf(textOf('docs/metrics.md'), 'yaml');
+const [scrapeConfig = '', fromElsewhere = '', ruleFiles = ''] = blocksOf(textOf('docs/metrics.md'), 'yaml');
 
 // payments/api, of the documents' examples, serves; default/web has a port that its EndpointSlice calls otherwise.
 const example = textOf('examples/manifests/web.yaml');
@@ -81,6 +81,12 @@ await reader.run(`curl -s ${URL}/metrics | promtool check metrics`);
 mkdirSync('/etc/prometheus', { recursive: true });
 const often = 'global: { scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }';
 writeFileSync('/etc/prometheus/prometheus.yml', `${often}\n${ruleFiles}\n${scrapeConfig}\n`);
+// The proxy itself: test/real/metrics-proxy.test.ts.
+writeFileSync(
+  '/etc/prometheus/elsewhere.yml',
+  scrapeConfig.replace(/ {4}static_configs:.*$/s, fromElsewhere),
+);
+await reader.run('promtool check config --syntax-only /etc/prometheus/elsewhere.yml');
 await reader.run('cp deploy/prometheus/headgate.rules.yaml /etc/prometheus/');
 await reader.run('promtool check config /etc/prometheus/prometheus.yml');
 reader.start(

@@ -17,7 +17,7 @@ const MAX_OUTPUT_BYTES = 1 << 24;
  * Errors: it ends with another status than 0; the error has its output.
  */
 export async function walk(t: ExecutionContext, name: string): Promise<string> {
-  t.timeout(300_000);
+  t.timeout(600_000);
   const folder = await mkdtemp(join(tmpdir(), 'headgate-walk-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const program = fileURLToPath(new URL(`${name}.ts`, import.meta.url));

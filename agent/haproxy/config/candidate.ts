@@ -11,7 +11,7 @@ import { ownerOfListener } from '../../model/names.ts';
 import { probeBind } from './bind-probe.ts';
 import { checkConfig } from './check.ts';
 import { type ConfigText, configText, inFileOrder } from './config-text.ts';
-import { hasSection, isForHaproxy, shapeOf } from './listener-config.ts';
+import { hasSection, isForHaproxy, isRoutePool, shapeOf } from './listener-config.ts';
 import { type Quarantine, structureOfAll } from './quarantine.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
 
@@ -66,9 +66,11 @@ export class CandidateMaker {
     return effective;
   }
 
-  /** True if HAProxy has accepted every section of these. */
+  /** True if HAProxy has accepted every section of these, or sections of pools that differ in names only. */
   isChecked(loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
-    return this.#unchecked(loadBalancers).length === 0;
+    return this.#unchecked(loadBalancers).every(
+      (each) => each.listeners.every(isRoutePool) && this.#isFamiliar(each),
+    );
   }
 
   /** True if HAProxy has refused the global section of a file with these, so that no load balancer is at fault. */

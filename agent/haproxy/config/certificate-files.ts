@@ -1,4 +1,4 @@
-// The certificates and crt-lists of one HAProxy's listeners, and the certificates for members, in a folder of the runtime
+// The certificates and crt-lists of one HAProxy's listeners, the certificates for members, and the users of routes, in a folder of the runtime
 // directory, which is in memory, so that no key reaches a disk. Files are written before HAProxy reads them or gets their content
 // by commands.
 // Owns the files, and the memory of certificates that HAProxy has refused.
@@ -18,6 +18,7 @@ import type {
   LoadBalancer,
   Problem,
   Tls,
+  UserList,
 } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { hasSection, isForHaproxy } from './listener-config.ts';
@@ -31,13 +32,16 @@ import {
   crtListFile,
   crtListText,
   secretOf,
+  usersFile,
 } from './tls-config.ts';
+import { NO_USERS, type UsersText } from './user-lists.ts';
 
 /** PEM texts by name and fingerprint; undefined if one is no longer known. */
 export interface PemTexts {
   readonly certificate: (name: string, fingerprint: string) => string | undefined;
   readonly authority: (name: string, fingerprint: string) => string | undefined;
   readonly crl: (name: string, fingerprint: string) => string | undefined;
+  readonly users?: UsersText;
 }
 
 export interface CertificateFilesOptions {
@@ -74,10 +78,12 @@ export class CertificateFiles {
     const listeners = [...tlsListeners(some)];
     const certificates = certificatesIn(some);
     const authorities = authoritiesOf(some);
+    const lists = userListsOf(some);
     return this.#change(async () => {
       const slice = new Slice();
-      if (certificates.length + authorities.length > 0) await makeFolder(folder, folderMode);
+      if (certificates.length + authorities.length + lists.length > 0) await makeFolder(folder, folderMode);
       for (const each of authorities) this.#writeList(authorityFile(folder, each), each, pems.authority);
+      for (const each of lists) this.#writeList(usersFile(folder, each), each, pems.users ?? NO_USERS);
       for (const certificate of certificates) {
         this.#writeCertificate(certificate);
         if (slice.isOver) await slice.breathe();
@@ -110,6 +116,7 @@ export class CertificateFiles {
     const { folder } = this.#options;
     const all = [...loadBalancers];
     const used = new Set(authoritiesOf(all).map((authority) => authorityFile(folder, authority)));
+    for (const list of userListsOf(all)) used.add(usersFile(folder, list));
     for (const { name, tls } of tlsListeners(all)) {
       used.add(crtListFile(folder, name));
       for (const crl of clientCrls(tls)) used.add(crlFile(folder, crl));
@@ -210,6 +217,10 @@ function authoritiesOf(loadBalancers: readonly LoadBalancer[]): readonly Authori
       ...(tls === undefined ? [] : clientAuthorities(tls)),
       ...(pool.tls?.authority === undefined ? [] : [pool.tls.authority]),
     ]);
+}
+
+function userListsOf(loadBalancers: readonly LoadBalancer[]): readonly UserList[] {
+  return loadBalancers.flatMap(({ listeners }) => listeners.flatMap(({ userLists = [] }) => userLists));
 }
 
 function isTlsListener(listener: Listener): listener is TlsListener {

@@ -2,11 +2,11 @@
 
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import { renderGlobal, renderLoadBalancer, structureHash } from './render.ts';
+import { renderGlobal, renderLoadBalancer, renderSpares, structureHash } from './render.ts';
 import type { RenderContext } from './render-context.ts';
 
 export interface ConfigText {
-  /** The bytes of the global section, then of each load balancer. */
+  /** The bytes of the global section, then of each load balancer, then of spare backends. */
   readonly chunks: readonly Buffer[];
   /** The hash of the file's structure, which its description contains. */
   readonly structure: string;
@@ -33,5 +33,6 @@ export async function configText(
   }
   await slice.breathe();
   const structure = structureHash(context, loadBalancers);
-  return { chunks: [Buffer.from(renderGlobal(context, structure)), ...sections], structure };
+  const global = Buffer.from(renderGlobal(context, structure));
+  return { chunks: [global, ...sections, renderSpares(loadBalancers, context)], structure };
 }

@@ -21,12 +21,15 @@ import {
   type TablesCredentials,
   type TablesSettings,
 } from './shared-tables.ts';
+import type { UsersText } from './user-lists.ts';
 
 export interface GlobalSectionOptions {
   readonly paths: HaproxyPaths;
   readonly settings: () => RenderSettings & { readonly maxConnections: number; readonly netns: string };
   /** True if a HAProxy answers at the sockets. */
   readonly isRunning: () => Promise<boolean>;
+  /** Of routes, for the file. */
+  readonly users?: UsersText;
   readonly log: Log;
 }
 
@@ -59,7 +62,7 @@ export class GlobalSection {
   }
 
   readonly context = (loadBalancers: ReadonlyMap<string, LoadBalancer>): RenderContext => {
-    const { paths, log } = this.#options;
+    const { paths, users, log } = this.#options;
     const settings = this.#options.settings();
     const before = this.#limit.problem;
     const needs = needsOf(loadBalancers.values());
@@ -67,7 +70,7 @@ export class GlobalSection {
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
     const { hasHttp, hasTls, hasRoutes } = needs;
-    const more = { sharedTables: this.#tables, hasHttp, hasTls, hasRoutes };
+    const more = { sharedTables: this.#tables, hasHttp, hasTls, hasRoutes, ...(users && { users }) };
     return renderContext(settings, paths, value, this.aclIds.idOf, more);
   };
 

@@ -123,6 +123,9 @@ function optionsOf(listener: Listener): readonly unknown[] {
     listener.rateLimit,
     listener.clientTimeout,
     listener.log,
+    ...(listener.trustedProxies === undefined ? [] : ['proxies', listener.trustedProxies]),
+    ...(listener.requestIds === true ? ['ids'] : []),
+    ...(listener.userLists === undefined ? [] : ['users', listener.userLists]),
     [
       algorithmOf(pool),
       pool.persistence,

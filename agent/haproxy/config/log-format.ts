@@ -24,14 +24,16 @@ export interface LogFormats {
   readonly refusedLine: string;
 }
 
-export function logFormats({ name, mode, labels }: Listener): LogFormats {
+export function logFormats({ name, mode, labels, routing, requestIds }: Listener): LogFormats {
   const begin: readonly Field[] = [
     ...CLIENT,
     ['namespace', text(labels.namespace)],
     ['service', text(labels.service)],
     ['port', labels.port],
   ];
-  const fields = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
+  const fields: Field[] = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
+  if (routing?.kind === 'http') fields.push(['route', text('%[var(txn.rule)]')]);
+  if (requestIds === true) fields.push(['requestId', text('%[var(txn.id)]')]);
   return {
     line: json(fields),
     lineInWords: json([...fields, ...IN_WORDS]),

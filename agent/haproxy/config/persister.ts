@@ -36,6 +36,8 @@ export class Persister {
   readonly #fault = new Fault();
   #cancel: (() => void) | undefined;
   #isClosed = false;
+  /** Milliseconds since the epoch; 0: not yet. */
+  #writtenAt = 0;
 
   constructor(options: PersisterOptions) {
     this.#options = options;
@@ -45,6 +47,10 @@ export class Persister {
   /** Why the file is not at the desired state; '' if it is, or will be soon. */
   get fault(): string {
     return this.#fault.text;
+  }
+
+  get writtenAt(): number {
+    return this.#writtenAt;
   }
 
   /** After a start, when another process may have changed the file in the meantime. */
@@ -82,6 +88,7 @@ export class Persister {
   worked(): void {
     const { onPersisted, log } = this.#options;
     onPersisted('done');
+    this.#writtenAt = this.#clock.wall();
     if (this.#fault.clear()) log.info('haproxy.cfg can be written again');
   }
 

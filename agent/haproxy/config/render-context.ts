@@ -5,6 +5,7 @@ import type { HaproxyPaths } from '../paths.ts';
 import { type ConnectionLogSettings, logWords } from './connection-log.ts';
 import { namespaceConnections } from './limits.ts';
 import type { SharedTables } from './shared-tables.ts';
+import { NO_USERS, type UsersText } from './user-lists.ts';
 
 /**
  * How long a replaced worker still accepts connections beside the new one. HAProxy before 3.1 stops the old worker before
@@ -41,8 +42,11 @@ export interface RenderContext {
   readonly certificates: string;
   /** The folder of the maps of routes. */
   readonly routes: string;
+  readonly dotSegments?: DotSegments;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
+  /** HAProxy counts the responses of each route. */
+  readonly countsRoutes: boolean;
   /**
    * The boot in which that folder has the certificates: in another one HAProxy leaves out the addresses that end TLS, because
    * the folder is in memory. '' without TLS.
@@ -53,9 +57,15 @@ export interface RenderContext {
   readonly logFormat: ConnectionLogSettings['connectionLogFormat'];
   /** The unique id of an ACL, by listener name and line. */
   readonly aclId: (listener: string, line: number) => number;
+  /** The users of routes, with hashes of their passwords. */
+  readonly users?: UsersText;
 }
 
+export type DotSegments = 'reject' | 'normalize' | 'pass';
+
 export interface RenderSettings extends ConnectionLogSettings {
+  /** Of paths to routes; absent: reject. */
+  readonly dotSegments?: DotSegments;
   /** 0: nine tenths of all. */
   readonly maxConnectionsPerNamespace: number;
   readonly threads: number;
@@ -63,6 +73,7 @@ export interface RenderSettings extends ConnectionLogSettings {
   readonly maxOldWorkers: number;
   readonly haproxyUser: string;
   readonly haproxyGroup: string;
+  readonly routeMetrics: boolean;
 }
 
 export function renderContext(
@@ -75,11 +86,13 @@ export function renderContext(
     hasHttp = false,
     hasTls = false,
     hasRoutes = false,
+    users = NO_USERS,
   }: {
     readonly sharedTables?: SharedTables | undefined;
     readonly hasHttp?: boolean;
     readonly hasTls?: boolean;
     readonly hasRoutes?: boolean;
+    readonly users?: UsersText;
   } = {},
 ): RenderContext {
   return {
@@ -100,15 +113,18 @@ export function renderContext(
     group: settings.haproxyGroup,
     certificates: paths.certificates,
     routes: paths.routes,
+    dotSegments: settings.dotSegments ?? 'reject',
     hasRoutes,
+    countsRoutes: settings.routeMetrics,
     boot: hasTls ? bootId() : '',
     log: logWords(settings.connectionLogTarget, paths.logSocket),
     logFormat: settings.connectionLogFormat,
     aclId,
+    users,
   };
 }
 
 /** All values but the ids of ACLs, as one text; equal texts give equal global sections. */
-export function globalValues({ aclId: _, ...values }: RenderContext): string {
+export function globalValues({ aclId: _, users: __, ...values }: RenderContext): string {
   return JSON.stringify(values);
 }

@@ -24,7 +24,9 @@ import {
   USUAL_WEIGHT,
 } from './listener-config.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
+import { spareListeners, spareProfile } from './spare-pools.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
+import { NO_USERS, userListViews } from './user-lists.ts';
 
 const templates = {
   global: loadTemplate('haproxy/global'),
@@ -41,7 +43,7 @@ const templatesHash = hash(
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
-  const { aclId: _, sharedTables, certificates: __, boot: ___, ...values } = context;
+  const { aclId: _, sharedTables, certificates: __, boot: ___, users: ____, ...values } = context;
   return templates.global({
     ...values,
     description: descriptionOf(structure),
@@ -58,9 +60,11 @@ export function descriptionOf(structure: string): string {
  * A hash of all that only a reload can change: the global section, and each listener's structure with the id of its first
  * ACL, because ids with equal hashes depend on their order. `loadBalancers` in file order.
  */
-export function structureHash(context: RenderContext, loadBalancers: Iterable<LoadBalancer>): string {
+export function structureHash(context: RenderContext, loadBalancers: readonly LoadBalancer[]): string {
   const digests = [templatesHash, globalValues(context)];
   for (const loadBalancer of loadBalancers) digests.push(structureDigest(loadBalancer, context.aclId));
+  const profile = spareProfile(loadBalancers);
+  if (profile !== undefined) digests.push(...spareListeners(profile).map(structureOf));
   return hash('sha256', digests.join('')).slice(0, 32);
 }
 
@@ -100,6 +104,14 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
     known.set(loadBalancer, section);
   }
   return section;
+}
+
+/** Empty without pools of routes. */
+export function renderSpares(loadBalancers: readonly LoadBalancer[], context: RenderContext): Buffer {
+  const profile = spareProfile(loadBalancers);
+  if (profile === undefined) return Buffer.alloc(0);
+  const sections = spareListeners(profile).map((spare) => templates.listener(viewOf(spare, context)));
+  return Buffer.from(`\n# For the pools of new routes, until the next reload.${sections.join('')}`);
 }
 
 function viewOf(listener: Listener, context: RenderContext): View {
@@ -147,6 +159,13 @@ function frontView(listener: Listener, context: RenderContext): View {
     namespace: listener.labels.namespace,
     routes: routesText(listener, context),
     isHttp: listener.mode === 'http',
+    hasProxies: listener.trustedProxies !== undefined,
+    // Views of their own, because lines do not see the values around them.
+    proxies: listener.trustedProxies === undefined ? [] : [proxiesView(listener, listener.trustedProxies)],
+    scheme: schemeOf(listener),
+    port: listener.port,
+    requestIds: listener.requestIds === true,
+    userLists: userListViews(listener, context.users ?? NO_USERS),
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
     isTls: listener.tls !== undefined,
@@ -171,6 +190,14 @@ function frontView(listener: Listener, context: RenderContext): View {
     log: logView(listener, context.log, context.logFormat),
     tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
+}
+
+function proxiesView(listener: Listener, cidrs: readonly string[]): View {
+  return { cidrs: cidrs.join(' '), scheme: schemeOf(listener), port: listener.port };
+}
+
+function schemeOf({ tls }: Pick<Listener, 'tls'>): string {
+  return tls === undefined ? 'http' : 'https';
 }
 
 /** The frontend that passes TLS of some hosts through, and the way from it to the listener, a socket of HAProxy's own. */
@@ -206,11 +233,23 @@ const MOST_LABELS = 12;
 /** Wider hostnames to which a request falls back. */
 const MOST_WIDER = 3;
 const ORIGIN_LABELS = 5;
+/** The first for statuses from 100 to 199, and so on; in the order of their frequency. */
+const STATUS_COUNTERS = [1, 2, 3, 4, 0].map((counter) => ({
+  counter,
+  from: counter * 100 + 100,
+  to: counter * 100 + 199,
+}));
 
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
-  { name, routing, tls }: Pick<Listener, 'name' | 'routing' | 'tls'>,
-  { routes: folder }: RenderContext,
+  {
+    name,
+    routing,
+    tls,
+    log,
+    userLists = [],
+  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists'>,
+  { routes: folder, dotSegments = 'reject', countsRoutes }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -231,13 +270,19 @@ function routesText(
       name,
       folder,
       labels,
+      rejectsDots: dotSegments === 'reject',
+      normalizesDots: dotSegments === 'normalize',
+      hasUsers: userLists.length > 0,
       detectsMisdirected: routing.detectMisdirected && tls !== undefined,
-      scheme: tls === undefined ? 'http' : 'https',
+      scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER),
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
       originLabels: lines(2, ORIGIN_LABELS),
       redirects: ['301', '302', '303', '307', '308'],
       answers: ['403', '404', '503'],
+      countsRoutes,
+      logsRules: log !== 'none',
+      counters: countsRoutes ? STATUS_COUNTERS : [],
     })
     .trimEnd();
 }

@@ -13,6 +13,7 @@ import type {
   Pool,
   Tls,
   TlsSection,
+  UserList,
 } from '../../model/load-balancer.ts';
 import type { HostPattern } from '../../model/routes.ts';
 
@@ -38,6 +39,11 @@ export function authorityFile(folder: string, { name, fingerprint }: Authority):
 /** Named by its content, as the file of authorities. */
 export function crlFile(folder: string, { name, fingerprint }: Crl): string {
   return join(folder, `${fileName(`crl_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.crl`);
+}
+
+/** Named by its content, as the file of authorities: HAProxy has its users in haproxy.cfg, the next agent reads this. */
+export function usersFile(folder: string, { name, fingerprint }: UserList): string {
+  return join(folder, `${fileName(`users_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.users`);
 }
 
 export function crtListFile(folder: string, listener: string): string {

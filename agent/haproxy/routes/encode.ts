@@ -39,6 +39,16 @@ export function token(text: string): string {
   return encoded(text, /[^A-Za-z0-9._~/:*+-]/gu);
 }
 
+/** `TARGET@HTTPRoute/default/api#0`, from the rule's name `HTTPRoute default/api#0`. */
+export function namedTarget(target: string, rule: string): string {
+  return `${target}@${rule.replace(' ', '/').replace(/[^A-Za-z0-9./#-]/g, '_')}`;
+}
+
+/** Without the rule's name. */
+export function plainTarget(target: string): string {
+  return target.split('@', 1)[0] ?? '';
+}
+
 /** The value of a header: characters that none may have are left out. */
 export function headerText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these end a header, and would begin another one.

@@ -24,9 +24,12 @@ export const MAPS = [
   'clients',
   'rate',
   'body',
+  'auth',
   'backend',
   'weights',
   'shares',
+  /** The spare backend of a pool, by the pool. */
+  'spares',
 ] as const;
 
 export type MapName = (typeof MAPS)[number];

@@ -2,6 +2,7 @@
 // has it, because HAProxy answers 503 for the name of a missing backend. Pure.
 
 import { memoByIdentity } from '../../base/memo.ts';
+import { plainTarget } from './encode.ts';
 import { type Row, rowId } from './maps.ts';
 
 /** The names of the pools that these rows lead to. */
@@ -29,13 +30,14 @@ function isPool(target: string): boolean {
 function targetsOf({ map, value }: Row): readonly string[] {
   switch (map) {
     case 'lists':
-      return value.split('|').map((candidate) => candidate.split('&', 1)[0] ?? '');
+      return value.split('|').map((candidate) => plainTarget(candidate.split('&', 1)[0] ?? ''));
     case 'mirrors':
       return value.split('|').map((mirror) => mirror.split(' ', 1)[0] ?? '');
     case 'weights':
       return [value.slice(value.indexOf('|') + 1)];
     case 'exact':
     case 'prefix':
+      return [plainTarget(value)];
     case 'backend':
     case 'shares':
     case 'hosts':

@@ -1,9 +1,9 @@
 // The rows of one hostname's routes: which path leads to which target. A path whose first matching route has no condition
 // leads to its target, another one to a list of candidates, which Lua tries in their order (templates/haproxy/routes.lua). A
-// list has all routes that can match its path, also those of shorter prefixes. Pure.
+// list has all routes that can match its path, also those of shorter prefixes. Behind each target stands the rule. Pure.
 
 import type { HostRoutes, RouteEntry, RouteMatch } from '../../model/routes.ts';
-import { conditionsText, digest, pathText } from './encode.ts';
+import { conditionsText, digest, namedTarget, pathText } from './encode.ts';
 import type { Row } from './maps.ts';
 import { replacesPrefix, ruleTarget, type Target } from './rule-rows.ts';
 import { faultOf } from './unservable.ts';
@@ -121,8 +121,9 @@ class Targets {
     if (known !== undefined) return known;
     const target = ruleTarget(rule, this.#table, prefix);
     this.#keep(target);
-    made.set(prefix, target.target);
-    return target.target;
+    const named = namedTarget(target.target, rule.name);
+    made.set(prefix, named);
+    return named;
   }
 
   /** Two rules with equal contents have the same rows. */

@@ -8,12 +8,14 @@ import type {
   Mirror,
   PathRewrite,
   RedirectAction,
+  RouteAuth,
   RouteLimits,
   RouteRule,
   WeightedBackend,
 } from '../../model/routes.ts';
 import { digest, headerChangesText, hostText, nameText, pathText } from './encode.ts';
 import type { MapName, Row } from './maps.ts';
+import { userListId } from './user-list-id.ts';
 
 export interface Target {
   readonly kind: 'target';
@@ -59,7 +61,7 @@ function ruleId(table: string, content: string): string {
 
 /** What a rule does besides the choice of a pool: map → value. */
 function featuresOf(
-  { action, cors, responseHeaders, limits }: RouteRule,
+  { action, cors, responseHeaders, limits, auth }: RouteRule,
   prefix: string,
 ): Map<MapName, string> {
   const features = new Map<MapName, string>();
@@ -83,7 +85,14 @@ function featuresOf(
   }
   put('response-headers', headerChangesText(responseHeaders));
   if (limits !== undefined) putLimits(limits, put);
+  if (auth !== undefined) put('auth', authText(auth));
   return features;
+}
+
+/** `users|what becomes of the password|realm`. */
+function authText({ secret, realm, removesHeader }: RouteAuth): string {
+  const ofRealm = realm.replace(/[^A-Za-z0-9 ._-]/g, '');
+  return `${userListId(secret)}|${removesHeader ? 'remove' : 'keep'}|${ofRealm}`;
 }
 
 function mirrorText({ pool, numerator, denominator }: Mirror): string {

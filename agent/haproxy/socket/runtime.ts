@@ -7,8 +7,9 @@ import { HeadgateError } from '../../base/errors.ts';
 import { type Serial, serial } from '../../base/serial.ts';
 import { Slice } from '../../base/slice.ts';
 import { GRACE_MS } from '../config/render-context.ts';
+import { BackendNames } from './backend-names.ts';
 import { commandText } from './command-text.ts';
-import type { Command } from './commands.ts';
+import { type Command, isOfRow } from './commands.ts';
 import { showProc } from './master.ts';
 import { type Lane, Pipeline } from './pipeline.ts';
 import { parseInfo } from './readings.ts';
@@ -50,6 +51,8 @@ interface Link {
 
 export class Runtime {
   readonly worker: WorkerProcess;
+  /** Of the backends in commands and questions; answers have the worker's. */
+  readonly names = new BackendNames();
   /** Resolves once, never rejects: undefined after close(), otherwise why the connection ended. */
   readonly closed: Promise<HeadgateError | undefined>;
 
@@ -122,10 +125,11 @@ export class Runtime {
         retry: 'never',
       });
     }
+    const asked = lines.map((line) => this.names.asked(line));
     const isOnMain = lane === 'urgent' || this.#main.isClosed;
     const texts = isOnMain
-      ? await this.#sendInOrder(lane, async () => lines)
-      : await (await this.#sidePipeline()).send(lines, lane);
+      ? await this.#sendInOrder(lane, async () => asked)
+      : await (await this.#sidePipeline()).send(asked, lane);
     return texts.map(withoutLineFeeds);
   }
 
@@ -147,9 +151,15 @@ export class Runtime {
     for (const command of commands) {
       if (slice.isOver) await slice.breathe();
       const payload = command.kind === 'StageCertificate' ? await readPayload(command.file) : '';
-      lines.push(commandText(command, this.worker.capabilities, payload));
+      // From this command on, the worker has the pool under this name.
+      if (isOfRow(command) && command.place.row.map === 'spares') this.names.use(command.key, command.value);
+      lines.push(commandText(this.#named(command), this.worker.capabilities, payload));
     }
     return lines;
+  }
+
+  #named(command: Command): Command {
+    return 'backend' in command ? { ...command, backend: this.names.inWorker(command.backend) } : command;
   }
 
   #sidePipeline(): Promise<Pipeline> {

@@ -25,7 +25,11 @@ export const counterColumns = [
   'conn_tot',
   'dcon',
   'dses',
+  'ssl_failed_handshake',
 ] as const;
+
+/** Not of a HAProxy without TLS. */
+export const optionalColumns: ReadonlySet<string> = new Set(['ssl_failed_handshake']);
 
 const gaugeColumns = [
   'scur',

@@ -1,5 +1,5 @@
 // Totals of everything that HAProxy has counted, over all of its workers: one series for each listener, pool and
-// member. Takes the rows of one worker after another.
+// member, and for each route if routes are counted. Takes the rows of one worker after another.
 
 import { memoByIdentity } from '../../base/memo.ts';
 import { listenerSeries, memberSeries } from '../../dataplane/series-labels.ts';
@@ -8,6 +8,7 @@ import { isListener, labelsOfListener, listenerOfBackend, ownerOfListener } from
 import type { Info } from '../socket/readings.ts';
 import { counterCount, infoCounters } from './columns.ts';
 import type { Counts } from './counter-file.ts';
+import { countedRoutes, ROUTE_COUNTS, routeSeries } from './route-counts.ts';
 import {
   addFallbackRow,
   addOldRow,
@@ -26,7 +27,7 @@ export type SeriesByKind = Readonly<Record<SeriesKind, readonly Series[]>>;
 
 export class CounterTotals {
   readonly #series = new Map<string, Series>();
-  #byKind: SeriesByKind = { listener: [], pool: [], member: [] };
+  #byKind: SeriesByKind = { listener: [], pool: [], member: [], route: [] };
   /** By the worker's id. */
   readonly #workers = new Map<string, WorkerCounts>();
   #process: number[] = infoCounters.map(() => 0);
@@ -34,10 +35,12 @@ export class CounterTotals {
   #inherited: Counts | undefined;
   #round = 0;
   readonly #now: () => number;
+  readonly #countsRoutes: boolean;
 
   /** `now()`: milliseconds that never go back. */
-  constructor(now: () => number) {
+  constructor(now: () => number, { countsRoutes = false }: { readonly countsRoutes?: boolean } = {}) {
     this.#now = now;
+    this.#countsRoutes = countsRoutes;
   }
 
   /** Counts of the previous agent, which the first round continues if it can. */
@@ -70,10 +73,16 @@ export class CounterTotals {
     if (this.#inherited !== undefined) this.#continue(this.#inherited, info);
     this.#inherited = undefined;
     const round = ++this.#round;
+    if (this.#countsRoutes) this.#keepRoutes(round, loadBalancers);
     const rowOf =
       (worker: WorkerCounts) =>
       (row: StatRow): void => {
         const { proxy, name } = row;
+        if (proxy === ROUTE_COUNTS) {
+          const series = this.#seriesOf(row);
+          if (series?.round === round) addOldRow(series, row, worker);
+          return;
+        }
         if (!isListener(proxy)) {
           const owner = this.#seriesOf(row);
           if (owner?.round === round) addFallbackRow(owner, row, worker);
@@ -103,7 +112,7 @@ export class CounterTotals {
       row: rowOf(this.#countProcess(info)),
       beside: (other) => rowOf(this.#countProcess(other)),
       end: (isWhole = true) => {
-        const byKind: Record<SeriesKind, Series[]> = { listener: [], pool: [], member: [] };
+        const byKind: Record<SeriesKind, Series[]> = { listener: [], pool: [], member: [], route: [] };
         for (const [key, series] of this.#series) {
           if (series.round === round) byKind[series.kind].push(series);
           else if (isWhole) this.#remove(key);
@@ -149,6 +158,18 @@ export class CounterTotals {
     }
   }
 
+  /** A route has a series while it exists: a new worker has no entry of it before its first request. */
+  #keepRoutes(round: number, loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
+    for (const loadBalancer of loadBalancers.values())
+      for (const name of routesOf(loadBalancer)) {
+        const key = keyOf(ROUTE_COUNTS, name);
+        const series = this.#series.get(key) ?? this.#add(key);
+        if (series.labels === '') series.labels = routeSeries(name);
+        series.isHttp = true;
+        series.round = round;
+      }
+  }
+
   #countProcess({ id, number }: Info): WorkerCounts {
     const worker = this.#workers.get(id) ?? { process: infoCounters.map(() => 0), rows: new Map() };
     for (const [at, name] of infoCounters.entries()) {
@@ -181,6 +202,7 @@ export class CounterTotals {
 }
 
 function kindOf(key: string): SeriesKind {
+  if (key.startsWith(`${ROUTE_COUNTS},`)) return 'route';
   if (key.endsWith(',FRONTEND')) return 'listener';
   return key.endsWith(',BACKEND') ? 'pool' : 'member';
 }
@@ -196,6 +218,8 @@ function labelsOf(kind: SeriesKind, name: string, server: string, listener: List
   if (kind !== 'member') return listenerSeries({ name, labels });
   return memberSeries({ name, labels }, server, listener && membersByName(listener).get(server));
 }
+
+const routesOf = memoByIdentity(countedRoutes);
 
 const listenersByName = memoByIdentity(
   ({ listeners }: LoadBalancer) => new Map(listeners.map((listener) => [listener.name, listener])),

@@ -1,4 +1,5 @@
-// The metrics of HAProxy: a table of names, types and meanings for listeners, pools and members, and one for the process.
+// The metrics of HAProxy: a table of names, types and meanings for listeners, pools, members and routes, and one for the
+// process.
 // docs/metrics.md has the same rows (a test compares). Pure.
 
 import type { MetricFamily, MetricPart } from '../../base/metric-family.ts';
@@ -26,6 +27,10 @@ const http = (column: Column): Value => {
   const at = positionOf(column);
   return ({ values, isHttp }) => (isHttp ? (values[at] as number) : Number.NaN);
 };
+const ofTls = (column: Column): Value => {
+  const at = positionOf(column);
+  return ({ values, source }) => (source?.tls === undefined ? Number.NaN : (values[at] as number));
+};
 const checked = (column: Column, divisor = 1): Value => {
   const at = positionOf(column);
   return ({ values, hasCheck }) => (hasCheck ? (values[at] as number) / divisor : Number.NaN);
@@ -46,6 +51,9 @@ const sum = (one: Column, other: Column): Value => {
 const codes = (['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const).map(
   (code) => [`code="${code}"`, http(`hrsp_${code}`)] as const,
 );
+
+/** HAProxy counts no others of a route. */
+const classes = codes.filter(([label]) => label !== 'code="other"');
 
 const counter = (name: string, help: string, value: Metric['value']): Metric => {
   return { name, type: 'counter', help, value };
@@ -145,6 +153,11 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
       'Connections to the listener that source ranges or the rate limit denied',
       sum('dcon', 'dses'),
     ),
+    counter(
+      'headgate_listener_tls_handshake_failures_total',
+      'Connections to the listener that ended before or in the TLS handshake; of listeners that end TLS only',
+      ofTls('ssl_failed_handshake'),
+    ),
     counter('headgate_listener_request_errors_total', 'Invalid requests to the listener', raw('ereq')),
     counter(
       'headgate_listener_http_requests_total',
@@ -221,6 +234,13 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
       checked('downtime'),
     ),
   ],
+  route: [
+    counter(
+      'headgate_route_http_responses_total',
+      'HTTP responses to requests of the route, by class',
+      classes,
+    ),
+  ],
 };
 
 /** `UP`, `UP 1/3`, `no check`. */
@@ -234,7 +254,7 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
   const read = one('headgate_haproxy_statistics_up', up, Number(sample !== undefined));
   if (sample === undefined) return [read];
   const families = [read, ...processFamilies(sample)];
-  for (const kind of ['listener', 'pool', 'member'] as const) {
+  for (const kind of ['listener', 'pool', 'member', 'route'] as const) {
     const all = sample.series[kind];
     const served = all.filter(({ isServed }) => isServed);
     for (const { name, type, help, value, isOfTraffic } of seriesMetrics[kind]) {

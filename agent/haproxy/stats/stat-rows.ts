@@ -1,7 +1,7 @@
 // Reads answers to `show stat`: rows of CSV whose columns are found by the header's names. Pure.
 
 import { unreadable } from '../socket/readings.ts';
-import { allColumns } from './columns.ts';
+import { allColumns, optionalColumns } from './columns.ts';
 
 export interface StatRow {
   /** The name of the frontend or backend. */
@@ -28,7 +28,7 @@ export function parseStatRows(answer: string): readonly StatRow[] {
     const fields = line.split(',');
     if (fields.length <= last) throw unreadable('statistics', line);
     const [proxy = '', name = '', status = '', checkStatus = '', mode = ''] = texts.map((at) => fields[at]);
-    const values = numbers.map((at) => (fields[at] === '' ? Number.NaN : Number(fields[at])));
+    const values = numbers.map((at) => (at === -1 || fields[at] === '' ? Number.NaN : Number(fields[at])));
     return { proxy, name, values, status, checkStatus, mode };
   });
 }
@@ -51,8 +51,9 @@ function placesOf(header: string): Places {
   const names = header.replace(/^# /, '').split(',');
   const numbers = allColumns.map((name) => names.indexOf(name));
   const texts = TEXTS.map((name) => names.indexOf(name));
-  const all = [...numbers, ...texts];
+  const needed = numbers.filter((_, at) => !optionalColumns.has(allColumns[at] as string));
+  const all = [...needed, ...texts];
   if (all.includes(-1)) throw unreadable('statistics', header);
-  known = { header, numbers, texts, last: Math.max(...all) };
+  known = { header, numbers, texts, last: Math.max(...all, ...numbers) };
   return known;
 }

@@ -3,18 +3,22 @@
 // workers.
 
 import { BackgroundWrite } from '../../base/background-write.ts';
-import { type Clock, systemClock } from '../../base/clock.ts';
+import { type Clock, passed, systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { MetricsDetail } from '../../base/metric-family.ts';
 import { Rounds } from '../../base/rounds.ts';
+import { serial } from '../../base/serial.ts';
+import type { ListenerTraffic } from '../../dataplane/status.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Lane } from '../socket/pipeline.ts';
 import { type Info, parseInfo } from '../socket/readings.ts';
 import type { Runtime } from '../socket/runtime.ts';
+import { positionOf } from './columns.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { CounterTotals, type SeriesByKind } from './counter-totals.ts';
+import { readRouteCounts } from './route-counts.ts';
 import type { StatRow } from './stat-rows.ts';
 import { readWorker } from './worker-reader.ts';
 
@@ -46,6 +50,8 @@ export interface StatisticsOptions {
   /** The connection to the active worker; undefined if there is none. */
   readonly active: () => Runtime | undefined;
   readonly detail: () => MetricsDetail;
+  /** HAProxy counts the responses of each route. */
+  readonly countsRoutes?: boolean;
   /** The number of replaced workers that the master has. Errors: it does not answer, as during a reload. */
   readonly oldWorkers: () => Promise<number>;
   readonly log: Log;
@@ -61,6 +67,7 @@ const MAX_ATTEMPTS = 10;
 const RETRY_DELAY_MS = 100;
 const OLD_WORKERS_INTERVAL_MS = 1_000;
 const WRITE_DELAY_MS = 60_000;
+const [TOTAL, OPEN] = [positionOf('stot'), positionOf('scur')];
 
 export class Statistics {
   readonly #options: StatisticsOptions;
@@ -72,6 +79,8 @@ export class Statistics {
   /** Replaced workers by pid. */
   readonly #old = new Map<number, Runtime>();
   readonly #oldRounds: Rounds;
+  /** One at a time, because a count that is less than before counts as begun again. */
+  readonly #routeReads = serial();
   #reading: Promise<Sample | undefined> | undefined;
   /** A scrape, or close(), waits for the round under way. */
   #isAwaited = false;
@@ -82,10 +91,10 @@ export class Statistics {
   #isClosed = false;
 
   constructor(options: StatisticsOptions) {
-    const { file, log, clock = systemClock } = options;
+    const { file, log, clock = systemClock, countsRoutes = false } = options;
     this.#options = options;
     this.#clock = clock;
-    this.#totals = new CounterTotals(() => clock.monotonic());
+    this.#totals = new CounterTotals(() => clock.monotonic(), { countsRoutes });
     this.#file = new BackgroundWrite({
       write: () => writeCounts(file, this.#totals.counts(this.#isClosed)),
       delayMs: WRITE_DELAY_MS,
@@ -121,6 +130,20 @@ export class Statistics {
     if (this.#isClosed) return undefined;
     this.#isActive = true;
     return this.#round(isAwaited);
+  }
+
+  /** Of the last round, from memory. */
+  *traffic(): Generator<ListenerTraffic, void, void> {
+    for (const { source, values } of this.#totals.series.listener)
+      if (source !== undefined)
+        yield { name: source.name, total: values[TOTAL] as number, open: values[OPEN] as number };
+  }
+
+  /** Reads what a worker forgets when another one replaces it: the counts of routes. Errors: those of Runtime.ask(). */
+  async beforeReload(runtime: Runtime): Promise<void> {
+    if (!this.#options.countsRoutes || !this.#isActive || this.#isClosed) return;
+    const info = parseInfo(await runtime.ask('show info'));
+    await this.#readRoutes(runtime, 'urgent', this.#totals.old(info));
   }
 
   /** Takes over the connection to a replaced worker, and closes it when the worker has no other connection left. */
@@ -228,17 +251,25 @@ export class Statistics {
     await this.#readRows(runtime, 'urgent', this.#totals.old(info));
   }
 
-  #readRows(runtime: Runtime, lane: Lane, onRow: (row: StatRow) => void): Promise<void> {
-    return readWorker({
+  async #readRows(runtime: Runtime, lane: Lane, onRow: (row: StatRow) => void): Promise<void> {
+    await this.#readRoutes(runtime, lane, onRow);
+    await readWorker({
       runtime,
       lane,
       kinds: KINDS[this.#options.detail()],
-      onRow,
+      onRow: (row) => {
+        const proxy = runtime.names.inAgent(row.proxy);
+        onRow(proxy === row.proxy ? row : { ...row, proxy });
+      },
       pause: async (tookMs) => {
         if (!this.#isAwaited) await this.#wait(tookMs * REST_FACTOR);
       },
       now: () => this.#clock.monotonic(),
     });
+  }
+
+  async #readRoutes(runtime: Runtime, lane: Lane, onRow: (row: StatRow) => void): Promise<void> {
+    if (this.#options.countsRoutes) await this.#routeReads.run(() => readRouteCounts(runtime, lane, onRow));
   }
 
   async #followOld(): Promise<void> {
@@ -262,6 +293,6 @@ export class Statistics {
   }
 
   #wait(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(milliseconds, resolve));
+    return passed(this.#clock, milliseconds);
   }
 }

@@ -232,7 +232,7 @@ export class ActiveWorker {
     const { settings, log } = this.#options;
     return new Reaper(worker, {
       drainTimeout: () => settings().drainTimeout,
-      connectTimeout: (backend) => connectTimeout(backend, worker.booted),
+      connectTimeout: (backend) => connectTimeout(backend, worker),
       onDeleted: (count) => log.debug('Deleted servers that were out of use', { count }),
       onError: (error) => log.debug('Stopped deleting servers', { error }),
       clock: this.#clock,
@@ -281,8 +281,9 @@ export class ActiveWorker {
 }
 
 /** Milliseconds, as in the file that the worker booted from. */
-function connectTimeout(backend: string, booted: BootedWorker['booted']): number {
+function connectTimeout(backend: string, { booted, running }: BootedWorker): number {
   const name = listenerOfBackend(backend);
   const listener = booted.get(ownerOfListener(name))?.listeners.find((each) => each.name === name);
-  return listener?.pool.timeouts.connect ?? UNKNOWN_CONNECT_TIMEOUT_MS;
+  const spare = running.spares.given(name) && running.spares.profile;
+  return (listener ?? spare)?.pool.timeouts.connect ?? UNKNOWN_CONNECT_TIMEOUT_MS;
 }

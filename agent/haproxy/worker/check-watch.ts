@@ -11,7 +11,12 @@ import { readServers } from '../readback.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
 import type { BootedWorker } from '../worker.ts';
 
+/** The last results by listener, then by member. */
+export type CheckResults = Map<string, ReadonlyMap<string, CheckResult>>;
+
 export interface CheckWatchOptions {
+  /** Of all watches, so that a listener which another watch reads from now on keeps its results until then. */
+  readonly results: CheckResults;
   readonly worker: () => BootedWorker | undefined;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** Which of the listeners with a health monitor it reads. */
@@ -31,8 +36,8 @@ export class CheckWatch {
   readonly #rounds: Rounds;
   /** Names of listeners with a health monitor, by the key of their load balancer. */
   readonly #monitored = new Map<string, readonly string[]>();
-  /** By listener, then by member. */
-  #results = new Map<string, ReadonlyMap<string, CheckResult>>();
+  /** The listeners whose results it has read. */
+  #read = new Set<string>();
   #isFirst = true;
   #isClosed = false;
 
@@ -75,16 +80,11 @@ export class CheckWatch {
     }
   }
 
-  /** The last results of a listener's members, by name. */
-  results(listener: string): ReadonlyMap<string, CheckResult> {
-    return this.#results.get(listener) ?? NO_RESULTS;
-  }
-
   async #round(): Promise<void> {
     this.#isFirst = false;
-    const { worker, desired, onChanged } = this.#options;
+    const { worker, desired, results, onChanged } = this.#options;
     const serving = worker();
-    if (serving === undefined || (this.#monitored.size === 0 && this.#results.size === 0)) return;
+    if (serving === undefined || (this.#monitored.size === 0 && this.#read.size === 0)) return;
     const slice = new Slice();
     const listeners: string[] = [];
     for (const [key, names] of this.#monitored) {
@@ -93,20 +93,29 @@ export class CheckWatch {
       listeners.push(...names);
       if (slice.isOver) await slice.breathe();
     }
-    const next = new Map<string, ReadonlyMap<string, CheckResult>>();
+    const read = new Set<string>();
     const changed = new Set<string>();
     const report = (): void => {
       if (changed.size > 0 && !this.#isClosed) onChanged([...changed]);
       changed.clear();
     };
     const take = (name: string, answer: string): void => {
-      const results = parseCheckResults(answer);
-      if (!isSame(this.results(name), results)) changed.add(ownerOfListener(name));
-      this.#results.set(name, results);
-      next.set(name, results);
+      const found = parseCheckResults(answer);
+      if (!isSame(results.get(name) ?? NO_RESULTS, found)) changed.add(ownerOfListener(name));
+      results.set(name, found);
+      read.add(name);
     };
     await readServers(serving.runtime, listeners, take, report);
-    this.#results = next;
+    for (const name of this.#read)
+      if (read.has(name)) continue;
+      else if (this.#isMonitored(name)) read.add(name);
+      else results.delete(name);
+    this.#read = read;
+  }
+
+  #isMonitored(name: string): boolean {
+    const listeners = this.#options.desired.get(ownerOfListener(name))?.listeners ?? [];
+    return listeners.some((listener) => listener.name === name && listener.pool.monitor !== undefined);
   }
 }
 

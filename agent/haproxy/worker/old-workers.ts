@@ -7,6 +7,7 @@ import { DueTimer } from '../../base/due-timer.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import { askOnce } from '../socket/ask-once.ts';
+import type { BackendNames } from '../socket/backend-names.ts';
 import type { Command } from '../socket/commands.ts';
 import { showProc } from '../socket/master.ts';
 import { parseSessions } from '../socket/readings.ts';
@@ -38,6 +39,8 @@ export class OldWorkers {
   /** `backend server` to when it was removed. */
   readonly #removed = new Map<string, number>();
   #current: Worker | undefined;
+  /** Of draining workers, by their pid. */
+  readonly #names = new Map<number, BackendNames>();
   /** No work before this time, so that it does not load HAProxy. */
   #earliest = Number.NEGATIVE_INFINITY;
 
@@ -55,6 +58,7 @@ export class OldWorkers {
   /** Another worker is active: the servers that only the replaced worker had are removed. */
   replaced(next: Worker, before: Worker | undefined): void {
     this.#current = next;
+    if (before !== undefined) this.#names.set(before.runtime.worker.pid, before.runtime.names);
     for (const backend of before?.running.names() ?? []) {
       if (next.running.has(backend)) continue;
       for (const server of before?.running.get(backend)?.servers.keys() ?? []) {
@@ -123,7 +127,9 @@ export class OldWorkers {
   async #end(due: ReadonlySet<string>): Promise<void> {
     const { masterSocket, onEnded } = this.#options;
     const { oldWorkers } = await showProc(masterSocket);
-    for (const { pid } of oldWorkers) {
+    const pids = new Set(oldWorkers.map(({ pid }) => pid));
+    for (const pid of this.#names.keys()) if (!pids.has(pid)) this.#names.delete(pid);
+    for (const pid of pids) {
       const pointers = await this.#sessions(pid, (name) => due.has(name));
       for (let at = 0; at < pointers.length; at += COMMANDS_PER_LINE) {
         const commands = pointers
@@ -157,7 +163,8 @@ export class OldWorkers {
     const text = await askOnce(this.#options.masterSocket, `@!${pid} show sess;quit`, options);
     const pointers: string[] = [];
     for (const { pointer, backend, server } of parseSessions(text)) {
-      if (isChosen(`${backend} ${server}`)) pointers.push(pointer);
+      const name = this.#names.get(pid)?.inAgent(backend) ?? backend;
+      if (isChosen(`${name} ${server}`)) pointers.push(pointer);
       if (slice.isOver) await slice.breathe();
     }
     return pointers;

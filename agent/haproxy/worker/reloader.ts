@@ -38,6 +38,8 @@ export interface ReloaderOptions {
   readonly beside: () => BootedWorker | undefined;
   /** The descriptors that the last candidate needs and HAProxy lacks; '' if it has enough. */
   readonly shortage: () => string;
+  /** Reads what the worker forgets when it is replaced. */
+  readonly beforeOrder: (worker: BootedWorker) => Promise<void>;
   /** Makes the new worker the active one. */
   readonly take: (next: BootedWorker) => void;
   readonly onReload: (causes: ReadonlySet<ReloadCause>, result: 'done' | 'failed') => void;
@@ -254,13 +256,16 @@ export class Reloader {
     { loadBalancers }: Candidate,
     order: () => Promise<T>,
   ): Promise<T> {
-    const { paths, beside, log } = this.#options;
+    const { paths, beside, beforeOrder, log } = this.#options;
     const workers = [worker, beside()].filter((each) => each !== undefined);
     const warn = (error: unknown): void =>
       log.warn('Members that are down may get traffic after the reload, until the next checks', {
         error: messageOf(error),
       });
     await keepServerStates(workers, loadBalancers, paths).catch(warn);
+    await beforeOrder(worker).catch((error: unknown) =>
+      log.warn('Cannot read the counts of routes before a reload', { error: messageOf(error) }),
+    );
     try {
       return await order();
     } finally {

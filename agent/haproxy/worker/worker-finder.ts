@@ -12,9 +12,11 @@ import { inFileOrder } from '../config/config-text.ts';
 import { bindsOf } from '../config/listener-config.ts';
 import { descriptionOf, structureHash } from '../config/render.ts';
 import type { RenderContext } from '../config/render-context.ts';
+import { spareProfile } from '../config/spare-pools.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { isOwn } from '../process/find-master.ts';
 import { readRunning } from '../readback.ts';
+import { Spares } from '../routes/spares.ts';
 import type { Tables } from '../routes/tables.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
@@ -84,6 +86,7 @@ export class WorkerFinder {
       for (const place of loadBalancer.listeners.flatMap(bindsOf)) bound.add(place);
       if (slice.isOver) await slice.breathe();
     }
+    running.spares = new Spares(spareProfile(booted.values()));
     return { running, booted, structure, bound };
   }
 

@@ -2,6 +2,7 @@
 // Changes are written in the background, a few seconds after they came.
 
 import { BackgroundWrite, type BackgroundWriteOptions } from '../../base/background-write.ts';
+import type { DiskFile } from '../../base/disk-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import type { AddressRange } from '../../base/ip-range.ts';
 import { Slice } from '../../base/slice.ts';
@@ -82,6 +83,10 @@ export class ApiSnapshot {
     for (const { kind, key } of removed) this.#waiting.set(`${kind} ${key}`, undefined);
     for (const object of upserted) this.#waiting.set(`${object.kind} ${object.key}`, object);
     if (this.#waiting.size > 0) this.#writing.soon();
+  }
+
+  get file(): DiskFile {
+    return this.#writing.file(this.#options.path);
   }
 
   /** Writes the waiting changes now. */

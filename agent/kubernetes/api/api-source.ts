@@ -4,6 +4,7 @@
 // Owns the reflectors and the snapshot.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
+import type { DiskFile } from '../../base/disk-file.ts';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { StatusName } from '../../model/object-statuses.ts';
@@ -173,6 +174,11 @@ export class ApiSource {
 
   status(): readonly ReflectorStatus[] {
     return [...this.#started].map((reflector) => reflector.status());
+  }
+
+  /** The snapshot; undefined if there is none. */
+  get file(): DiskFile | undefined {
+    return this.#snapshot?.file;
   }
 
   /** Writes the last changes to the snapshot. */

@@ -3,6 +3,7 @@
 
 import { basename, join } from 'node:path';
 import { BackgroundWrite, type BackgroundWriteOptions } from '../../base/background-write.ts';
+import type { DiskFile } from '../../base/disk-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { RecordLog } from '../../host/record-log.ts';
 
@@ -13,6 +14,7 @@ const MAX_WAITING_CHARACTERS = 4 * 1024 * 1024;
 
 export class ManifestSnapshots {
   readonly #log: RecordLog;
+  readonly #path: string;
   readonly #onFailure: (error: HeadgateError) => void;
   readonly #writing: BackgroundWrite;
   /** Manifest's path → its text as JSON; undefined: the snapshot is to be removed. */
@@ -25,7 +27,8 @@ export class ManifestSnapshots {
     onFailure: (error: HeadgateError) => void,
     times: Pick<BackgroundWriteOptions, 'delayMs' | 'retryMs'> = { delayMs: 2_000, retryMs: 10_000 },
   ) {
-    this.#log = new RecordLog(join(directory, 'snapshots'));
+    this.#path = join(directory, 'snapshots');
+    this.#log = new RecordLog(this.#path);
     this.#onFailure = onFailure;
     this.#writing = new BackgroundWrite({
       write: () => this.#write(),
@@ -33,6 +36,10 @@ export class ManifestSnapshots {
       onFault: (cause) =>
         onFailure(new HeadgateError('FILE_WRITE', `Cannot keep manifests in "${directory}"`, { cause })),
     });
+  }
+
+  get file(): DiskFile {
+    return this.#writing.file(this.#path);
   }
 
   /** undefined if there is none, or a damaged one. */

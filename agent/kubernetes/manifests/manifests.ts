@@ -5,6 +5,7 @@
 
 import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { DiskFile } from '../../base/disk-file.ts';
 import type { HeadgateError } from '../../base/errors.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectsChange } from '../cluster.ts';
@@ -84,10 +85,15 @@ export class ManifestSource {
     this.#folders = new ManifestFolders(places, reports, folderTimes);
   }
 
-  /**
-   * Resolves when everything has been read once and reported in one change, if there is anything.
-   * Errors: SETTINGS_INVALID if a folder or a file does not exist, and a folder has no snapshots.
-   */
+  /** Touches nothing. Errors: SETTINGS_INVALID if a folder or a file does not exist, and a folder has no snapshots. */
+  check(): void {
+    for (const directory of this.#directories) {
+      const fault = placeFault(directory);
+      if (fault !== undefined && !this.#snapshots?.pathsIn(directory).length) throw fault;
+    }
+  }
+
+  /** Resolves when everything has been read once and reported in one change, if there is anything. Errors: as check(). */
   async start(): Promise<void> {
     const directories = this.#directories;
     for (const directory of directories) {
@@ -118,6 +124,11 @@ export class ManifestSource {
     this.#folders.close();
     this.#objects.close();
     await this.#snapshots?.close();
+  }
+
+  /** The last good texts; undefined if they are not kept. */
+  get file(): DiskFile | undefined {
+    return this.#snapshots?.file;
   }
 
   /** The files that have the object, the one that counts first. `identity`: `Service default/web`. */

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BackgroundWrite } from '../../base/background-write.ts';
+import type { DiskFile } from '../../base/disk-file.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { parseJson } from '../../base/parse-json.ts';
 import { Rounds } from '../../base/rounds.ts';
@@ -59,6 +60,10 @@ export class ClaimFile {
   /** Why the last write failed, '' if it did not. */
   get fault(): string {
     return this.#writing.fault;
+  }
+
+  get file(): DiskFile {
+    return this.#writing.file(this.#options.path);
   }
 
   /** As in ClaimWriter. */

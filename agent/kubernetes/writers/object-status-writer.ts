@@ -24,6 +24,7 @@ export interface ObjectStatusWriterOptions extends WriterOptions {
   /** The object as the watch shows it; undefined if it does not: it is gone then. */
   readonly currentObject: (name: StatusName) => CurrentObject | undefined;
   readonly metrics?: { statusWritten(result: WriteResult): void };
+  readonly onWritten?: (before: CurrentObject, status: ObjectStatus) => void;
 }
 
 /** Between two writes of one object, so that a status that flaps, or a second writer, costs few requests. */
@@ -108,8 +109,9 @@ export class ObjectStatusWriter {
 
   async #write(name: StatusName): Promise<WriteOutcome> {
     const entry = this.#entries.get(name);
+    const before = this.#objects.get(name);
     const body = this.#patchOf(name);
-    if (entry === undefined || body === undefined || !this.#options.isLeader())
+    if (entry === undefined || before === undefined || body === undefined || !this.#options.isLeader())
       return { result: 'unchanged' };
     const response = await this.#objects.request(name, {
       method: 'PATCH',
@@ -121,6 +123,7 @@ export class ObjectStatusWriter {
     const { status } = response;
     if (status === 200) {
       entry.isSettled = true;
+      this.#options.onWritten?.(before, entry.desired);
       return { result: 'done' };
     }
     if (status === 404) return { result: 'unchanged' };

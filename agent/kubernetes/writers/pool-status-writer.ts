@@ -1,5 +1,5 @@
 // Writes into the status of each AddressPool of the cluster how many of its addresses are free, used, held and
-// conflicting. `write()` returns at once; the agent that leads writes each difference, each pool once in a few seconds.
+// conflicting. `write()` returns at once; the agent that leads writes each difference, each pool at most once a second.
 // Owns a queue with its timer; uses the network only through KubernetesApi.
 
 import { ADDRESS_API_VERSION } from '../object-names.ts';
@@ -14,7 +14,7 @@ export interface PoolStatusWriterOptions extends WriterOptions {
 const RATE = 2;
 const BURST = 10;
 /** Between two writes of one pool. */
-const SPACING_MS = 5_000;
+const SPACING_MS = 1_000;
 
 export class PoolStatusWriter {
   readonly #options: PoolStatusWriterOptions;

@@ -7,6 +7,7 @@ import { closeSync, constants, ftruncateSync, openSync, writeSync } from 'node:f
 import { unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BackgroundWrite } from '../../base/background-write.ts';
+import type { DiskFile } from '../../base/disk-file.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { sameValue } from '../../base/same-value.ts';
 import { serial } from '../../base/serial.ts';
@@ -106,8 +107,14 @@ export class KernelTable {
     return this.#processes.includes(process);
   }
 
-  get persistFault(): string {
-    return this.#file.fault;
+  /** The rules for the next boot. */
+  get file(): DiskFile {
+    return this.#file.file(this.#options.rulesFile);
+  }
+
+  /** By listener, when they were read last. */
+  get lastCounts(): ReadonlyMap<string, ListenerCounts> {
+    return this.#counts.listeners;
   }
 
   /** The listeners of a load balancer that the kernel has, or that are being loaded. */

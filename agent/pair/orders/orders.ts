@@ -1,7 +1,7 @@
 // An operator's orders: hand over once, or lock this host until it is unlocked. Each order may be repeated, and returns
 // when the traffic has moved, or with the reason why it has not.
 
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, passed } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { contested, isActive, type Roles } from '../roles.ts';
 import type { MaintenanceFile } from './maintenance-file.ts';
@@ -225,7 +225,7 @@ export class Orders {
     const { clock } = this.#options;
     for (const end = clock.monotonic() + timeoutMs; !condition(); ) {
       if (this.#closed || clock.monotonic() > end) return false;
-      await new Promise<void>((resolve) => clock.after(POLL_INTERVAL_MS, resolve));
+      await passed(clock, POLL_INTERVAL_MS);
     }
     return true;
   }

@@ -6,6 +6,7 @@ import { quote } from '../../base/quote.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { type Alias, ELSEWHERE } from './aliases.ts';
 import { oneOf } from './kinds.ts';
+import { asksAnother } from './other-providers.ts';
 import { ANNOTATIONS, type Annotation, type AnnotationValues, FIELDS, type Field, PREFIX } from './table.ts';
 
 export type { AnnotationValues } from './table.ts';
@@ -26,6 +27,8 @@ export const ANNOTATION_DEFAULTS: AnnotationValues = Object.freeze(
 const MAX_VALUE_CHARACTERS = 512;
 /** Unknown annotations that get a Problem each; the others share one. */
 const MAX_UNKNOWN = 8;
+/** Annotations of other providers that are named; the others are counted. */
+const MAX_IGNORED = 5;
 
 /**
  * `object` names the Service in Problems (`Service default/web`); `defaults` are those of readAnnotationDefaults().
@@ -36,7 +39,7 @@ export function readAnnotations(
   object: string,
   defaults: AnnotationValues = ANNOTATION_DEFAULTS,
 ): ReadAnnotations {
-  const { given, unknown, elsewhere } = collect(annotations);
+  const { given, unknown, elsewhere, ignored } = collect(annotations);
   const values: Draft = { ...defaults };
   const refusals: string[] = [];
   const refused = new Set<Field>();
@@ -83,6 +86,8 @@ export function readAnnotations(
   refusals.push(...unknownRefusals(unknown));
   for (const name of elsewhere) refusals.push(`Cannot use annotation ${quote(name)}: ${ELSEWHERE.get(name)}`);
   const problems = refusals.map((message): Problem => ({ object, reason: 'InvalidAnnotation', message }));
+  if (ignored.length > 0)
+    problems.push({ object, reason: 'AnnotationIgnored', message: ignoredInWords(ignored) });
   return { values, refused, problems };
 }
 
@@ -148,21 +153,25 @@ function collect(annotations: Readonly<Record<string, string>>): {
   unknown: readonly string[];
   /** Names of other providers, see ELSEWHERE. */
   elsewhere: readonly string[];
+  /** Names of other providers without an equivalent, sorted. */
+  ignored: readonly string[];
 } {
   const given = new Map<Field, GivenAnnotation & Pick<FullName, 'rank'>>();
   const unknown: string[] = [];
   const elsewhere: string[] = [];
+  const ignored: string[] = [];
   for (const name of Object.keys(annotations)) {
     const known = BY_FULL_NAME.get(name);
     if (known === undefined) {
       if (name.startsWith(PREFIX)) unknown.push(name);
       else if (ELSEWHERE.has(name)) elsewhere.push(name);
+      else if (asksAnother(name)) ignored.push(name);
     } else if (known.rank < (given.get(known.field)?.rank ?? Number.POSITIVE_INFINITY)) {
       const { field, alias, rank } = known;
       given.set(field, { title: `annotation "${name}"`, text: annotations[name] ?? '', alias, rank });
     }
   }
-  return { given, unknown, elsewhere };
+  return { given, unknown, elsewhere, ignored: ignored.sort() };
 }
 
 /** Puts the value into `values`, or returns the reason why it is invalid. */
@@ -194,6 +203,12 @@ function unknownRefusals(unknown: readonly string[]): readonly string[] {
     .map((name) => unknownRefusal(`annotation ${quote(name)}`, name.slice(PREFIX.length), PREFIX));
   const more = unknown.length - refusals.length;
   return more > 0 ? [...refusals, `Cannot use ${more} more annotations: their names are unknown`] : refusals;
+}
+
+function ignoredInWords(names: readonly string[]): string {
+  const named = names.slice(0, MAX_IGNORED).map(quote).join(', ');
+  const more = names.length > MAX_IGNORED ? ` (and ${names.length - MAX_IGNORED} more)` : '';
+  return `These annotations of other load balancers have no effect here: ${named}${more}`;
 }
 
 function unknownRefusal(title: string, name: string, prefix: string): string {

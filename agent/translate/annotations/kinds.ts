@@ -2,14 +2,12 @@
 // The result of `parse` is safe as a bare word in HAProxy's configuration and commands: no blank, quote, backslash, `#`,
 // `$`, `%`, `;` and only ASCII. The kinds for a body are safe between single quotes. Pure.
 
-import { parseAddress } from '../../base/ip.ts';
+import { parseAddress, parseCidr } from '../../base/ip.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
 
 export type Limits = readonly [min: number, max: number];
 
 export interface Kind<T> {
-  /** A word or two for the table in the documentation. */
-  readonly type: string;
   /** The allowed values; completes `is not`. */
   readonly words: string;
   /** For numbers and durations; in milliseconds for durations. */
@@ -24,7 +22,6 @@ export interface Kind<T> {
 
 export function choice<const T extends string>(...options: readonly T[]): Kind<T> {
   return {
-    type: 'choice',
     words: oneOf(options),
     parse: (text) => options.find((option) => option === text),
     format: (value) => value,
@@ -32,7 +29,6 @@ export function choice<const T extends string>(...options: readonly T[]): Kind<T
 }
 
 export const bool: Kind<boolean> = {
-  type: 'boolean',
   words: oneOf(['true', 'false']),
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
   format: String,
@@ -40,7 +36,6 @@ export const bool: Kind<boolean> = {
 
 export function wholeNumber(min: number, max: number): Kind<number> {
   return {
-    type: 'number',
     words: `a whole number from ${min} to ${max}`,
     limits: [min, max],
     parse: (text) => (/^\d{1,10}$/.test(text) ? within(Number(text), min, max) : undefined),
@@ -62,7 +57,6 @@ const UNITS: Readonly<Record<string, number>> = { d: DAY, h: HOUR, m: MINUTE, s:
  */
 export function duration(min: number, max: number): Kind<number> {
   return {
-    type: 'duration',
     words: `a duration with its unit (ms, s, m, h or d) from ${formatDuration(min)} to ${formatDuration(max)}`,
     limits: [min, max],
     parse: (text) => {
@@ -82,21 +76,19 @@ export function durationOrOff(min: number, max: number): Kind<number> {
 }
 
 /** A text that stays as it is. */
-function textKind(type: string, words: string, isAllowed: (text: string) => boolean): Kind<string> {
+function textKind(words: string, isAllowed: (text: string) => boolean): Kind<string> {
   const parse = (text: string) => (isAllowed(text) ? text : undefined);
-  return { type, words, parse, format: (value) => value };
+  return { words, parse, format: (value) => value };
 }
 
 /** A path that HAProxy accepts without quotes and sends unchanged. */
 export const path = textKind(
-  'path',
   'a path that begins with / and has at most 256 letters, digits and characters of -._~/?&=:@+',
   (text) => /^\/[A-Za-z0-9\-._~/?&=:@+]{0,255}$/.test(text),
 );
 
 /** Codes and ranges, sorted and merged, so that equal sets are equal texts. */
 export const statusCodes: Kind<string> = {
-  type: 'status codes',
   words: 'a list of status codes from 100 to 599 and ranges of them, such as 200,204 or 200-399',
   parse: parseStatusCodes,
   format: (value) => value,
@@ -104,7 +96,6 @@ export const statusCodes: Kind<string> = {
 
 /** Canonical addresses in their given order. One that is no address beside another that is one stays as it is, to be refused alone. */
 export const addressPerFamily: Kind<readonly string[]> = {
-  type: 'addresses',
   words: 'one IPv4 address, one IPv6 address, or one of each with a comma between them',
   parse: (text) => {
     const parts = text.split(',', 3).map((part) => part.trim());
@@ -119,7 +110,6 @@ export const addressPerFamily: Kind<readonly string[]> = {
 
 /** The name of an object in Kubernetes (RFC 1123). */
 export const objectName = textKind(
-  'name',
   'a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
   (text) =>
     text.length <= 253 &&
@@ -127,14 +117,8 @@ export const objectName = textKind(
 );
 
 /** A list without repetitions, as one text. `most`: how many items it may have. */
-function listKind(
-  type: string,
-  item: string,
-  most: number,
-  isAllowed: (item: string) => boolean,
-): Kind<readonly string[]> {
+function listKind(item: string, most: number, isAllowed: (item: string) => boolean): Kind<readonly string[]> {
   return {
-    type,
     words: `a list of 1 to ${most} ${item}, separated by commas`,
     parse: (text) => {
       const items = [...new Set(text.split(',').map((each) => each.trim()))];
@@ -145,7 +129,6 @@ function listKind(
 }
 
 export const secretNames = listKind(
-  'names',
   'names of Secrets (a-z, 0-9, - and ., at most 253 characters)',
   16,
   (text) => objectName.parse(text) !== undefined,
@@ -153,14 +136,12 @@ export const secretNames = listKind(
 
 /** `clients` for a ConfigMap, `secret/shop-tls` for a Secret; gives the dependency without its namespace. */
 export const authorityObject = textKind(
-  'object',
   'the name of a ConfigMap, or secret/ with the name of a Secret, or nothing',
   (text) => text === '' || objectName.parse(text.replace(/^secret\//, '')) !== undefined,
 );
 
 /** Numbers and names, as a Service's ports have them. */
 export const portList = listKind(
-  'ports',
   'numbers or names of ports',
   32,
   (text) =>
@@ -182,7 +163,6 @@ export const CIPHERS = [
 ] as const;
 
 export const cipherList = listKind(
-  'ciphers',
   'known ciphers, such as ECDHE-RSA-AES128-GCM-SHA256',
   CIPHERS.length,
   (text) => CIPHERS.some((cipher) => cipher === text),
@@ -190,15 +170,34 @@ export const cipherList = listKind(
 
 /** Names of RFC 7301, and `none` for no negotiation. */
 export const protocolList = listKind(
-  'protocols',
   'names of protocols (letters, digits, -, _, / and .), or none',
   8,
   (text) => /^[A-Za-z0-9][A-Za-z0-9._/-]{0,31}$/.test(text),
 );
 
+/** HAProxy accepts 64 words in a line. */
+const MOST_CIDRS = 32;
+
+/** Canonical CIDRs, sorted; an address alone is a CIDR of its own. */
+export const cidrList: Kind<readonly string[]> = {
+  words: `a list of 1 to ${MOST_CIDRS} CIDRs or addresses, separated by commas, or nothing`,
+  parse: (text) => {
+    if (text === '') return [];
+    const cidrs = text.split(',').map((each) => cidrOf(each.trim()));
+    const known = cidrs.filter((each) => each !== undefined);
+    return known.length === cidrs.length && known.length <= MOST_CIDRS
+      ? [...new Set(known)].sort()
+      : undefined;
+  },
+  format: (value) => value.join(','),
+};
+
+function cidrOf(text: string): string | undefined {
+  return parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`)?.cidr;
+}
+
 /** A non-empty value of a Kubernetes label. */
 export const word = textKind(
-  'word',
   'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
   (text) => /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text),
 );
@@ -208,13 +207,11 @@ const HOST = new RegExp(String.raw`^${NAME}(?:\.${NAME})*$`);
 const isHost = (text: string): boolean => text.length <= 253 && HOST.test(text);
 
 export const hostName = textKind(
-  'host name',
   'a host name of at most 253 characters (letters, digits, - and .), or nothing',
   (text) => text === '' || isHost(text),
 );
 
 export const hostAndPort = textKind(
-  'host',
   'a host name of at most 253 characters (letters, digits, - and .), with an optional port, as in example.com:8443, or nothing',
   (text) => {
     const [, host = '', port = '1'] = /^([^:]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
@@ -223,21 +220,18 @@ export const hostAndPort = textKind(
 );
 
 export const grpcServiceName = textKind(
-  'name',
   'a name of at most 100 letters, digits, -, _, / and . that begins with a letter, digit or _, or nothing',
   (text) => /^(?:[A-Za-z0-9_][-A-Za-z0-9_./]{0,99})?$/.test(text),
 );
 
 /** A text for a place between single quotes, where HAProxy reads all other characters literally. */
 export const bodyText = textKind(
-  'text',
   "a text of at most 200 printable ASCII characters other than ' and \\",
   (text) => /^[ -&(-[\]-~]{0,200}$/.test(text),
 );
 
 /** A pattern for a place between single quotes. */
 export const bodyPattern = textKind(
-  'pattern',
   "a regular expression of at most 200 printable ASCII characters other than ', without * and +, and with counts up to {0,64} only after single characters and classes",
   (text) => text === '' || isHarmlessPattern(text),
 );

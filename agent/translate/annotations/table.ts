@@ -22,6 +22,7 @@ import {
   bool,
   CIPHERS,
   choice,
+  cidrList,
   cipherList,
   DAY,
   duration,
@@ -95,7 +96,7 @@ const TABLE = {
     doc: [
       'The protocol that the load balancer reads on the TCP ports.',
       '`tcp` forwards bytes of any protocol.',
-      '`http` balances each request and sends the client address to members in `X-Forwarded-For`; with `tls-certificate` inside TLS, without it plain HTTP only, so use `tcp` for ports whose TLS the members end.',
+      '`http` balances each request and sends the client address to members in [`X-Forwarded-For`](forwarded-headers.md); with `tls-certificate` inside TLS, without it plain HTTP only, so use `tcp` for ports whose TLS the members end.',
       '`https` is `http` that is never served without TLS on the ports of `tls-ports`: see [TLS](tls.md).',
     ],
     example: 'http',
@@ -433,6 +434,25 @@ const TABLE = {
     ],
     example: '200',
   }),
+  trustedProxies: annotation(cidrList, {
+    default: [],
+    defaultWords: 'none: what clients say is removed',
+    doc: [
+      'The proxies in front whose [forwarded headers](forwarded-headers.md) and request ids are true, in HTTP mode.',
+      'The client of a request is then the one that they name, also for rate limits, source ranges of routes, session affinity and the connection log.',
+      'Also for Gateways, and for IngressClasses.',
+    ],
+    example: '10.0.0.0/24,2001:db8::/64',
+  }),
+  requestIds: annotation(bool, {
+    default: false,
+    doc: [
+      'In HTTP mode each request gets an id in the header `X-Request-ID`, which its member, its answer and the [connection log](connection-log.md) have.',
+      'That of a trusted proxy stays.',
+      'Also for Gateways, and for IngressClasses.',
+    ],
+    example: 'true',
+  }),
   log: annotation(choice('none', 'errors', 'all'), {
     default: undefined,
     defaultWords: 'the setting `connectionLog`',
@@ -440,6 +460,7 @@ const TABLE = {
       'Which connections of the TCP ports, in HTTP mode which requests, are written to the [connection log](connection-log.md).',
       '`errors` writes those that fail or are retried on another member, in HTTP mode also answers with a status of 500 or more.',
       'A change is a reload of HAProxy.',
+      'Also for Gateways, and for IngressClasses.',
     ],
     example: 'errors',
   }),

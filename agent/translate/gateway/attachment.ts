@@ -26,6 +26,8 @@ export interface AttachedHost {
 /** One of the route's references that leads to the Gateway. */
 export interface ParentAttachment {
   readonly reference: ParentReference;
+  /** Those it attaches to. */
+  readonly listeners: readonly GatewayListener[];
   /** Why it is attached to none. */
   readonly fault: Fault | undefined;
 }
@@ -50,7 +52,7 @@ export function attachRoute(
     if (ofParent === undefined) return [];
     const { attachments, fault } = attach(route, reference, ofParent, labelsOf);
     for (const attachment of attachments) found.set(attachment.listener, attachment);
-    return [{ reference, fault }];
+    return [{ reference, listeners: attachments.map(({ listener }) => listener), fault }];
   });
   return { parents, attachments: [...found.values()] };
 }

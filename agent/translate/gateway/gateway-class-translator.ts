@@ -3,7 +3,7 @@
 import type { GatewayClass } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
-import type { RequestedPorts, Translation, Translator } from '../translate.ts';
+import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { isFalse, isOurs, isTrue } from './conditions.ts';
 
 /** Of the Gateway API 1.6, sorted. */
@@ -89,5 +89,3 @@ export class GatewayClassTranslator implements Translator {
     return { result: undefined, reads, statuses: [status] };
   }
 }
-
-const NO_PORTS: RequestedPorts = { created: 0, ports: [] };

@@ -1,9 +1,11 @@
 // What one Gateway remembers from one translation to the next: where its routes attach, and the values made from them. Each is
 // kept while what it was made from is the same.
 
+import { portionsOf } from '../../base/portions.ts';
 import { sameValue } from '../../base/same-value.ts';
 import type { Route } from '../../kubernetes/gateway/route-objects.ts';
 import type { Dependency, RouteParent } from '../../model/desired-state.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectStatus, RouteStatus } from '../../model/object-status.ts';
 import type { HostRoutes } from '../../model/routes.ts';
 import { type HostedRoute, SectionHosts } from '../routes/section-hosts.ts';
@@ -12,6 +14,7 @@ import type { GatewayView } from './gateway-view.ts';
 import type { ClientSide } from './http-rules.ts';
 import { endsTls, type GatewayListener } from './listeners.ts';
 import type { ResolvedRoute, ResolvedRoutes } from './resolved-route.ts';
+import { type RoutePortion, readsOf } from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
 
 /** A route that names the Gateway, or one of its ListenerSets; the same value while nothing of it changes. */
@@ -22,6 +25,8 @@ export interface RouteOnGateway {
   readonly status: RouteStatus;
   /** The listeners that send requests by it; empty if it is not accepted. */
   readonly places: readonly RoutePlace[];
+  /** Why listeners reject it that would have it otherwise, a sentence each. */
+  readonly rejections?: readonly string[];
 }
 
 export interface RoutePlace extends HostedRoute {
@@ -53,6 +58,9 @@ export class GatewayMemory {
   #listeners: readonly GatewayListener[] = [];
   /** Of these listeners, labels of namespaces, and certificate of members. */
   #routes = new WeakMap<Route, RouteOnGateway>();
+  /** The routes of the last translation in portions, and what was made of each. */
+  #lists: readonly (readonly Route[])[] = [];
+  #portions = new WeakMap<readonly Route[], RoutePortion>();
   #certificate: string | undefined;
   #labels = new Map<string, Labels>();
   /** By section. */
@@ -70,14 +78,7 @@ export class GatewayMemory {
     return listeners;
   }
 
-  routes({
-    listeners,
-    parents,
-    view,
-    resolved,
-    certificate,
-    reads,
-  }: RoutesOptions): readonly RouteOnGateway[] {
+  routes({ listeners, parents, view, resolved, certificate, reads }: RoutesOptions): readonly RoutePortion[] {
     if (certificate !== this.#certificate) this.#forgetRoutes();
     this.#certificate = certificate;
     for (const [name, labels] of this.#labels)
@@ -88,16 +89,19 @@ export class GatewayMemory {
       this.#labels.set(name, view.namespaceLabels(name));
       return this.#labels.get(name);
     };
-    const routes = new Set<Route>();
-    for (const parent of parents) {
-      reads.add(`routes ${parent}`);
-      for (const route of view.routesOf(parent)) routes.add(route);
-    }
-    const found = Array.from(routes, (route): RouteOnGateway => {
-      const known = this.#routes.get(route);
-      if (known?.resolved.reads.areCurrent()) return known;
-      const made = this.#make(route, attachRoute(route, listenersOf, labelsOf), resolved);
-      this.#routes.set(route, made);
+    for (const parent of parents) reads.add(`routes ${parent}`);
+    this.#lists = portionsOf(routesOf(parents, view), this.#lists);
+    const found = this.#lists.map((list): RoutePortion => {
+      const known = this.#portions.get(list);
+      if (known !== undefined && readsOf(known).areCurrent()) return known;
+      const made = list.map((route): RouteOnGateway => {
+        const last = this.#routes.get(route);
+        if (last?.resolved.reads.areCurrent()) return last;
+        const on = this.#make(route, attachRoute(route, listenersOf, labelsOf), resolved);
+        this.#routes.set(route, on);
+        return on;
+      });
+      this.#portions.set(list, made);
       return made;
     });
     for (const name of this.#labels.keys()) reads.add(`namespace ${name}`);
@@ -125,8 +129,14 @@ export class GatewayMemory {
     return hosts.update(routes);
   }
 
+  /** Of the routes that hostsOf() was given last for the section. */
+  shadowedIn(section: string): readonly Problem[] {
+    return this.#hosts.get(section)?.shadowed ?? [];
+  }
+
   #forgetRoutes(): void {
     this.#routes = new WeakMap();
+    this.#portions = new WeakMap();
     this.#labels = new Map();
   }
 
@@ -144,15 +154,12 @@ export class GatewayMemory {
   }
 }
 
-export function placesByListener(routes: readonly RouteOnGateway[]): PlacesByListener {
-  const found = new Map<GatewayListener, RoutePlace[]>();
-  for (const { places } of routes)
-    for (const place of places) {
-      const others = found.get(place.listener);
-      if (others === undefined) found.set(place.listener, [place]);
-      else others.push(place);
-    }
-  return found;
+/** Each once, although it may name several of the parents. */
+function routesOf(parents: readonly RouteParent[], view: GatewayView): readonly Route[] {
+  const [first, ...others] = parents;
+  if (first === undefined) return [];
+  const lists = [first, ...others].map((parent) => [...view.routesOf(parent)]);
+  return lists.length === 1 ? lists.flat() : [...new Set(lists.flat())];
 }
 
 function clientSideOf({ spec }: GatewayListener): ClientSide {

@@ -22,19 +22,20 @@ import { isConflicted, judgePolicy } from '../pool/backend-tls.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { AttachedSets } from './attached-sets.ts';
 import { condition, type Fault, isFalse, isTrue } from './conditions.ts';
-import type { GatewayMemory, PlacesByListener, RouteOnGateway } from './gateway-memory.ts';
+import type { GatewayMemory, PlacesByListener } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
 import type { GatewayAddresses } from './gateway-vips.ts';
 import type { FoundCertificate } from './listener-tls.ts';
 import { type GatewayListener, isUsable } from './listeners.ts';
 import { namesOf } from './model-listeners.ts';
+import { type RoutePortion, statusesOf } from './route-portions.ts';
 
 export interface StatusOptions {
   readonly key: OwnerKey;
   readonly gateway: Gateway;
   readonly sets: AttachedSets;
   readonly listeners: readonly GatewayListener[];
-  readonly routes: readonly RouteOnGateway[];
+  readonly routes: readonly RoutePortion[];
   readonly places: PlacesByListener;
   /** That the routes send to. */
   readonly pools: readonly PoolUse[];
@@ -61,7 +62,7 @@ export function gatewayStatuses(options: StatusOptions): Statuses {
   return {
     statuses: [
       ...memory.kept([gatewayStatus(accepted, options), ...ofSets, ...policyStatuses(options)]),
-      ...routes.map(({ status }) => status),
+      ...statusesOf(routes),
     ],
     problems: [
       ...memberCertificateProblems(options),

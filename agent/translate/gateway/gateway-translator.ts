@@ -5,37 +5,30 @@
 
 import { compactList } from '../../base/compact.ts';
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
-import type { Dependency, DesiredState, RouteParent } from '../../model/desired-state.ts';
+import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
-import { objectInWords, ownerOf } from '../../model/names.ts';
-import type { PoolUse } from '../../model/pool-uses.ts';
+import { ownerOf } from '../../model/names.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
+import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
-import { shadowedRoutes } from '../routes/shadowed-routes.ts';
-import type { AddressesView } from '../service/service-vips.ts';
-import type { CertificatesView } from '../service/tls.ts';
-import type { RequestedPorts, Translation, Translator } from '../translate.ts';
-import type { TranslateSettings } from '../translate-settings.ts';
+import { frontOptions } from '../routes/front-options.ts';
+import { userLists } from '../routes/route-users.ts';
+import type { TranslatorOptions } from '../service/translator-options.ts';
+import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { attachedSets } from './attached-sets.ts';
 import { type Fault, isOurs, notOurs } from './conditions.ts';
-import { GatewayMemory, placesByListener, type RouteOnGateway } from './gateway-memory.ts';
+import { GatewayMemory } from './gateway-memory.ts';
 import { gatewayStatuses } from './gateway-statuses.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { gatewayVips } from './gateway-vips.ts';
 import { memberCertificate } from './listener-tls.ts';
 import { type GatewayListener, gatewayListeners, transportOf } from './listeners.ts';
 import { modelListeners } from './model-listeners.ts';
+import { ofOneKind } from './one-kind-of-route.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
+import { authRoutesOf, dependenciesOf, placesByListener, poolsOf, problemsOf } from './route-portions.ts';
 
-export interface GatewayTranslatorOptions {
-  readonly cluster: GatewayView;
-  /** The settings in force. */
-  readonly settings: () => TranslateSettings;
-  /** The addresses that a Gateway has from address pools. */
-  readonly ofPools: AddressesView;
-  readonly certificates: CertificatesView;
-  readonly desired: Pick<DesiredState, 'portOwners'>;
-}
+export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
 
 export class GatewayTranslator implements Translator {
   readonly #options: GatewayTranslatorOptions;
@@ -100,15 +93,19 @@ export class GatewayTranslator implements Translator {
     const forMembers = memberCertificate(gateway, context);
     const judged = this.#withPorts(key, addresses.vips, gatewayListeners(gateway, sets.allowed, context));
     const listeners = memory.listeners(judged.listeners);
-    const routes = memory.routes({
+    const attached = memory.routes({
       listeners,
       parents: [`gateway ${gateway.key}`, ...sets.all.map((set): RouteParent => `listenerset ${set.key}`)],
       resolved: this.#routes,
       certificate: forMembers.certificate?.name,
       ...context,
     });
-    for (const { resolved } of routes) for (const each of resolved.reads.dependencies()) reads.add(each);
+    const routes = ofOneKind(attached);
+    for (const each of dependenciesOf(routes)) reads.add(each);
     const places = placesByListener(routes);
+    const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
+    const userProblems: Problem[] = [];
+    const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);
     const model = modelListeners({
       key,
       gateway,
@@ -116,8 +113,9 @@ export class GatewayTranslator implements Translator {
       places,
       vips: addresses.vips,
       memory,
-      isOwn: (place) => this.#isOwn(key, place),
       ...this.#options,
+      front,
+      users,
       reads,
     });
     const pools = poolsOf(routes);
@@ -147,9 +145,11 @@ export class GatewayTranslator implements Translator {
         problems: compactList([
           ...addresses.problems,
           ...judged.problems,
+          ...front.problems,
+          ...userProblems,
           ...problems,
-          ...routes.flatMap(annotationProblems),
-          ...shadowedOn(model),
+          ...problemsOf(routes),
+          ...shadowedOn(model, memory),
         ]),
       },
       reads: [...reads],
@@ -158,17 +158,13 @@ export class GatewayTranslator implements Translator {
     };
   }
 
-  #isOwn(key: OwnerKey, place: { address: string; protocol: 'TCP' | 'UDP'; port: number }): boolean {
-    const owner = this.#options.desired.portOwners.ownerOf(place);
-    return owner === undefined || owner === key;
-  }
-
   /** A listener whose port another owner has on all addresses is not accepted. */
   #withPorts(
     key: OwnerKey,
     vips: readonly Vip[],
     listeners: readonly GatewayListener[],
   ): { readonly listeners: readonly GatewayListener[]; readonly problems: readonly Problem[] } {
+    const { portOwners } = this.#options.desired;
     const problems: Problem[] = [];
     const faults = new Map<string, Fault | undefined>();
     const faultOf = ({ spec }: GatewayListener): Fault | undefined => {
@@ -176,16 +172,12 @@ export class GatewayTranslator implements Translator {
       const { port } = spec;
       const place = `${protocol} ${port}`;
       if (faults.has(place)) return faults.get(place);
-      const taken = vips.filter(({ address }) => !this.#isOwn(key, { address, protocol, port }));
-      for (const { address } of taken) {
-        const owner = this.#options.desired.portOwners.ownerOf({ address, protocol, port }) ?? '';
-        const message = `Cannot listen on ${address} ${protocol} port ${port}: the ${objectInWords(owner)} holds it`;
-        problems.push({ object: `Gateway ${gatewayKey(key)}`, reason: 'AddressInUse', message });
-      }
-      const isLost = vips.length > 0 && taken.length === vips.length;
-      const fault = isLost
-        ? { reason: 'PortUnavailable', message: problems.at(-1)?.message ?? '' }
-        : undefined;
+      const addresses = vips.map(({ address }) => address);
+      const { own, refused } = ownAddresses(key, { protocol, port }, addresses, portOwners);
+      problems.push(...refused);
+      const message = refused.at(-1)?.message;
+      const fault =
+        own.length > 0 || message === undefined ? undefined : { reason: 'PortUnavailable', message };
       faults.set(place, fault);
       return fault;
     };
@@ -198,41 +190,17 @@ export class GatewayTranslator implements Translator {
   }
 }
 
-const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
-
 function gatewayKey(key: OwnerKey): string {
   const { namespace, name } = ownerOf(key);
   return `${namespace}/${name}`;
 }
 
 /** Each once, although listeners of both families, and of several ports, have the same routes. */
-function shadowedOn(model: readonly Listener[]): readonly Problem[] {
+function shadowedOn(model: readonly Listener[], memory: GatewayMemory): readonly Problem[] {
   const problems = new Map<string, Problem>();
   for (const { routing } of model)
     for (const section of routing?.kind === 'http' ? routing.sections : [])
-      for (const problem of section.hosts.flatMap(shadowedRoutes))
+      for (const problem of memory.shadowedIn(section.name))
         problems.set(`${problem.object} ${problem.message}`, problem);
   return [...problems.values()];
-}
-
-function annotationProblems({ route: { kind, key }, resolved }: RouteOnGateway): readonly Problem[] {
-  return resolved.annotationFaults.map((message) => ({
-    object: `${kind} ${key}`,
-    reason: 'InvalidAnnotation',
-    message,
-  }));
-}
-
-/** Each once. */
-function poolsOf(routes: readonly RouteOnGateway[]): readonly PoolUse[] {
-  const uses = new Map<OwnerKey, Map<number, PoolUse>>();
-  for (const { places, resolved } of routes) {
-    if (places.length === 0) continue;
-    for (const use of resolved.uses) {
-      const ofPool = uses.get(use.pool);
-      if (ofPool === undefined) uses.set(use.pool, new Map([[use.port, use]]));
-      else ofPool.set(use.port, use);
-    }
-  }
-  return [...uses.values()].flatMap((ofPool) => [...ofPool.values()]);
 }

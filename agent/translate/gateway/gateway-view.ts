@@ -45,6 +45,16 @@ export class Reads {
     this.#view = view;
   }
 
+  /** Of several values that are current. */
+  static joined(all: readonly Reads[]): Reads {
+    const [first] = all;
+    if (first === undefined) throw new Error('There is nothing to join');
+    const joined = new Reads(first.#view);
+    joined.#services.push(...new Map(all.flatMap((each) => each.#services)));
+    joined.#grants.push(...new Map(all.flatMap((each) => each.#grants)));
+    return joined;
+  }
+
   service(key: string): Service | undefined {
     const service = this.#view.service(key);
     this.#services.push([key, service]);

@@ -30,6 +30,7 @@ import {
   readOptions,
   withHsts,
 } from '../routes/route-annotations.ts';
+import { authOf } from '../routes/route-users.ts';
 import type { BackendReader } from './backends.ts';
 import type { Fault } from './conditions.ts';
 
@@ -49,12 +50,13 @@ export interface RuleEntries {
 export function httpEntries(route: HttpRoute, client: ClientSide, backends: BackendReader): RuleEntries {
   const faults = new Map<number, Fault>();
   const { options } = readOptions(ROUTE_ANNOTATIONS, route.annotations);
+  const { auth } = authOf(options, route.namespace);
   const entries = route.rules.flatMap((rule, index) => {
     const fault = ruleFault(rule);
     if (fault !== undefined) faults.set(index, fault);
     const built =
       fault === undefined
-        ? httpRule(route, index, rule, options, client, backends)
+        ? { ...httpRule(route, index, rule, options, client, backends), ...(auth && { auth }) }
         : refusedRule(route, index);
     return rule.matches.map((match) => ({ match: matchOf(match), rule: built }));
   });

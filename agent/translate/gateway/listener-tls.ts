@@ -5,7 +5,8 @@ import { quote } from '../../base/quote.ts';
 import type { ClientValidation, Gateway, ListenerSpec } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { ObjectReference } from '../../kubernetes/gateway/object-reference.ts';
 import type { Dependency } from '../../model/desired-state.ts';
-import type { Authority, Certificate, Tls } from '../../model/load-balancer.ts';
+import type { Authority, Certificate, Crl, Tls } from '../../model/load-balancer.ts';
+import { clientCrl } from '../routes/client-crl.ts';
 import { type CertificatesView, certificateOf } from '../service/tls.ts';
 import type { Fault } from './conditions.ts';
 import type { GatewayView } from './gateway-view.ts';
@@ -115,10 +116,14 @@ function clientsOf(
   const owner = { kind: 'Gateway', namespace: gateway.namespace };
   const found = authorities.map((reference) => authorityFor(owner, reference, context));
   const fault = found.find((each) => each.fault !== undefined)?.fault;
-  const authority = found.find((each) => each.authority !== undefined)?.authority;
-  if (authority !== undefined)
+  const used = found.find((each) => each.authority !== undefined);
+  if (used?.authority !== undefined)
     return {
-      clients: { verify: mode === 'AllowValidOnly' ? 'required' : 'ignored', authority },
+      clients: {
+        verify: mode === 'AllowValidOnly' ? 'required' : 'ignored',
+        authority: used.authority,
+        ...(used.crl && { crl: used.crl }),
+      },
       unresolved: fault,
       notAccepted: undefined,
     };
@@ -130,7 +135,7 @@ function authorityFor(
   owner: Referrer,
   reference: ObjectReference,
   { view, certificates, reads }: Context,
-): { readonly authority?: Authority; readonly fault?: Fault } {
+): { readonly authority?: Authority; readonly crl?: Crl; readonly fault?: Fault } {
   const { group, kind, name } = reference;
   if (group !== '' || (kind !== 'ConfigMap' && kind !== 'Secret')) {
     const message = `The authority ${quote(name)} is of kind ${quote(kind)}, not ConfigMap or Secret`;
@@ -142,8 +147,18 @@ function authorityFor(
   reads.add(object);
   const { content, fault } = certificates.authority(object);
   const authority = content && { name: object, fingerprint: content.fingerprint };
-  if (authority !== undefined && fault === '') return { authority };
+  const revoked = clientCrl(object, certificates);
+  if (authority !== undefined && fault === '') {
+    if (revoked.fault === '') return { authority, ...(revoked.crl && { crl: revoked.crl }) };
+    const message = `Cannot use ${kind} "${key}": ${revoked.fault}`;
+    const crlFault = { reason: 'InvalidCACertificateRef', message };
+    // Without its revocation list, clients with revoked certificates would be served.
+    return revoked.crl === undefined ? { fault: crlFault } : { fault: crlFault, authority, crl: revoked.crl };
+  }
   const remains = authority === undefined ? '' : '; the authorities that it had stay in use';
   const message = `Cannot use ${kind} "${key}": ${fault || 'it is not read yet'}${remains}`;
-  return { fault: { reason: 'InvalidCACertificateRef', message }, ...(authority && { authority }) };
+  return {
+    fault: { reason: 'InvalidCACertificateRef', message },
+    ...(authority && { authority, ...(revoked.crl && { crl: revoked.crl }) }),
+  };
 }

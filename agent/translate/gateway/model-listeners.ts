@@ -4,9 +4,11 @@
 import { compactList } from '../../base/compact.ts';
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
-import type { Family, Listener, Member, OwnerKey, Tls, Vip } from '../../model/load-balancer.ts';
+import type { Family, Listener, Member, OwnerKey, Tls, UserList, Vip } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { HttpRouting, Routing, TcpRouting, TlsHost, TlsRouting } from '../../model/routes.ts';
+import { ownAddresses } from '../own-addresses.ts';
+import type { FrontOptions } from '../routes/front-options.ts';
 import { hostKey } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import { routedListener } from '../routes/routed-listener.ts';
@@ -23,10 +25,10 @@ export interface ModelOptions {
   readonly places: PlacesByListener;
   readonly vips: readonly Vip[];
   readonly memory: GatewayMemory;
-  /** False if another owner has the port of the address. */
-  readonly isOwn: (place: { address: string; protocol: 'TCP' | 'UDP'; port: number }) => boolean;
   readonly cluster: GatewayView;
   readonly settings: () => TranslateSettings;
+  readonly front: FrontOptions;
+  readonly users: readonly UserList[];
   readonly desired: Pick<DesiredState, 'portOwners'>;
   readonly reads: Set<Dependency>;
 }
@@ -47,8 +49,10 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
     for (const family of ['v4', 'v6'] as const) {
       const ofFamily = vips.filter((vip) => vip.family === family).map(({ address }) => address);
       if (ofFamily.length === 0) continue;
-      const addresses = ofFamily.filter((address) => options.isOwn({ address, protocol, port }));
-      const place = { key, protocol, port, family, addresses, routing, tls: tlsOf(ofPort) };
+      const { own: addresses } = ownAddresses(key, { protocol, port }, ofFamily, options.desired.portOwners);
+      const { front, users } = options;
+      const tls = tlsOf(ofPort);
+      const place = { key, protocol, port, family, addresses, routing, tls, front, users };
       const listener = routedListener(place, options.settings());
       const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];
       listeners.push({

@@ -7,6 +7,7 @@ import type { WeightedBackend } from '../../model/routes.ts';
 import { TCP_PROFILE } from '../pool/pool-profile.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { ROUTE_ANNOTATIONS, readOptions } from '../routes/route-annotations.ts';
+import { authOf } from '../routes/route-users.ts';
 import { BackendReader } from './backends.ts';
 import type { Fault } from './conditions.ts';
 import { type GatewayView, Reads } from './gateway-view.ts';
@@ -31,6 +32,8 @@ export interface ResolvedRoute {
   readonly unresolved: Fault | undefined;
   /** A sentence for each annotation with a value that is not allowed. */
   readonly annotationFaults: readonly string[];
+  /** The Secret of its users; '' for none. */
+  readonly usersSecret: string;
 }
 
 export interface WeightedService {
@@ -85,9 +88,15 @@ function resolve(
     notAccepted: isWhole ? ruleFault(faults, '') : undefined,
     partiallyInvalid: isWhole ? undefined : ruleFault(faults, 'Dropped Rule: '),
     unresolved: reader.fault ?? fault,
-    annotationFaults:
-      route.kind === 'HTTPRoute' ? readOptions(ROUTE_ANNOTATIONS, route.annotations).faults : NONE,
+    ...annotated(route),
   };
+}
+
+function annotated(route: Route): Pick<ResolvedRoute, 'annotationFaults' | 'usersSecret'> {
+  if (route.kind !== 'HTTPRoute') return { annotationFaults: NONE, usersSecret: '' };
+  const { options, faults } = readOptions(ROUTE_ANNOTATIONS, route.annotations);
+  const { auth, fault } = authOf(options, route.namespace);
+  return { annotationFaults: [...faults, fault].filter(Boolean), usersSecret: auth?.secret ?? '' };
 }
 
 const NONE: readonly never[] = [];

@@ -25,7 +25,10 @@ export function withCanaries(host: string, routes: RouteEntries, canaries: reado
     };
     const byWeight = own === 0 ? entry : { ...entry, rule: { ...entry.rule, action: shared } };
     // A match with more headers comes first.
-    return match.headers.length === 0 ? [byWeight] : [{ match, rule }, byWeight];
+    if (match.headers.length === 0) return [byWeight];
+    // A canary is no way around what the Ingress asks of its clients.
+    const { limits = entry.rule.limits, auth = entry.rule.auth } = rule;
+    return [{ match, rule: { ...rule, limits, auth } }, byWeight];
   });
   return isChanged ? { ...routes, entries } : routes;
 }

@@ -1,12 +1,11 @@
 // One Ingress as entries of routes by host: what its paths do on port 80 and on port 443, and its part of other Ingresses as a
-// canary. Kept while the Ingress and its Services are as they were. Pure.
+// canary. Pure.
 
 import type { Ingress, IngressBackend } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type {
-  Cors,
   ForwardAction,
   HeaderChanges,
   PathRewrite,
@@ -24,6 +23,8 @@ import {
 } from '../pool/pool-profile.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { limitsOf, withHsts } from '../routes/route-annotations.ts';
+import { authOf } from '../routes/route-users.ts';
+import { corsOf } from './ingress-cors.ts';
 import { full, plainMatch, readPath } from './ingress-paths.ts';
 import { type IngressOptions, readIngressOptions } from './nginx-annotations.ts';
 
@@ -53,44 +54,19 @@ export interface ReadIngress {
   readonly uses: readonly PoolUse[];
   /** `namespace/name` of each Service that is named. */
   readonly services: ReadonlySet<string>;
+  /** The Secret of its users; '' for none. */
+  readonly usersSecret: string;
   readonly faults: readonly string[];
   /** Names of annotations that have no effect. */
   readonly ignored: readonly string[];
 }
 
-type FindService = (key: string) => Service | undefined;
-
-interface Kept {
-  readonly read: ReadIngress;
-  readonly found: ReadonlyMap<string, Service | undefined>;
-}
-
-export class IngressReader {
-  readonly #service: FindService;
-  readonly #kept = new WeakMap<Ingress, Kept>();
-
-  constructor(service: FindService) {
-    this.#service = service;
-  }
-
-  /** The same value while nothing that it is made from has changed. */
-  of(ingress: Ingress): ReadIngress {
-    const kept = this.#kept.get(ingress);
-    if (kept !== undefined && [...kept.found].every(([key, service]) => this.#service(key) === service))
-      return kept.read;
-    const found = new Map<string, Service | undefined>();
-    const read = readIngress(ingress, (key) => {
-      found.set(key, this.#service(key));
-      return found.get(key);
-    });
-    this.#kept.set(ingress, { read, found });
-    return read;
-  }
-}
+export type FindService = (key: string) => Service | undefined;
 
 export function readIngress(ingress: Ingress, service: FindService): ReadIngress {
   const { options, faults, ignored } = readIngressOptions(ingress.annotations);
-  const rules = new Rules(ingress, options, service, [...faults]);
+  const { auth, fault } = authOf(options, ingress.namespace);
+  const rules = new Rules(ingress, options, service, [...faults, fault].filter(Boolean), auth);
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
   const byHost = new Map<string, RouteEntry[]>();
@@ -139,6 +115,7 @@ export function readIngress(ingress: Ingress, service: FindService): ReadIngress
     canaries,
     uses: rules.uses,
     services: rules.services,
+    usersSecret: auth?.secret ?? '',
     faults: rules.faults,
     ignored,
   };
@@ -208,10 +185,16 @@ class Rules {
   readonly #ingress: Ingress;
   readonly #options: IngressOptions;
   readonly #service: FindService;
-  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits'>;
+  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth'>;
   #count = 0;
 
-  constructor(ingress: Ingress, options: IngressOptions, service: FindService, faults: string[]) {
+  constructor(
+    ingress: Ingress,
+    options: IngressOptions,
+    service: FindService,
+    faults: string[],
+    auth: RouteRule['auth'],
+  ) {
     this.#ingress = ingress;
     this.#options = options;
     this.#service = service;
@@ -220,6 +203,7 @@ class Rules {
       cors: corsOf(options),
       responseHeaders: withHsts(options, undefined),
       limits: limitsOf(options),
+      ...(auth && { auth }),
     };
   }
 
@@ -324,22 +308,4 @@ function profileOf({ 'backend-protocol': protocol = 'HTTP', affinity }: IngressO
 function requestHeaders({ 'x-forwarded-prefix': prefix }: IngressOptions): HeaderChanges | undefined {
   if (prefix === undefined) return undefined;
   return { set: [{ name: 'X-Forwarded-Prefix', value: prefix }], add: [], remove: [] };
-}
-
-/** Those of ingress-nginx. */
-const CORS_METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS'];
-const CORS_HEADERS =
-  'DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization';
-const CORS_MAX_AGE_SECONDS = 1_728_000;
-
-function corsOf(options: IngressOptions): Cors | undefined {
-  if (options['enable-cors'] !== true) return undefined;
-  return {
-    origins: options['cors-allow-origin'] ?? ['*'],
-    methods: options['cors-allow-methods'] ?? CORS_METHODS,
-    allowHeaders: options['cors-allow-headers'] ?? CORS_HEADERS.split(','),
-    exposeHeaders: options['cors-expose-headers'] ?? [],
-    maxAge: options['cors-max-age'] ?? CORS_MAX_AGE_SECONDS,
-    credentials: options['cors-allow-credentials'] ?? true,
-  };
 }

@@ -3,12 +3,13 @@
 import type { IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Certificate, Problem, Tls } from '../../model/load-balancer.ts';
+import { clientCrl } from '../routes/client-crl.ts';
 import { hostPattern } from '../routes/host-pattern.ts';
 import { type CertificatesView, certificateOf } from '../service/tls.ts';
 import type { IngressOptions } from './nginx-annotations.ts';
 
 /** Of an IngressClass: `namespace/name` of the Secret for names that no Ingress has a certificate for. */
-export const DEFAULT_CERTIFICATE = 'headgate.io/tls-certificate';
+const DEFAULT_CERTIFICATE = 'headgate.io/tls-certificate';
 
 interface OnClass {
   readonly ingress: {
@@ -107,12 +108,23 @@ function clientsOf(
   const { content, fault } = isOwn
     ? certificates.authority(object)
     : { content: undefined, fault: 'it is of another namespace' };
-  if (content === undefined) {
-    const why = fault || 'it is not read yet';
+  const revoked = isOwn ? clientCrl(object, certificates) : { crl: undefined, fault: '' };
+  // Without its revocation list, clients with revoked certificates would be served.
+  const isClosed = content === undefined || (revoked.fault !== '' && revoked.crl === undefined);
+  if (isClosed) {
+    const why = fault || revoked.fault || 'it is not read yet';
     const message = `Cannot use Secret "${ofNamespace}/${ofName}" for client certificates: ${why}; its requests get status 403`;
     problems.push({ object: `Ingress ${key}`, reason: 'InvalidCertificate', message });
     return 'closed';
   }
+  if (revoked.fault !== '') {
+    const message = `Cannot use Secret "${ofNamespace}/${ofName}" for client certificates: ${revoked.fault}`;
+    problems.push({ object: `Ingress ${key}`, reason: 'InvalidCertificate', message });
+  }
   const authority = { name: object, fingerprint: content.fingerprint };
-  return { verify: verify === 'optional' ? 'optional' : 'required', authority };
+  return {
+    verify: verify === 'optional' ? 'optional' : 'required',
+    authority,
+    ...(revoked.crl && { crl: revoked.crl }),
+  };
 }

@@ -7,23 +7,26 @@ import { quote } from '../../base/quote.ts';
 import { INGRESS_CONTROLLER } from '../../kubernetes/class-names.ts';
 import type { Ingress, IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
-import type { Dependency, DesiredState } from '../../model/desired-state.ts';
-import type { Listener, OwnerKey, Problem, Tls, Vip } from '../../model/load-balancer.ts';
-import { objectInWords, objectOf, ownerOf } from '../../model/names.ts';
+import type { Dependency } from '../../model/desired-state.ts';
+import type { Listener, OwnerKey, Problem, Tls, UserList, Vip } from '../../model/load-balancer.ts';
+import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { HostRoutes, RouteSection } from '../../model/routes.ts';
+import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
+import { type FrontOptions, frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
+import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { routedListener } from '../routes/routed-listener.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
-import { type AddressesView, parseVip } from '../service/service-vips.ts';
-import type { CertificatesView } from '../service/tls.ts';
-import type { RequestedPorts, Translation, Translator } from '../translate.ts';
-import type { TranslateSettings } from '../translate-settings.ts';
+import { parseVip } from '../service/service-vips.ts';
+import type { TranslatorOptions } from '../service/translator-options.ts';
+import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { withCanaries } from './canaries.ts';
-import { type HostEntries, IngressReader, type ReadIngress } from './ingress-rules.ts';
+import { IngressReader } from './ingress-reader.ts';
+import type { HostEntries, ReadIngress } from './ingress-rules.ts';
 import { ingressTls } from './ingress-tls.ts';
 
 /** The part of the store of objects that translation reads. */
@@ -35,15 +38,7 @@ export interface IngressView {
   service(key: string): Service | undefined;
 }
 
-export interface IngressTranslatorOptions {
-  readonly cluster: IngressView;
-  /** The settings in force. */
-  readonly settings: () => TranslateSettings;
-  /** The addresses that a class has from address pools. */
-  readonly ofPools: AddressesView;
-  readonly certificates: CertificatesView;
-  readonly desired: Pick<DesiredState, 'portOwners'>;
-}
+export type IngressTranslatorOptions = TranslatorOptions<IngressView>;
 
 const HTTP = 80;
 const HTTPS = 443;
@@ -136,15 +131,38 @@ export class IngressTranslator implements Translator {
     const plain = hostRoutes(served, memory.plain, ({ plain: entries }) => entries);
     const secure = hostRoutes(served, memory.secure, ({ secure: entries }) => entries);
     problems.push(...secure.flatMap(shadowedRoutes));
+    const front = frontOptions(ofClass.annotations, `IngressClass ${ofClass.name}`, this.#options.settings());
+    problems.push(...front.problems);
+    const users = userLists(authRoutes(owned), certificates, reads, problems);
     const listeners: Listener[] = [];
     if (all.length > 0) {
       for (const family of ['v4', 'v6'] as const) {
         listeners.push(
-          ...this.#listener(key, HTTP, family, vips, sectionsOf(plain, NO_HOSTS), undefined, problems),
+          ...this.#listener(
+            key,
+            HTTP,
+            family,
+            vips,
+            sectionsOf(plain, NO_HOSTS),
+            undefined,
+            front,
+            users,
+            problems,
+          ),
         );
         if (tls !== undefined)
           listeners.push(
-            ...this.#listener(key, HTTPS, family, vips, sectionsOf(secure, guarded), tls, problems),
+            ...this.#listener(
+              key,
+              HTTPS,
+              family,
+              vips,
+              sectionsOf(secure, guarded),
+              tls,
+              front,
+              users,
+              problems,
+            ),
           );
       }
     }
@@ -191,29 +209,27 @@ export class IngressTranslator implements Translator {
     vips: readonly Vip[],
     sections: readonly RouteSection[],
     tls: Tls | undefined,
+    front: FrontOptions,
+    users: readonly UserList[],
     problems: Problem[],
   ): readonly Listener[] {
     const { desired, settings } = this.#options;
     const ofFamily = vips.filter((vip) => vip.family === family);
     if (ofFamily.length === 0) return [];
-    const addresses = ofFamily.flatMap(({ address }) => {
-      const owner = desired.portOwners.ownerOf({ address, protocol: 'TCP', port });
-      if (owner === undefined || owner === key) return [address];
-      const message = `Cannot listen on ${address} TCP port ${port}: the ${objectInWords(owner)} holds it`;
-      problems.push({
-        object: objectOf(key),
-        reason: 'AddressInUse',
-        message,
-        port: { protocol: 'TCP', port },
-      });
-      return [];
-    });
+    const named = ofFamily.map(({ address }) => address);
+    const place = { protocol: 'TCP', port } as const;
+    const { own: addresses, refused } = ownAddresses(key, place, named, desired.portOwners);
+    problems.push(...refused);
     const routing = { kind: 'http', sections, detectMisdirected: sections.length > 1 } as const;
-    return [routedListener({ key, protocol: 'TCP', port, family, addresses, routing, tls }, settings())];
+    return [
+      routedListener(
+        { key, protocol: 'TCP', port, family, addresses, routing, tls, front, users },
+        settings(),
+      ),
+    ];
   }
 }
 
-const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 const NO_HOSTS: ReadonlySet<string> = new Set();
 
 /**
@@ -228,6 +244,12 @@ function sectionsOf(hosts: readonly HostRoutes[], guarded: ReadonlySet<string>):
       .filter(isGuarded)
       .map((each) => ({ name: hostText(each.host), hostname: each.host, hosts: [each] })),
   ];
+}
+
+function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
+  return all.flatMap(({ ingress, read }) =>
+    read.usersSecret === '' ? [] : [{ object: `Ingress ${ingress.key}`, secret: read.usersSecret }],
+  );
 }
 
 /** It answers 403 to all. */

@@ -21,7 +21,7 @@ import { usableMembers } from '../service/member-rules.ts';
 import { membersFromEndpoints } from '../service/members.ts';
 import { selectEndpoints } from '../service/select-endpoints.ts';
 import { type CertificatesView, certificateOf } from '../service/tls.ts';
-import type { RequestedPorts, Translation, Translator } from '../translate.ts';
+import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { judgePolicy, policyOf } from './backend-tls.ts';
 import { poolProfile } from './pool-profile.ts';
@@ -197,8 +197,6 @@ export class PoolTranslator implements Translator {
 /** One name for all, so that HAProxy needs no section of its own for each. */
 const COOKIE = 'HEADGATE';
 const UNVERIFIED: MemberTls = { authority: undefined, serverName: '' };
-
-const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 
 /** KEP-3726: HTTP/2 without TLS. */
 const H2C = 'kubernetes.io/h2c';

@@ -2,16 +2,28 @@
 
 import { quote } from '../../base/quote.ts';
 import type { HeaderChanges, RouteLimits } from '../../model/routes.ts';
-import { type AnnotationRule, cidr, list, number, rule, size } from './annotation-values.ts';
+import {
+  type AnnotationRule,
+  BOOL,
+  bool,
+  cidr,
+  list,
+  matching,
+  number,
+  oneOf,
+  rule,
+  SECRET,
+  size,
+} from './annotation-values.ts';
 
-export const OWN_PREFIX = 'headgate.io/';
+const OWN_PREFIX = 'headgate.io/';
 
 /** By the name after the prefix. */
 export const ROUTE_ANNOTATIONS = {
   'proxy-body-size': rule(
     size,
     'bytes, with k, m or g',
-    'The longest body of a request; a longer one is answered with 413. 0: no limit.',
+    'The longest body of a request, by its `Content-Length`; a longer one is answered with 413. A body without one is not counted. 0: no limit.',
   ),
   'whitelist-source-range': rule(
     list(cidr),
@@ -29,6 +41,27 @@ export const ROUTE_ANNOTATIONS = {
     'a number',
     'Requests per second from one client; more get 429. 0: no limit.',
   ),
+  'auth-type': rule(
+    (text) => (text === 'basic' ? 'basic' : 'other'),
+    'basic',
+    'Clients need a user name and a password (RFC 7617). Another value lets no client in.',
+  ),
+  'auth-secret': rule(
+    matching(SECRET),
+    'NAME or NAMESPACE/NAME of a Secret',
+    'The Secret with the users, in the namespace of the object: a field `auth` with lines as `htpasswd` writes them, or a field for each user. Hashes are `$2y$` (bcrypt) with a cost of 8 at most, `$5$` or `$6$`. Without it, and while none can be used, clients get 403. A change is a reload.',
+  ),
+  'auth-realm': rule(
+    matching(/^[A-Za-z0-9 ._-]{1,100}$/),
+    'at most 100 letters, digits, blanks and characters of . _ -',
+    'What browsers show. Default: Authentication required.',
+  ),
+  'auth-secret-type': rule(
+    oneOf('auth-file', 'auth-map'),
+    'auth-file or auth-map',
+    'Not needed: a Secret with a field `auth` is a file, another one a map.',
+  ),
+  'auth-remove-header': rule(bool, BOOL, 'Members do not get the header `Authorization`. Default: they do.'),
   hsts: rule(
     number(0, 86_400 * 365 * 10),
     'seconds',

@@ -2,10 +2,11 @@
 // classes. Pure.
 
 import { compactList } from '../../base/compact.ts';
-import type { Family, Listener, OwnerKey, Pool, Protocol, Tls } from '../../model/load-balancer.ts';
+import type { Family, Listener, OwnerKey, Pool, Protocol, Tls, UserList } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { Routing } from '../../model/routes.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
+import type { FrontOptions } from './front-options.ts';
 
 export interface RoutedPlace {
   readonly key: OwnerKey;
@@ -16,12 +17,15 @@ export interface RoutedPlace {
   /** undefined for UDP, whose members are in the listener's own pool. */
   readonly routing: Routing | undefined;
   readonly tls: Tls | undefined;
+  readonly front: FrontOptions;
+  /** Of routes with basic authentication. */
+  readonly users: readonly UserList[];
 }
 
 const ALL_CLIENTS: Readonly<Record<Family, readonly string[]>> = { v4: ['0.0.0.0/0'], v6: ['::/0'] };
 
 export function routedListener(place: RoutedPlace, settings: TranslateSettings): Listener {
-  const { key, protocol, port, family, addresses, routing, tls } = place;
+  const { key, protocol, port, family, addresses, routing, tls, front, users } = place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
@@ -43,7 +47,9 @@ export function routedListener(place: RoutedPlace, settings: TranslateSettings):
     allowedCidrs: ALL_CLIENTS[family],
     connectionLimit: 0,
     rateLimit: 0,
-    log: isUdp ? 'none' : settings.connectionLog,
+    ...(routing?.kind === 'http' && front.http),
+    ...(routing?.kind === 'http' && users.length > 0 && { userLists: users }),
+    log: isUdp ? 'none' : front.log,
     clientTimeout: values.timeoutClient,
     pool: emptyPool(settings),
   };

@@ -1,8 +1,11 @@
 // The routes of one section by host. An update looks at what came and went, so that the change of one route among thousands
 // orders the entries of its own hosts only.
 
+import { differing } from '../../model/differing.ts';
+import type { Problem } from '../../model/load-balancer.ts';
 import type { HostPattern, HostRoutes } from '../../model/routes.ts';
 import { inOrder, type RouteEntries } from './host-routes.ts';
+import { shadowedRoutes } from './shadowed-routes.ts';
 
 /** A route in the section; the same value while it does not change. */
 export interface HostedRoute {
@@ -27,11 +30,12 @@ export class SectionHosts {
   readonly #hosts = new Map<string, RoutesOfHost>();
   #routes: readonly HostedRoute[] = [];
   #values: readonly HostRoutes[] = [];
+  /** By host, without those that have none. */
+  readonly #shadowed = new Map<string, readonly Problem[]>();
 
   /** Replaces the routes. The same list, and the same values in it, as far as they are made of the same entries. */
   update(routes: readonly HostedRoute[]): readonly HostRoutes[] {
-    const gone = new Set(this.#routes);
-    const fresh = routes.filter((route) => !gone.delete(route));
+    const { gone, fresh } = differing(this.#routes, routes);
     this.#routes = routes;
     const touched = new Set<string>();
     for (const { hosts, entries } of gone)
@@ -49,6 +53,11 @@ export class SectionHosts {
     return this.#values;
   }
 
+  /** Matches that never get a request. */
+  get shadowed(): readonly Problem[] {
+    return [...this.#shadowed.values()].flat();
+  }
+
   #at(key: string, host: HostPattern): RoutesOfHost {
     const found = this.#hosts.get(key) ?? { routes: new Set(), made: NONE, value: { host, entries: [] } };
     this.#hosts.set(key, found);
@@ -60,10 +69,16 @@ export class SectionHosts {
     const found = this.#hosts.get(key);
     if (found === undefined) return false;
     const { routes, made, value } = found;
-    if (routes.size === 0) return this.#hosts.delete(key);
+    if (routes.size === 0) {
+      this.#shadowed.delete(key);
+      return this.#hosts.delete(key);
+    }
     if (routes.size === made.size && [...routes].every((each) => made.has(each))) return false;
     found.made = new Set(routes);
     found.value = { host: value.host, entries: inOrder([...routes]) };
+    const shadowed = shadowedRoutes(found.value);
+    if (shadowed.length > 0) this.#shadowed.set(key, shadowed);
+    else this.#shadowed.delete(key);
     return true;
   }
 }

@@ -55,8 +55,20 @@ export function listenerOf(parts: ListenerParts): Listener {
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
     clientTimeout: values.timeoutClient,
+    ...(engine === 'haproxy' && values.mode !== 'tcp' && httpOptions(values)),
     log: engine === 'haproxy' ? log : 'none',
     pool: poolOf(parts, engine),
+  };
+}
+
+/** Of a listener in mode http; without fields of features that nobody asks for. */
+export function httpOptions({
+  trustedProxies,
+  requestIds,
+}: Pick<AnnotationValues, 'trustedProxies' | 'requestIds'>): Pick<Listener, 'trustedProxies' | 'requestIds'> {
+  return {
+    ...(trustedProxies.length > 0 && { trustedProxies }),
+    ...(requestIds && { requestIds }),
   };
 }
 

@@ -5,20 +5,12 @@
 import { compactList } from '../../base/compact.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
-import type {
-  Family,
-  Listener,
-  LoadBalancer,
-  Member,
-  OwnerKey,
-  Problem,
-  Vip,
-} from '../../model/load-balancer.ts';
-import { objectInWords } from '../../model/names.ts';
+import type { Family, Listener, LoadBalancer, Member, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import type { PortAddress, PortRequest } from '../../model/port-owners.ts';
 import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
+import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
-import type { RequestedPorts, Translation, Translator } from '../translate.ts';
+import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { engineProblems } from './engine.ts';
 import { healthMonitor, monitorProblems } from './health-monitor.ts';
@@ -26,9 +18,10 @@ import { listenerOf, serviceListenerName } from './listener.ts';
 import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
 import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
-import { type AddressesView, hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
+import { hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
-import { type CertificatesView, tlsOf } from './tls.ts';
+import { tlsOf } from './tls.ts';
+import type { TranslatorOptions } from './translator-options.ts';
 
 /** The part of the store of objects that translation reads. */
 export interface ClusterView {
@@ -41,15 +34,9 @@ export interface ClusterView {
   nodes(): readonly Node[];
 }
 
-export interface ServiceTranslatorOptions {
-  readonly cluster: ClusterView;
-  /** The settings in force. */
-  readonly settings: () => TranslateSettings;
-  /** The addresses that a Service has from address pools. */
-  readonly ofPools: AddressesView;
+export interface ServiceTranslatorOptions extends TranslatorOptions<ClusterView> {
   /** The Service is about to get an address, or the reason why it gets none; without it every Service is decided. */
   readonly isUndecided?: (key: OwnerKey) => boolean;
-  readonly certificates: CertificatesView;
   readonly desired: Pick<DesiredState, 'portOwners' | 'remembered' | 'shares'>;
 }
 
@@ -143,8 +130,11 @@ export class ServiceTranslator implements Translator {
         if (refused.length > 0) problems.push(refusedMembers(key, port, refused));
         for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
         const members = keepLast(values, now, usable(last).usable);
-        const granted = ofFamily.filter(({ address }) => isServed && hasPort(pools, address, port));
-        const addresses = this.#ownAddresses(key, port, granted, problems);
+        const granted = ofFamily
+          .map(({ address }) => address)
+          .filter((address) => isServed && hasPort(pools, address, port));
+        const { own: addresses, refused: taken } = ownAddresses(key, port, granted, desired.portOwners);
+        problems.push(...taken);
         const parts = { service, port, family, addresses, values, log, tls, memberTls };
         listeners.push(listenerOf({ ...parts, ranges, members, monitor }));
       }
@@ -185,28 +175,7 @@ export class ServiceTranslator implements Translator {
     problems.push({ ...problem(service.key, 'NodePortMissing', message), port: { protocol, port } });
     return [];
   }
-
-  /** The addresses whose port no other owner has. */
-  #ownAddresses(
-    key: OwnerKey,
-    { protocol, port }: ServicePort,
-    vips: readonly Vip[],
-    problems: Problem[],
-  ): readonly string[] {
-    const own: string[] = [];
-    for (const { address } of vips) {
-      const owner = this.#options.desired.portOwners.ownerOf({ address, protocol, port });
-      if (owner === undefined || owner === key) own.push(address);
-      else {
-        const message = `Cannot listen on ${address} ${protocol} port ${port}: the ${objectInWords(owner)} holds it`;
-        problems.push({ ...problem(key, 'AddressInUse', message), port: { protocol, port } });
-      }
-    }
-    return compactList(own);
-  }
 }
-
-const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 
 function annotationsOf(service: Service, settings: TranslateSettings): ReadAnnotations {
   return readAnnotations(service.annotations, `Service ${service.key}`, settings.annotationDefaults);

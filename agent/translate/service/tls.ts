@@ -5,6 +5,7 @@ import type { Authority as AuthorityContent } from '../../certificates/authority
 import type { Crl as CrlContent } from '../../certificates/crl.ts';
 import type { KeyPair } from '../../certificates/key-pair.ts';
 import type { Answer } from '../../certificates/last-good.ts';
+import type { Users } from '../../certificates/users.ts';
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Authority, Certificate, Crl, MemberTls, Problem, Tls } from '../../model/load-balancer.ts';
@@ -19,6 +20,8 @@ export interface CertificatesView {
   authority(name: string): Answer<AuthorityContent>;
   /** Likewise. */
   crl(name: string): Answer<CrlContent>;
+  /** Of a Secret: `secret default/users`. */
+  users(name: string): Answer<Users>;
 }
 
 export interface PortTls {

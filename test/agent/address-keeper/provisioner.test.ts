@@ -1,7 +1,6 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import {
   Provisioner,
@@ -11,6 +10,7 @@ import {
 import { createLog } from '../../../agent/host/log.ts';
 import { runCommand } from '../../../agent/host/run-command.ts';
 import type { Problem } from '../../../agent/model/load-balancer.ts';
+import { eventually } from '../../support/basics/eventually.ts';
 
 interface Rig {
   readonly provisioner: Provisioner;
@@ -65,11 +65,7 @@ function assign(more: Partial<ProvisionRequest> = {}): ProvisionRequest {
 }
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('It did not come to pass');
-    await sleep(5);
-  }
+  await eventually(async () => condition(), Boolean);
 }
 
 test('The program gets one JSON object on its input, and is not called again after a success', async (t) => {

@@ -54,12 +54,14 @@ test('BackgroundWrite retries a failed write, and reports a lasting fault once',
   made.soon();
   await clock.advance(100);
   t.is(made.fault, 'full');
+  t.deepEqual(made.file('/state/x'), { path: '/state/x', writtenAt: 0, fault: 'full' });
   made.soon();
   await clock.advance(999);
   t.is(seen.writes, 1);
   await clock.advance(1_001);
   t.deepEqual(seen, { writes: 3, faults: ['full'], recovered: 1 });
   t.is(made.fault, '');
+  t.deepEqual(made.file('/state/x'), { path: '/state/x', writtenAt: clock.wall(), fault: '' });
 });
 
 test('close() writes what is due, once, and nothing that is not', async (t) => {

@@ -18,6 +18,7 @@ const linesOf = (parts: Partial<AgentStatus>): readonly string[] =>
       persistFault: '',
       unserved: '',
     },
+    disk: { folder: '/state', files: [] },
     addresses: { pools: [], unkept: 0 },
     operating: { counts: { load_balancer: {}, member: {} }, unwell: [] },
     problems: [],
@@ -48,6 +49,23 @@ for (const [api, row] of [
 ] as const)
   test(`The row of the API server: ${row}`, (t) => {
     t.is(rowOf('API server', linesOf({ api })), row);
+  });
+
+const FILE = { path: '/state/a', writtenAt: Date.UTC(2026, 10, 20, 19), fault: '' };
+for (const [files, row, more] of [
+  [[], '/state, not written since the start', []],
+  [[FILE, { ...FILE, writtenAt: 0 }], '/state, last written 2026-11-20T19:00:00.000Z', []],
+  [
+    [FILE, { ...FILE, fault: 'Cannot write "/state/b"' }, { ...FILE, fault: 'Cannot write "/state/c"' }],
+    'Cannot write "/state/b"',
+    ['  Cannot write "/state/c"'],
+  ],
+] as const)
+  test(`The rows of the state on disk: ${row}`, (t) => {
+    const lines = linesOf({ disk: { folder: '/state', files } });
+    t.is(rowOf('State on disk', lines), row);
+    const at = lines.findIndex((line) => line.startsWith('State on disk'));
+    t.deepEqual(lines.slice(at + 1, at + 1 + more.length), more);
   });
 
 const until = '2026-11-20T19:05:00.000Z';

@@ -7,7 +7,7 @@ import type {
   Plan,
 } from '../../../agent/dataplane/dataplane.ts';
 import { Dataplanes } from '../../../agent/dataplane/dataplanes.ts';
-import type { DataplaneStatus } from '../../../agent/dataplane/status.ts';
+import type { DataplaneStatus, ListenerTraffic } from '../../../agent/dataplane/status.ts';
 import type { Engine, LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { service } from '../../support/values/build.ts';
 import { dataplaneStatus } from '../../support/values/dataplane-status.ts';
@@ -118,6 +118,10 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
     return [{ name: this.listener, type: 'gauge', help: '', parts: [] } as const];
   }
 
+  traffic(): readonly ListenerTraffic[] {
+    return [{ name: this.listener, total: 1, open: 2 }];
+  }
+
   async stats(listener: string) {
     return { sessions: listener.length, sessionRate: 0, servers: new Map() };
   }
@@ -218,6 +222,10 @@ test('Facts of a listener come from the dataplane that serves it', async (t) => 
   t.deepEqual([all.serves(UDP, '192.0.2.10'), all.serves(UDP, '192.0.2.99')], [true, false]);
   t.deepEqual([...all.members(UDP).keys()], [`member of ${UDP}`]);
   t.is((await all.stats(UDP))?.sessions, UDP.length);
+  t.deepEqual(
+    [...all.traffic()].map(({ name }) => name),
+    [TCP, UDP],
+  );
   kernel.isServing = false;
   t.deepEqual([...all.members(UDP).keys()], []);
   t.is(await all.stats(UDP), undefined);

@@ -3,7 +3,7 @@ import type { MemberFact, Outcome, Plan } from '../../../agent/dataplane/datapla
 import { Landing, type LandingOptions, type LandingSettings } from '../../../agent/dataplane/landing.ts';
 import type { AffinityClient, LandingDataplane, MainDataplane } from '../../../agent/dataplane/moves.ts';
 import { Places } from '../../../agent/dataplane/places.ts';
-import type { DataplaneStatus } from '../../../agent/dataplane/status.ts';
+import type { DataplaneStatus, ListenerTraffic } from '../../../agent/dataplane/status.ts';
 import type { LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { FakeClock, settled } from '../../support/basics/fake-clock.ts';
 import { endpoint, service, slice } from '../../support/values/build.ts';
@@ -127,6 +127,10 @@ class TestHaproxy implements MainDataplane<LandingSettings>, LandingDataplane<La
   }
 
   async families() {
+    return [];
+  }
+
+  traffic(): readonly ListenerTraffic[] {
     return [];
   }
 

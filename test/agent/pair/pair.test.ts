@@ -12,6 +12,7 @@ import { Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { ObjectsState } from '../../../agent/pair/standing/own-standing.ts';
 import { requires } from '../../support/basics/requirements.ts';
+import { until } from '../../support/basics/until.ts';
 import { ownNetwork } from '../../support/host/own-network.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 import { makeCredentials } from '../../support/vrrp/pair-credentials.ts';
@@ -131,12 +132,6 @@ async function twoSides(t: ExecutionContext): Promise<readonly [Side, Side]> {
   return sides;
 }
 
-async function until(t: ExecutionContext, what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 10_000; !condition(); await delay(5))
-    if (performance.now() > end) throw new Error(`Not within 10 s: ${what}`);
-  t.pass();
-}
-
 test('A standby is lowered from its start until it has read the objects and HAProxy serves them', async (t) => {
   const [side] = await twoSides(t);
   side.objects = 'unread';
@@ -148,16 +143,16 @@ test('A standby is lowered from its start until it has read the objects and HAPr
   side.put('web');
   side.isServing = true;
   side.put('shop');
-  await until(t, 'it waits for HAProxy', () => side.pair.status().pending === 2);
+  await until('it waits for HAProxy', () => side.pair.status().pending === 2);
   t.is(side.lowered, 'catching-up');
   side.isPending = false;
   side.pair.changed(['default/web', 'default/shop']);
-  await until(t, 'it stands in full', () => side.lowered === '' && side.told.at(-1) === 'full');
+  await until('it stands in full', () => side.lowered === '' && side.told.at(-1) === 'full');
   t.deepEqual(side.told, ['catching-up', 'full']);
   // What comes later is a moment's delay, not a start.
   side.isPending = true;
   side.put('late');
-  await until(t, 'it is behind', () => side.pair.status().pending === 1);
+  await until('it is behind', () => side.pair.status().pending === 1);
   t.is(side.lowered, '');
 });
 
@@ -168,19 +163,19 @@ test('A host with a snapshot stays lowered only while its peer has other objects
   side.objects = 'kept';
   side.isServing = false;
   await side.pair.start();
-  await until(t, 'the peer is heard', () => side.pair.status().peer !== undefined);
+  await until('the peer is heard', () => side.pair.status().peer !== undefined);
   side.isServing = true;
   side.pair.changed(['default/web']);
-  await until(t, 'both are compared', () => side.pair.status().parity.model === 'differs');
+  await until('both are compared', () => side.pair.status().parity.model === 'differs');
   t.is(side.lowered, 'catching-up');
   side.put('web');
-  await until(t, 'it stands in full', () => side.lowered === '');
+  await until('it stands in full', () => side.lowered === '');
 
   const [alone] = await twoSides(t);
   alone.objects = 'kept';
   await alone.pair.start();
   alone.put('web');
-  await until(t, 'it stands in full, too', () => alone.lowered === '' && alone.told.at(-1) === 'full');
+  await until('it stands in full, too', () => alone.lowered === '' && alone.told.at(-1) === 'full');
 });
 
 test('A host that is active when its agent starts is not lowered for catching up', async (t) => {
@@ -204,15 +199,15 @@ test('A host that is active when its agent starts is not lowered for catching up
 test('A silent HAProxy has more time during a reload', async (t) => {
   const [reloading, idle] = await twoSides(t);
   for (const side of [reloading, idle]) await side.pair.start();
-  for (const side of [reloading, idle]) await until(t, 'it stands in full', () => side.lowered === '');
+  for (const side of [reloading, idle]) await until('it stands in full', () => side.lowered === '');
   reloading.isReloading = true;
   for (const side of [reloading, idle]) side.silence = 'No answer';
-  await until(t, 'the other one is lowered', () => idle.lowered === 'haproxy');
+  await until('the other one is lowered', () => idle.lowered === 'haproxy');
   await delay(300);
   t.is(reloading.lowered, '');
   // It has to come to an end, and a reload that never does is no excuse.
   reloading.isReloading = false;
-  await until(t, 'it is lowered, too', () => reloading.lowered === 'haproxy');
+  await until('it is lowered, too', () => reloading.lowered === 'haproxy');
 });
 
 test('An unreachable API server lowers no host', async (t) => {
@@ -220,22 +215,22 @@ test('An unreachable API server lowers no host', async (t) => {
   side.objects = 'kept';
   await side.pair.start();
   side.put('web');
-  await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
+  await until('it stands in full', () => side.told.at(-1) === 'full');
   side.objects = 'unread';
   side.put('shop');
-  await until(t, 'the change is taken', () => side.pair.status().pending === 0);
+  await until('the change is taken', () => side.pair.status().pending === 0);
   t.is(side.lowered, '');
 });
 
 test('A HAProxy that is silent lowers the host, and raises it when it answers again', async (t) => {
   const [side] = await twoSides(t);
   await side.pair.start();
-  await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
+  await until('it stands in full', () => side.told.at(-1) === 'full');
   side.silence = 'HAProxy does not answer';
-  await until(t, 'it is lowered', () => side.told.at(-1) === 'haproxy');
+  await until('it is lowered', () => side.told.at(-1) === 'haproxy');
   t.is(side.pair.status().lowered[0]?.message, 'HAProxy does not answer');
   side.silence = '';
-  await until(t, 'it is raised', () => side.told.at(-1) === 'full');
+  await until('it is raised', () => side.told.at(-1) === 'full');
 });
 
 for (const [what, netns, roles] of [
@@ -255,9 +250,9 @@ for (const [what, netns, roles] of [
     [side.netns, side.roles] = [netns, roles];
     await side.pair.start();
     side.put('web', listeners);
-    await until(t, 'it stands in full', () => side.told.at(-1) === 'full');
+    await until('it stands in full', () => side.told.at(-1) === 'full');
     await new Promise((resolve) => server.close(resolve));
-    await until(t, 'it is lowered', () => side.told.at(-1) === 'listeners');
+    await until('it is lowered', () => side.told.at(-1) === 'listeners');
     const message = side.pair.status().lowered[0]?.message ?? '';
     t.true(
       message.includes(netns === '' && roles === MASTER ? 'ECONNREFUSED' : 'Nothing listens on'),
@@ -266,10 +261,10 @@ for (const [what, netns, roles] of [
     // That it has given way makes it no better.
     side.take(BACKUP);
     const looks = side.looks;
-    await until(t, 'it has looked again', () => side.looks >= looks + 4);
+    await until('it has looked again', () => side.looks >= looks + 4);
     t.is(side.lowered, 'listeners');
     server.listen(port, '127.0.0.1');
-    await until(t, 'it is raised', () => side.told.at(-1) === 'full');
+    await until('it is raised', () => side.told.at(-1) === 'full');
   });
 
 test('HAProxy in its own network namespace gets changed addresses of VRRP once', async (t) => {
@@ -300,14 +295,14 @@ test('HAProxy in its own network namespace gets changed addresses of VRRP once',
 test('Two masters are reported by both hosts within two seconds', async (t) => {
   const [a, b] = await twoSides(t);
   for (const { pair } of [a, b]) await pair.start();
-  for (const { pair } of [a, b]) await until(t, 'they hear each other', () => pair.status().fault === '');
+  for (const { pair } of [a, b]) await until('they hear each other', () => pair.status().fault === '');
   const began = performance.now();
   for (const side of [a, b]) side.take(MASTER);
-  for (const { pair } of [a, b]) await until(t, 'it is reported', () => pair.status().twoMasters.length > 0);
+  for (const { pair } of [a, b]) await until('it is reported', () => pair.status().twoMasters.length > 0);
   t.true(performance.now() - began > 1_000);
   t.is(a.pair.problems()[0]?.reason, 'TwoMasters');
   t.regex(b.pair.status().fault, /Both hosts of the pair are master of vrrp-51/);
   b.take(BACKUP);
-  for (const { pair } of [a, b]) await until(t, 'it is over', () => pair.status().twoMasters.length === 0);
+  for (const { pair } of [a, b]) await until('it is over', () => pair.status().twoMasters.length === 0);
   t.deepEqual(a.pair.problems(), []);
 });

@@ -238,3 +238,24 @@ test('A problem of a pool becomes an Event on its Service', async (t) => {
   reporter.changed([key]);
   t.deepEqual(events, ['Service web: All are down']);
 });
+
+test('An object of the API that cannot be read gets an Event, once', async (t) => {
+  const { reporter, events, clock, lead } = start();
+  lead(true);
+  await clock.advance(10_000);
+  const refused = (name: string): Problem => ({
+    object: `HTTPRoute default/${name}`,
+    reason: 'InvalidObject',
+    message: `HTTPRoute default/${name}: spec.rules: 7 is not a list`,
+  });
+  reporter.refused([refused('api')]);
+  reporter.refused([refused('api'), refused('web')]);
+  reporter.refused([refused('web'), { ...refused('x'), object: 'EndpointSlice default/x' }]);
+  t.deepEqual(events, [
+    'HTTPRoute api: HTTPRoute default/api: spec.rules: 7 is not a list',
+    'HTTPRoute web: HTTPRoute default/web: spec.rules: 7 is not a list',
+  ]);
+  reporter.refused([]);
+  reporter.refused([refused('api')]);
+  t.is(events.length, 3, 'it was good in between');
+});

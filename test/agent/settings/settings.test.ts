@@ -100,6 +100,7 @@ test('The defaults of an ordinary user are below the home directory', (t) => {
     oldWorkerMemory: 1024,
     auditInterval: 30_000,
     metricsDetail: 'member',
+    routeMetrics: false,
     healthReadInterval: 2_000,
     stopDataplaneOnExit: false,
   });
@@ -153,6 +154,7 @@ const others: Readonly<Record<SettingName, string>> = {
   provisioner: '/usr/local/bin/told',
   finalizer: 'false',
   hostsOfOneNamespace: 'true',
+  dotSegments: 'pass',
   gatewayApi: 'false',
   ingress: 'false',
   netns: 'lb1',
@@ -209,6 +211,8 @@ const others: Readonly<Record<SettingName, string>> = {
   pairRaiseAfter: '20s',
   pairDrainTimeout: '2m',
   metricsDetail: 'pool',
+  dashboardUrl: 'https://grafana.example.org/d/headgate?var-namespace={namespace}',
+  routeMetrics: 'true',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',
 };
@@ -430,6 +434,40 @@ test('Variables that Kubernetes sets for a Service named headgate are ignored', 
   };
   t.deepEqual(read({ env }), read({}));
   t.is(faults({ env: { HEADGATE_PORTS: '80' } }).length, 1);
+});
+
+test('The address of a dashboard may have placeholders in its query only', (t) => {
+  const dashboardUrl = (url: string): Given => ({ file: `dashboardUrl: ${JSON.stringify(url)}` });
+  for (const url of [
+    '',
+    'https://grafana.example.org/d/headgate/headgate?orgId=1&var-namespace={namespace}&var-service={name}',
+    'http://[2001:db8::1]:3000/d/x?from=now-1h&q=a?b',
+    'https://g.example.org/d/x?var-both={namespace}%2F{name}',
+  ])
+    t.is(read(dashboardUrl(url)).dashboardUrl, url);
+  for (const url of [
+    'javascript:alert(1)//?{name}',
+    'JAVASCRIPT://x/%0Aalert(1)',
+    'data:text/html,x',
+    '//grafana.example.org/',
+    '/d/headgate',
+    'https://',
+    'https://me:secret@grafana.example.org/',
+    'https://me@grafana.example.org/',
+    'https://{name}.example.org/',
+    'https://g.example.org/d/{namespace}',
+    'https://g.example.org/?a={pod}',
+    'https://g.example.org/?a="><script>',
+    'https://g.example.org/#{name}',
+    'https://g.example.org/ x',
+    'https://g.example.org/\n',
+    `https://g.example.org/${'x'.repeat(1_000)}`,
+  ])
+    t.regex(
+      faults(dashboardUrl(url)).join(),
+      /dashboardUrl: ".* is not a URL that begins with https:\/\/ or http:\/\/, without user and password/,
+      url,
+    );
 });
 
 test('A command has its own flags in addition to the settings', (t) => {

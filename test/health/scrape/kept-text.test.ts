@@ -14,6 +14,17 @@ test('gzipFile() makes one gzip file with a correct checksum of a kept text and 
   }
 });
 
+test('keep() rests between two pieces, and after none', async (t) => {
+  let rests = 0;
+  const rest = async (): Promise<void> => {
+    rests++;
+  };
+  await keep(['one\n'], rest);
+  t.is(rests, 0);
+  await keep(['one\n', 'two\n', 'three\n'], rest);
+  t.is(rests, 2);
+});
+
 test('gzip decompresses a file of gzipFile()', async (t) => {
   const kept = await keep(['one\n', 'two\n']);
   const file = Buffer.concat(await gzipFile(kept, ['three\n']));

@@ -62,6 +62,39 @@ test('The first scrape waits for a round, later scrapes get the last text and it
   t.is(state.awaited, 1);
 });
 
+test('A text of many pieces is written with rests, unless a scrape waits for it', async (t) => {
+  const clock = new FakeClock();
+  const labels = Array.from({ length: 20_000 }, (_, at) => ({ labels: `member="${at}"` }));
+  const family: MetricFamily = {
+    name: 'many',
+    type: 'gauge',
+    help: 'many',
+    parts: [{ labels: '', rows: labels, value: () => number }],
+  };
+  let number = 0;
+  const round = async (): Promise<readonly MetricFamily[]> => {
+    number++;
+    return [family];
+  };
+  const rounds = new ScrapeRounds({ round, own: async () => [], clock });
+  const shown = async (): Promise<string> =>
+    gunzipSync(Buffer.concat(await rounds.scrape(prometheusText)))
+      .toString()
+      .slice(-20);
+  t.true((await shown()).endsWith('} 1\n'), 'The first scrape waits, and the clock stands');
+  await clock.advance(2_000);
+  await compressed();
+  t.is(number, 2);
+  t.true((await shown()).endsWith('} 1\n'), 'The second text rests after its first piece');
+  let text = '';
+  for (let rests = 0; rests < 50 && !text.endsWith('} 2\n'); rests++) {
+    await clock.advance(3);
+    await compressed();
+    text = await shown();
+  }
+  t.true(text.endsWith('} 2\n'));
+});
+
 test("A scrape gets the agent's own metrics with their current values", async (t) => {
   const { state, scrape } = start();
   await scrape();

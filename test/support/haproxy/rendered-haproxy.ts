@@ -11,7 +11,11 @@ import { CertificateFiles, type PemTexts } from '../../../agent/haproxy/config/c
 import { configText } from '../../../agent/haproxy/config/config-text.ts';
 import { needsOf } from '../../../agent/haproxy/config/limits.ts';
 import { descriptionOf } from '../../../agent/haproxy/config/render.ts';
-import { type RenderContext, renderContext } from '../../../agent/haproxy/config/render-context.ts';
+import {
+  type DotSegments,
+  type RenderContext,
+  renderContext,
+} from '../../../agent/haproxy/config/render-context.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
 import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/process/process.ts';
 import { RouteFiles } from '../../../agent/haproxy/routes/route-files.ts';
@@ -21,6 +25,7 @@ import { reload } from '../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../agent/haproxy/socket/runtime.ts';
 import type { Worker } from '../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import { Deadline } from '../basics/deadline.ts';
 import { freePort } from '../basics/free-port.ts';
 import { endWithUs } from '../basics/leftovers.ts';
 import { haproxyExecutable } from './haproxy.ts';
@@ -42,7 +47,17 @@ export interface RenderedHaproxy {
 export async function startRendered(
   t: ExecutionContext,
   loadBalancers: readonly LoadBalancer[],
-  { executable = haproxyExecutable, maxConnections = 500, pems = NO_TEXTS } = {},
+  {
+    executable = haproxyExecutable,
+    maxConnections = 500,
+    pems = NO_TEXTS,
+    dotSegments = 'reject',
+  }: {
+    readonly executable?: string;
+    readonly maxConnections?: number;
+    readonly pems?: PemTexts;
+    readonly dotSegments?: DotSegments;
+  } = {},
 ): Promise<RenderedHaproxy> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-'));
   const paths = haproxyPaths(directory, directory);
@@ -54,15 +69,21 @@ export async function startRendered(
   const settings = {
     maxConnectionsPerNamespace: 0,
     threads: 1,
+    dotSegments,
     hardStopAfter: 3_000,
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };
   const { hasTls, hasRoutes } = needsOf(loadBalancers);
-  const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, { hasTls, hasRoutes });
+  const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, {
+    hasTls,
+    hasRoutes,
+    ...(pems.users && { users: pems.users }),
+  });
 
   /** The worker that reports these load balancers as its file, and is not the replaced worker. */
   const find = async (wanted: readonly LoadBalancer[], structure: string): Promise<Worker | undefined> => {
@@ -147,11 +168,11 @@ export class Loopback {
 }
 
 async function untilDefined<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 20_000; performance.now() < end; await delay(10)) {
+  for (const deadline = new Deadline(20_000, 30); ; await delay(10)) {
     const value = await ask();
     if (value !== undefined) return value;
+    if (deadline.isOver) throw new Error(`Not within 20 s: ${what}`);
   }
-  throw new Error(`Not within 20 s: ${what}`);
 }
 
 function octet(): number {

@@ -278,7 +278,7 @@ export class TestHost {
     timeout: number,
     deadline: Deadline,
   ): Promise<void> {
-    for (let last: unknown; ; await delay(10)) {
+    for (let last: unknown; ; await deadline.pause()) {
       try {
         if (await condition()) return;
         last = 'the condition does not hold';

@@ -16,11 +16,28 @@ export interface ContainerOptions {
   readonly image: string;
   readonly network: TestNetwork;
   readonly host: string;
-  readonly objects: readonly Json[];
+  /** In a folder of manifests; undefined for none. */
+  readonly objects?: readonly Json[];
+  /** The cluster as a kubelet shows it to a pod. */
+  readonly cluster?: PodAccess;
   /** More settings than the folder of manifests. */
   readonly settings?: object;
 }
 
+export interface PodAccess {
+  /** Where the pod reaches the API server. */
+  readonly address: string;
+  readonly port: number;
+  /** The account's token, and the certificate of the API server's authority in PEM. */
+  readonly token: string;
+  readonly ca: string;
+}
+
+/**
+ * Where a pod has its account, which the agent reads at /var/run. A container engine follows that link inside the image,
+ * buildah outside.
+ */
+const ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount';
 const daemonSet = new URL('../../../deploy/helm/headgate/templates/daemonset.yaml', import.meta.url);
 /** Those of the chart. */
 const CAPABILITIES = / add: \[(.*)\]/.exec(readFileSync(daemonSet, 'utf8'))?.[1]?.split(', ') ?? [];
@@ -109,11 +126,15 @@ export class Container {
   }
 
   async #start(): Promise<void> {
-    const { image, network, host, objects, settings = {} } = this.#options;
-    for (const folder of ['manifests', 'settings', 'state', 'run']) await mkdir(join(this.#work, folder));
-    const text = objects.map((each) => JSON.stringify(each)).join('\n---\n');
+    const { image, network, host, objects, cluster, settings = {} } = this.#options;
+    for (const folder of ['manifests', 'settings', 'state', 'run', 'account'])
+      await mkdir(join(this.#work, folder));
+    const text = objects?.map((each) => JSON.stringify(each)).join('\n---\n') ?? '';
     await writeFile(join(this.#work, 'manifests/objects.yaml'), text);
-    const all = { manifests: ['/manifests'], ...settings };
+    const account = { token: cluster?.token, 'ca.crt': cluster?.ca, namespace: 'headgate-system' };
+    for (const [name, content] of Object.entries(account))
+      await writeFile(join(this.#work, 'account', name), content ?? '');
+    const all = { ...(cluster ? { inCluster: true } : { manifests: ['/manifests'] }), ...settings };
     await writeFile(join(this.#work, 'settings/headgate.yaml'), JSON.stringify(all));
     const from = ['from', '--quiet', '--name', host, `oci-archive:${image}`];
     execFileSync('buildah', [...this.#storage, ...from], { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -122,11 +143,16 @@ export class Container {
       'settings:/etc/headgate:ro',
       'state:/var/lib/headgate',
       'run:/run/headgate',
+      ...(cluster ? [`account:${ACCOUNT}:ro`] : []),
     ];
+    const variables = cluster
+      ? { KUBERNETES_SERVICE_HOST: cluster.address, KUBERNETES_SERVICE_PORT: cluster.port }
+      : {};
     const flags = [
       ...UNUSED.flatMap((name) => ['--cap-drop', `CAP_${name}`]),
       ...CAPABILITIES.flatMap((name) => ['--cap-add', `CAP_${name}`]),
       ...volumes.flatMap((volume) => ['--volume', join(this.#work, volume)]),
+      ...Object.entries(variables).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     ];
     const run = ['buildah', ...this.#storage, 'run', '--isolation', 'chroot', ...flags, host, '--'];
     const command = ['/usr/bin/headgate-start', 'run', '--config', '/etc/headgate/headgate.yaml'];

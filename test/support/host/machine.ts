@@ -14,7 +14,7 @@ import { endWithUs } from '../basics/leftovers.ts';
 /** SIGRTMIN+4 makes systemd power off; Node has no name for it. */
 const POWER_OFF = 38;
 /** Milliseconds for any event on a busy machine. */
-const PATIENCE = 240_000;
+const PATIENCE = 600_000;
 
 export class Machine {
   readonly root: string;

@@ -27,6 +27,9 @@ const SYSCTLS = [
   'net.ipv6.conf.eth0.accept_dad=0',
 ];
 
+/** For a machine that is busy: no command takes as long elsewhere. */
+const COMMAND_TIMEOUT_MS = 60_000;
+
 /** The protocol number of VRRP. */
 const VRRP = 112;
 
@@ -78,7 +81,7 @@ export class TestNetwork {
   /** Runs a program and resolves also if the program fails. */
   try(host: string, program: string, ...args: readonly string[]): Promise<CommandResult> {
     const [outer, words] = inNamespace(this.netns(host), program, args);
-    return runCommand(outer, words, { timeout: 10_000 });
+    return runCommand(outer, words, { timeout: COMMAND_TIMEOUT_MS });
   }
 
   /** Starts a program on a host; it ends with the network. */
@@ -177,6 +180,6 @@ function portOf(host: string): string {
 }
 
 async function ip(...args: readonly string[]): Promise<void> {
-  const { exitCode, stderr } = await runCommand('ip', args, { timeout: 10_000 });
+  const { exitCode, stderr } = await runCommand('ip', args, { timeout: COMMAND_TIMEOUT_MS });
   if (exitCode !== 0) throw new Error(`ip ${args.join(' ')}: ${stderr}`);
 }

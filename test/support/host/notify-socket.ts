@@ -20,6 +20,8 @@ while True:
     print(json.dumps(receiver.recv(65536).decode()), flush=True)
 `;
 
+import { Deadline } from '../basics/deadline.ts';
+
 export class NotifySocket {
   readonly path: string;
   /** The variables of each message, in order. */
@@ -50,9 +52,9 @@ export class NotifySocket {
   }
 
   async until(what: string, condition: () => boolean, timeout = 15_000): Promise<void> {
-    for (const end = performance.now() + timeout; performance.now() < end; await delay(10))
-      if (condition()) return;
-    throw new Error(`Not within ${timeout} ms: ${what}; received: ${JSON.stringify(this.messages)}`);
+    for (const deadline = new Deadline(timeout, 30); !condition(); await delay(10))
+      if (deadline.isOver)
+        throw new Error(`Not within ${timeout} ms: ${what}; received: ${JSON.stringify(this.messages)}`);
   }
 
   async #listen({ stdout }: ChildProcess): Promise<void> {

@@ -7,8 +7,8 @@ import { isMapping } from '../../../agent/base/validate.ts';
 import { parseYamlDocuments } from '../../../agent/base/yaml.ts';
 import { ApiClient } from '../../../agent/kubernetes/api/client.ts';
 import { ADDRESS_API_VERSION } from '../../../agent/kubernetes/object-names.ts';
+import { until } from '../basics/until.ts';
 import type { Kube } from './kube.ts';
-import { until } from './kube-objects.ts';
 
 const deployFolder = fileURLToPath(new URL('../../../deploy', import.meta.url));
 /** In the order of the objects' dependencies. */

@@ -1,8 +1,8 @@
 // Gateway API in a real API server: its definitions, of the experimental channel, and a GatewayClass.
 
+import { until } from '../basics/until.ts';
 import { collectionOf, objectsIn } from './deploy.ts';
 import { type Kube, kubePrograms } from './kube.ts';
-import { until } from './kube-objects.ts';
 
 const GROUP = '/apis/gateway.networking.k8s.io/v1';
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Names the programs of a real Kubernetes, one path a line, in the order of the arguments: etcd, kube-apiserver,
 # kube-controller-manager, kube-scheduler, kube-proxy, kubectl, helm, agnhost, ginkgo; those of Gateway API, gateway.test,
-# echo-basic and gateway-crds.yaml (of the experimental channel); and those whose sources are here, kubelet (of processes),
+# echo-basic and gateway-crds.yaml (of the experimental channel); h2spec, the tests of HTTP/2; and those whose sources are here, kubelet (of processes),
 # coredns (a stand-in) and e2e.test. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
 # it fails if one is missing. --can-build alone says by its status whether there is what a build takes.
@@ -11,6 +11,7 @@ KUBERNETES=1.37.0
 ETCD=3.7.3
 HELM=3.22.0
 GATEWAY_API=1.6.3
+H2SPEC=2.2.1
 GO=1.26.6
 
 sources=$(cd "$(dirname "$0")" && pwd)
@@ -24,6 +25,7 @@ is_own() { [ "$1" = kubelet ] || [ "$1" = e2e.test ] || [ "$1" = coredns ]; }
 cache_of() {
   case $1 in
     gateway.test | gateway-crds.yaml | echo-basic | coredns) echo "$caches/gateway-api-$GATEWAY_API" ;;
+    h2spec) echo "$caches/h2spec-$H2SPEC" ;;
     helm) echo "$caches/helm-$HELM" ;;
     *) echo "$caches/kube-$KUBERNETES-etcd-$ETCD" ;;
   esac
@@ -104,6 +106,8 @@ build() {
       folder=helm package=helm.sh/helm/v3/cmd/helm helm=helm.sh/helm/v3
       flags="-X $helm/internal/version.version=v$HELM -X $helm/pkg/chartutil.k8sVersionMajor=1 -X $helm/pkg/chartutil.k8sVersionMinor=${minor%%.*}"
       flags="$flags -X $helm/pkg/lint/rules.k8sVersionMajor=1 -X $helm/pkg/lint/rules.k8sVersionMinor=${minor%%.*}" ;;
+    h2spec)
+      folder=h2spec package=github.com/summerwind/h2spec/cmd/h2spec flags="-X main.VERSION=$H2SPEC" ;;
     agnhost) package=k8s.io/kubernetes/test/images/agnhost ;;
     ginkgo) package=github.com/onsi/ginkgo/v2/ginkgo ;;
     kubelet) package=./kubelet ;;

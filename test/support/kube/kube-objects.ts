@@ -1,6 +1,5 @@
 // Objects for a real API server, and the reports of an API source, to be compared with the objects in the server.
 
-import { setTimeout as delay } from 'node:timers/promises';
 import { ApiSource, type ApiSourceOptions } from '../../../agent/kubernetes/api/api-source.ts';
 import { ApiClient } from '../../../agent/kubernetes/api/client.ts';
 import type { ApiRequest, ApiStreams } from '../../../agent/kubernetes/api/kubernetes-api.ts';
@@ -143,20 +142,6 @@ export class Reported {
     for (const { kind, key } of change.removed) this.objects.delete(`${kind} ${key}`);
     for (const object of change.upserted) this.objects.set(`${object.kind} ${object.key}`, object);
     onChange?.(change);
-  }
-}
-
-/** Waits; fails after `seconds`, with the state in its message. */
-export async function until(
-  what: string,
-  isSo: () => boolean | Promise<boolean>,
-  { seconds = 30, seen = () => '' }: { readonly seconds?: number; readonly seen?: () => unknown } = {},
-): Promise<void> {
-  const deadline = performance.now() + seconds * 1000;
-  while (!(await isSo())) {
-    if (performance.now() > deadline)
-      throw new Error(`Waited ${seconds} s in vain: ${what} ${String(seen())}`);
-    await delay(10);
   }
 }
 

@@ -8,9 +8,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inNamespace } from '../../../agent/host/namespace.ts';
 import { runCommand } from '../../../agent/host/run-command.ts';
+import { until } from '../basics/until.ts';
 import { apply, deploy, kubeconfigOf, NAMESPACE } from './deploy.ts';
 import { Kube } from './kube.ts';
-import { until } from './kube-objects.ts';
 
 /** What every cluster needs. */
 export const CLUSTER_PROGRAMS = [

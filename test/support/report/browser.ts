@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Deadline } from '../basics/deadline.ts';
 
 const FLAGS = [
   '--headless=new',
@@ -131,15 +132,17 @@ export class Page {
 
   /** Waits until an expression in the page is true. During a navigation the expression may fail. */
   async until(expression: string, timeout = 15_000): Promise<void> {
-    let last: unknown = 'it is false';
-    for (const end = performance.now() + timeout; performance.now() < end; await delay(20)) {
+    const deadline = new Deadline(timeout, 40);
+    let last: unknown;
+    do {
+      await delay(20);
       try {
         if (await this.value(`Boolean(${expression})`)) return;
         last = 'it is false';
       } catch (error) {
         last = error;
       }
-    }
+    } while (!deadline.isOver);
     const seen = [...this.complaints, await this.text()].join('\n');
     throw new Error(`Not within ${timeout} ms: ${expression} (${last})\n${seen}`);
   }

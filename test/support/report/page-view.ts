@@ -12,6 +12,9 @@ export const summary: PageSummary = {
   peer: undefined,
   lowered: [],
   maintenance: false,
+  kernel: undefined,
+  disk: { folder: '/var/lib/headgate', writtenAt: '', faults: [] },
+  dashboard: '',
   haproxy: { version: '2.6.12', serving: true, reloadPending: [] },
   counts: {
     served: 1,
@@ -40,6 +43,8 @@ export const detail: PageDetail = {
       name: 'default:web:tcp:80:v4',
       protocol: 'TCP',
       port: 80,
+      engine: 'haproxy',
+      isServed: true,
       addresses: ['192.0.2.1'],
       sessions: 3,
       sessionRate: 1,
@@ -50,6 +55,10 @@ export const detail: PageDetail = {
   ],
   moreListeners: 0,
   moreMembers: 0,
+  open: 3,
+  rate: 1,
+  history: { seconds: 5, open: [], rate: [] },
+  dashboard: '',
 };
 
 export const view: PageView = {
@@ -68,12 +77,16 @@ export const view: PageView = {
         down: 0,
         members: 1,
         problems: 0,
+        isOfKernel: false,
+        open: 3,
+        rate: 1,
       },
     ],
     found: 1,
     page: 1,
     pages: 1,
   },
+  namespaces: ['default'],
   load: { connections: [0, 3], connectionRate: [0, 1], busy: [0, 2] },
   detail: undefined,
 };

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
+import { Deadline } from '../basics/deadline.ts';
 import { rulesFile } from './rules.ts';
 
 /** One series of an instant vector. */
@@ -82,9 +83,8 @@ export class Prometheus {
 
   /** Waits until an expression has a result. Errors: none within `timeout` milliseconds. */
   async until(expr: string, timeout = 60_000): Promise<void> {
-    for (const end = performance.now() + timeout; performance.now() < end; await delay(200))
-      if ((await this.query(expr)).length > 0) return;
-    throw new Error(`Not within ${timeout} ms: ${expr}`);
+    for (const deadline = new Deadline(timeout, 220); (await this.query(expr)).length === 0; await delay(200))
+      if (deadline.isOver) throw new Error(`Not within ${timeout} ms: ${expr}`);
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the callers above check the answers of Prometheus.

@@ -175,7 +175,7 @@ const PLACES: readonly Place[] = [
   // HAProxy: a configuration, a control socket, what it counts, the program, its workers.
   {
     name: 'haproxy',
-    files: /^agent\/haproxy\/(dataplane|parts|outcome|options)\.ts$/,
+    files: /^agent\/haproxy\/(dataplane|dataplane-status|parts|outcome|options|write-certificates)\.ts$/,
     imports: [
       ...[
         'haproxy-worker',
@@ -272,7 +272,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'translate-routes',
     files: /^agent\/translate\/routes\//,
-    imports: ['translate', ...VALUES],
+    imports: ['translate-services', 'translate', 'annotations', ...OBJECTS],
   },
   {
     name: 'translate-services',

@@ -31,6 +31,7 @@ export interface AskOptions {
   /** An address of the host; '' for its own choice. */
   readonly from?: string;
   readonly host?: string;
+  /** A single datagram asks whether there is an answer; of several each counts, however busy the machine is. */
   readonly timeoutMs?: number;
 }
 
@@ -45,7 +46,7 @@ export async function askByDatagrams(
     localPort = 0,
     from = '',
     host = 'client',
-    timeoutMs = 400,
+    timeoutMs = count === 1 ? 400 : 2_000,
   }: AskOptions = {},
 ): Promise<Asked> {
   const type = address.includes(':') ? 'udp6' : 'udp4';
@@ -92,6 +93,7 @@ export async function askByConnections(
   address: string,
   port: number,
   count: number,
+  timeoutMs = 5_000,
 ): Promise<readonly string[]> {
   const firstPort = nextPort;
   nextPort += count;
@@ -99,7 +101,7 @@ export async function askByConnections(
     const ask = (localPort) => new Promise((resolve) => {
       let text = '';
       const socket = require('net').connect({ port: ${port}, host: '${address}', localPort });
-      socket.setTimeout(2_000, () => socket.destroy(new Error('timeout')));
+      socket.setTimeout(${timeoutMs}, () => socket.destroy(new Error('timeout')));
       socket.on('data', (data) => { text += data; });
       socket.on('error', (error) => resolve(error.message.replaceAll(' ', '_')));
       socket.on('close', () => resolve(text || 'closed'));

@@ -31,7 +31,8 @@ export async function startEcho(
     for await (const chunk of request) body += chunk;
     const echo = { member, method, url, headers: headers as Echo['headers'], body };
     onEcho(echo);
-    await delay(Number(headers['x-delay'] ?? headers[`x-delay-in-${member}`] ?? 0));
+    const wait = Number(headers['x-delay'] ?? headers[`x-delay-in-${member}`] ?? 0);
+    await delay(wait, undefined, { ref: false });
     response.end(JSON.stringify(echo));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');

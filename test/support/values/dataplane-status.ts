@@ -17,6 +17,7 @@ export function dataplaneStatus(facts: Partial<DataplaneStatus> = {}): Dataplane
     unserved: '',
     landed: 0,
     persistFault: '',
+    files: [],
     maxConnections: 100,
     ...facts,
   };

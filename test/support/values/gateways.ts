@@ -45,6 +45,28 @@ export function routeJson(name: string, parents: readonly Json[], spec: Json = {
   };
 }
 
+/** A Service for routes only, with one member at `address:port`. */
+export function backendObjects(name: string, member: string): readonly Json[] {
+  const [address = '', port] = member.split(':');
+  const ports = [{ name: 'http', port: 80, targetPort: Number(port), protocol: 'TCP' }];
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: 'default', name },
+      spec: { type: 'ClusterIP', clusterIP: '10.96.0.1', ports },
+    },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { namespace: 'default', name: `${name}-1`, labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      ports: [{ name: 'http', port: Number(port), protocol: 'TCP' }],
+    },
+  ];
+}
+
 export function ingressClassJson(name = 'edge', annotations: Json = {}): Json {
   return {
     apiVersion: INGRESS_API,

@@ -16,7 +16,7 @@ import type {
 import { stableId } from '../../../agent/translate/service/members.ts';
 import { listenerIdentity } from './load-balancers.ts';
 
-const POOL: Listener['pool'] = {
+export const POOL: Listener['pool'] = {
   algorithm: 'round-robin',
   persistence: 0,
   monitor: undefined,

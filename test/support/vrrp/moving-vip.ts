@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
+import { Deadline } from '../basics/deadline.ts';
 import type { TestNetwork } from '../host/namespaces.ts';
 import type { MovingVipResult } from './moving-vip-client.ts';
 
@@ -42,8 +43,8 @@ export async function startMovingVipClient(
     last = JSON.parse(line) as MovingVipResult;
   });
   const until = async (what: string, holds: () => boolean): Promise<void> => {
-    for (const end = performance.now() + WAIT_TIMEOUT_MS; !holds(); await delay(10))
-      if (performance.now() > end)
+    for (const deadline = new Deadline(WAIT_TIMEOUT_MS, 30); !holds(); await delay(10))
+      if (deadline.isOver)
         throw new Error(`Not within ${WAIT_TIMEOUT_MS} ms: ${what}: ${JSON.stringify(last)}`);
   };
   const client: MovingVipClient = {

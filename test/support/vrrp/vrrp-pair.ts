@@ -3,7 +3,6 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
 import { OwnFiles } from '../../../agent/host/own-files.ts';
@@ -228,7 +227,7 @@ export async function until(
   const deadline = new Deadline(timeout, 60);
   do {
     if (await condition()) return;
-    await delay(20);
+    await deadline.pause(20);
   } while (!deadline.isOver);
   throw new Error(`Not within ${timeout} ms: ${what}\na: ${a.log}\nb: ${b.log}`);
 }

@@ -39,6 +39,7 @@ async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOpt
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };

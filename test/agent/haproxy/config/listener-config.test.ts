@@ -32,6 +32,7 @@ const CONTEXT = renderContext(
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   },

@@ -18,6 +18,7 @@ function persister({ isDecided = (): boolean => true, fault = (): Error | undefi
     maxOldWorkers: 1,
     haproxyUser: '',
     haproxyGroup: '',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };

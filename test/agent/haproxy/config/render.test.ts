@@ -21,6 +21,7 @@ function context(maxConnections = 100, aclIds = new AclIds()): RenderContext {
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };
@@ -42,6 +43,7 @@ test('The global section has exactly the settings of HAProxy', (t) => {
     maxOldWorkers: 5,
     haproxyUser: 'lb',
     haproxyGroup: 'lbs',
+    routeMetrics: false,
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };

@@ -103,3 +103,23 @@ test('pathRows() leaves out routes that do not fit into a row', (t) => {
   );
   t.deepEqual(waysOf([long, wide, entryOf('/a', 'b')]), ['prefix T/a/ b']);
 });
+
+test('pathRows() names the rule behind each target, also in lists', (t) => {
+  const name = 'HTTPRoute default/api#2';
+  const rows = pathRows(
+    {
+      host: patternOf('h'),
+      entries: [
+        entryOf(matchOf('/a', post), 'a', { name }),
+        entryOf('/a', '-', { name: 'GRPCRoute default/b#0' }),
+      ],
+    },
+    'T',
+  );
+  t.deepEqual(
+    rows.filter(({ map }) => map === 'lists').map(({ value }) => value),
+    ['pool:default:a:tcp:80:v4@HTTPRoute/default/api#2&mPOST|e500@GRPCRoute/default/b#0'],
+  );
+  const [only] = pathRows({ host: patternOf('h'), entries: [entryOf('/', 'a', { name })] }, 'T');
+  t.is(only?.value, 'pool:default:a:tcp:80:v4@HTTPRoute/default/api#2');
+});

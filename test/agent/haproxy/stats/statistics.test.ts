@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
+import { BackendNames } from '../../../../agent/haproxy/socket/backend-names.ts';
 import type { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { type Sample, Statistics } from '../../../../agent/haproxy/stats/statistics.ts';
@@ -28,6 +29,7 @@ class Worker {
     this.pid = pid;
     const connection = {
       worker: { pid },
+      names: new BackendNames(),
       ask: async (line: string) => (await this.#answers([line]))[0],
       askAll: (lines: readonly string[]) => this.#answers(lines),
       close: () => {

@@ -97,6 +97,7 @@ test('A refused reload names the descriptors that HAProxy lacks, also after the 
       restoreLastGood: async () => true,
     },
     beside: () => undefined,
+    beforeOrder: async () => undefined,
     shortage: () => needs,
   } as unknown as Partial<ReloaderOptions>);
   t.is(await reloader.reload(new Set(['listener-added'])), 'failed');

@@ -1,5 +1,7 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import ava, { type ExecutionContext } from 'ava';
 import { Running } from '../../../../agent/haproxy/running.ts';
+import { showProc } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { keepAwakeForTables, tablesLearned } from '../../../../agent/haproxy/worker/table-sync.ts';
 import type { Worker } from '../../../../agent/haproxy/worker.ts';
@@ -12,6 +14,8 @@ const test = requires(ava, { haproxy: true });
 /** HAProxy itself tries again half a second after its first attempt. */
 const BEFORE_IT_TRIES_AGAIN = 400;
 const RELOADS = 10;
+/** This process is not held up for longer on an idle machine. */
+const MOST_HELD_NS = 50e6;
 /** A listener's name. */
 const TABLE = 'default:web:tcp:80:v4';
 
@@ -19,23 +23,35 @@ test('keepAwakeForTables() makes a replaced worker send its tables as soon as it
   const haproxy = await startWithTable(t);
   let worker = await connect(t, haproxy);
   await worker.runtime.ask(`set table ${TABLE} key 192.0.2.1 data.gpc0 7`);
-  let late = 0;
-  for (let reload = 1; reload <= RELOADS; reload++) {
+  const held = monitorEventLoopDelay({ resolution: 10 });
+  let [late, busy] = [0, 0];
+  for (let reload = 1; reload <= RELOADS + busy; reload++) {
     await tablesLearned(worker);
+    // While the master executes itself again, the signal may get lost.
+    await eventually(
+      () => showProc(haproxy.masterSocket).catch(() => undefined),
+      (found) => found !== undefined,
+    );
     process.kill(haproxy.masterPid, 'SIGUSR2');
     const next = await successorOf(t, haproxy, worker);
+    held.reset();
+    held.enable();
     const began = performance.now();
     await keepAwakeForTables(worker);
     await eventually(
       () => next.runtime.ask(`show table ${TABLE}`),
       (table) => table.includes('gpc0=7'),
     );
-    if (performance.now() - began > BEFORE_IT_TRIES_AGAIN) late++;
+    const isLate = performance.now() - began > BEFORE_IT_TRIES_AGAIN;
+    held.disable();
+    // A machine that is busy with something else is late itself.
+    if (isLate && busy < RELOADS && held.max > MOST_HELD_NS) busy++;
+    else if (isLate) late++;
     worker.runtime.close();
     worker = next;
   }
-  // A machine that is busy with something else may be late once; without it about half are.
-  t.true(late <= 2, `${late} of ${RELOADS} were late`);
+  // It may be busy for HAProxy alone; without it about half are late.
+  t.true(late <= 2, `${late} of ${RELOADS} were late, and ${busy} on a busy machine`);
 });
 
 test('tablesLearned() does not wait for tables that are not sent', async (t) => {

@@ -7,7 +7,7 @@ import { ApiSource } from '../../../../agent/kubernetes/api/api-source.ts';
 import type { ApiRequest, ApiStream } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import { kindsOf } from '../../../../agent/kubernetes/api/reflected-kinds.ts';
 import type { ObjectsChange } from '../../../../agent/kubernetes/cluster.ts';
-import { until } from '../../../support/kube/kube-objects.ts';
+import { until } from '../../../support/basics/until.ts';
 import { gatewayClassJson, gatewayJson, ingressClassJson } from '../../../support/values/gateways.ts';
 
 type Json = Readonly<Record<string, unknown>>;

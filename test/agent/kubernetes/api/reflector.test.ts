@@ -9,6 +9,7 @@ import { Reflector } from '../../../../agent/kubernetes/api/reflector.ts';
 import type { ReflectorTimes } from '../../../../agent/kubernetes/api/reflector-terms.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
+import { eventually } from '../../../support/basics/eventually.ts';
 
 type Answer = (request: ApiRequest) => ApiStream | Promise<ApiStream>;
 
@@ -139,11 +140,7 @@ function run(
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!isSo()) {
-    if (performance.now() > deadline) throw new Error('Waited in vain');
-    await delay(2);
-  }
+  await eventually(async () => isSo(), Boolean);
 }
 
 const keysOf = (objects: readonly KubernetesObject[]) => objects.map(({ key }) => key);

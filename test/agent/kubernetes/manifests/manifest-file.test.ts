@@ -160,9 +160,9 @@ for (const [what, textOf] of Object.entries(COSTLY))
   });
 
 test('parseManifest() names the lines of many faults in one pass, and the first hundred of them', (t) => {
-  const began = performance.now();
+  const began = process.threadCpuUsage();
   const { problems } = parse('a: [\n---\n'.repeat(20_000));
-  t.true(performance.now() - began < 10_000);
+  t.true(process.threadCpuUsage(began).user < 10_000_000);
   t.is(problems.length, 101);
   t.regex(problems[1]?.message ?? '', /^\/m\/web\.yaml:4:1: /);
   t.is(problems.at(-1)?.message, '/m/web.yaml: The file has 19900 more problems');

@@ -56,7 +56,7 @@ test('start() of an empty folder reports nothing, and then the first file', asyn
   t.pass();
 });
 
-test('start() refuses a missing folder, and what is neither a folder nor a file', async (t) => {
+test('check() and start() refuse a missing folder, and what is neither a folder nor a file', async (t) => {
   const { root, manifests } = temporaryFolder(t);
   symlinkSync('/dev/null', join(root, 'device'));
   for (const directory of ['missing', 'device']) {
@@ -66,10 +66,9 @@ test('start() refuses a missing folder, and what is neither a folder nor a file'
       onChange: () => t.fail(),
       onFailure: () => t.fail(),
     });
-    await t.throwsAsync(source.start(), {
-      code: 'SETTINGS_INVALID',
-      message: new RegExp(`manifests.*/${directory}"`),
-    });
+    const refusal = { code: 'SETTINGS_INVALID', message: new RegExp(`manifests.*/${directory}"`) };
+    t.throws(() => source.check(), refusal);
+    await t.throwsAsync(source.start(), refusal);
     await source.close();
   }
 });

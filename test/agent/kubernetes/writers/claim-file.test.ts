@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { AddressClaim } from '../../../../agent/kubernetes/address-claim.ts';
 import { ClaimFile, readClaimFile } from '../../../../agent/kubernetes/writers/claim-file.ts';
-import { until } from '../../../support/kube/kube-objects.ts';
+import { until } from '../../../support/basics/until.ts';
 import { claim as claimOf } from '../../../support/values/address-requests.ts';
 
 const claim = (last: number, service = 'default/web') =>

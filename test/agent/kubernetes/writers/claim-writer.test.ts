@@ -7,8 +7,8 @@ import {
   type StoredClaim,
 } from '../../../../agent/kubernetes/address-claim.ts';
 import { ClaimWriter } from '../../../../agent/kubernetes/writers/claim-writer.ts';
+import { until } from '../../../support/basics/until.ts';
 import { FakeApi, refusal } from '../../../support/kube/fake-api.ts';
-import { until } from '../../../support/kube/kube-objects.ts';
 import { claim as claimOf } from '../../../support/values/address-requests.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 

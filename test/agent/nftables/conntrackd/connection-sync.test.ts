@@ -106,7 +106,7 @@ async function host(t: ExecutionContext, netns: string, link: () => SyncLink) {
 }
 
 async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  for (const deadline = new Deadline(PATIENCE_MS, PATIENCE_MS); ; await delay(10)) {
+  for (const deadline = new Deadline(PATIENCE_MS, 30); ; await delay(10)) {
     if (await condition().catch(() => false)) return;
     if (deadline.isOver) throw new Error(`Not within ${PATIENCE_MS} ms: ${what}`);
   }

@@ -17,6 +17,7 @@ import {
 import { PeerSender, type PeerSenderOptions } from '../../../../agent/pair/peers/peer-sender.ts';
 import { type PairReport, reportText } from '../../../../agent/pair/peers/report.ts';
 import { requires } from '../../../support/basics/requirements.ts';
+import { until } from '../../../support/basics/until.ts';
 import { ownNetwork } from '../../../support/host/own-network.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 import { makeCredentials } from '../../../support/vrrp/pair-credentials.ts';
@@ -147,38 +148,32 @@ function ended(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.once('close', () => resolve()));
 }
 
-async function until(t: ExecutionContext, what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 10_000; !condition(); await delay(5))
-    if (performance.now() > end) throw new Error(`Not within 10 s: ${what}`);
-  t.pass();
-}
-
 test('Two agents exchange reports, at once after a change, and each gets a confirmation', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   t.regex(a.link.fault, /is not heard/);
   const b = await rig.side(t, rig.peer);
-  await until(t, 'both are heard', () => a.link.fault === '' && b.link.fault === '');
+  await until('both are heard', () => a.link.fault === '' && b.link.fault === '');
   t.is(a.link.peer?.version, rig.peer);
   t.is(b.link.peer?.version, rig.own);
   t.deepEqual([a.proved.length, b.proved.length], [1, 1]);
   a.report = { ...a.report, roles: { 'vrrp-51': 'master' } };
   a.link.send();
-  await until(t, 'the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
+  await until('the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
 });
 
 test('Changed addresses are used, and connections from the former ones are ended', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const b = await rig.side(t, rig.peer);
-  await until(t, 'both are heard', () => a.link.fault === '' && b.link.fault === '');
+  await until('both are heard', () => a.link.fault === '' && b.link.fault === '');
   b.addresses.own = rig.stranger;
   await b.link.renew();
   t.is(b.link.peer, undefined);
-  await until(t, 'it is not heard from there', () => a.refused.includes('address'));
+  await until('it is not heard from there', () => a.refused.includes('address'));
   a.addresses.peer = rig.stranger;
   await a.link.renew();
-  await until(t, 'both are heard again', () => a.link.fault === '' && b.link.fault === '');
+  await until('both are heard again', () => a.link.fault === '' && b.link.fault === '');
   t.deepEqual([a.proved.length, b.proved.length], [2, 2]);
   await a.link.renew();
   t.is(a.link.fault, '');
@@ -189,12 +184,12 @@ test('A peer that ends is soon unknown, and known again when it comes back', asy
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const first = await rig.side(t, rig.peer);
-  await until(t, 'it is heard', () => a.link.peer !== undefined);
+  await until('it is heard', () => a.link.peer !== undefined);
   first.link.close();
-  await until(t, 'it is unknown', () => a.link.peer === undefined);
+  await until('it is unknown', () => a.link.peer === undefined);
   t.not(a.link.fault, '');
   await rig.side(t, rig.peer);
-  await until(t, 'it is heard again', () => a.link.fault === '');
+  await until('it is heard again', () => a.link.fault === '');
 });
 
 test('A host that loses its peer during changes sends reports again when it is back', async (t) => {
@@ -203,7 +198,7 @@ test('A host that loses its peer during changes sends reports again when it is b
   // What only hears: this host is not reminded of its peer by what that one tells.
   for (let round = 0; round < 3; round++) {
     const listener = await rig.listener(t);
-    await until(t, 'it is heard', () => listener.peer !== undefined);
+    await t.notThrowsAsync(until('it is heard', () => listener.peer !== undefined));
     b.link.send();
     listener.close();
     await delay(50);
@@ -224,7 +219,7 @@ test('A peer with a late handshake gets reports all the same', async (t) => {
   late.listen(rig.port, rig.own);
   t.teardown(() => late.close());
   const sender = await rig.sender(t, { timeoutMs: 500, handshakeTimeoutMs: 60_000 });
-  await until(t, 'it is heard', () => listener.peer !== undefined && sender.fault === '');
+  await t.notThrowsAsync(until('it is heard', () => listener.peer !== undefined && sender.fault === ''));
 });
 
 test('A peer that was stopped for a while is unknown in the meantime, and continues on the same connection', async (t) => {
@@ -236,9 +231,9 @@ test('A peer that was stopped for a while is unknown in the meantime, and contin
   const listener = await rig.listener(t, { reportTimeoutMs: 200, connectionTimeoutMs: 60_000, onPeer });
   const socket = await rig.client(t);
   socket.write(reportText(pairReport));
-  await until(t, 'it is heard, and unknown', () => known.join() === 'true,false');
+  await until('it is heard, and unknown', () => known.join() === 'true,false');
   socket.write(reportText(pairReport));
-  await until(t, 'it is heard again', () => known.length > 2);
+  await until('it is heard again', () => known.length > 2);
   t.deepEqual(known.slice(0, 3), [true, false, true]);
 });
 
@@ -252,10 +247,8 @@ test('Connections to a peer without a handshake or without an answer are ended',
     for (const socket of sockets) socket.destroy();
   });
   const sender = await rig.sender(t, { timeoutMs: 60_000, handshakeTimeoutMs: 100 });
-  await until(t, 'it is given up', () =>
-    / does not complete the handshake within 100 ms$/.test(sender.fault),
-  );
-  await until(t, 'it is tried again', () => sockets.length > 1);
+  await until('it is given up', () => / does not complete the handshake within 100 ms$/.test(sender.fault));
+  await until('it is tried again', () => sockets.length > 1);
 
   const other = await Rig.create(t);
   const pem = await readFile(other.credentials, 'utf8');
@@ -266,14 +259,16 @@ test('Connections to a peer without a handshake or without an answer are ended',
   mute.listen(other.port, other.own);
   t.teardown(() => mute.close());
   const unheard = await other.sender(t, { timeoutMs: 300 });
-  await until(t, 'it is given up', () => / does not answer within 300 ms$/.test(unheard.fault));
+  await t.notThrowsAsync(
+    until('it is given up', () => / does not answer within 300 ms$/.test(unheard.fault)),
+  );
 });
 
 test('Without a trusted certificate no report is accepted in either direction', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
   const b = await rig.side(t, rig.peer, await makeCredentials(rig.folder, 'other'));
-  await until(t, 'it is refused', () => a.refused.includes('handshake') || b.refused.includes('handshake'));
+  await until('it is refused', () => a.refused.includes('handshake') || b.refused.includes('handshake'));
   t.is(a.link.peer, undefined);
   t.is(b.link.peer, undefined);
 
@@ -337,9 +332,9 @@ test('A recorded connection that is played again is refused', async (t) => {
   await once(tap, 'listening');
   const socket = await rig.client(t, { host: rig.stranger });
   socket.write(reportText({ ...pairReport, roles: { 'vrrp-51': 'master' } }));
-  await until(t, 'it was heard', () => a.link.peer !== undefined);
+  await until('it was heard', () => a.link.peer !== undefined);
   socket.destroy();
-  await until(t, 'it is unknown', () => a.link.peer === undefined);
+  await until('it is unknown', () => a.link.peer === undefined);
 
   const replay = connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer });
   replay.on('error', () => undefined).resume();
@@ -360,15 +355,15 @@ test('Silent connections from the address of the peer do not keep the peer out',
   });
   await Promise.all(silent.map((socket) => once(socket, 'connect')));
   const sender = await rig.sender(t, {});
-  await until(t, 'the peer gets in', () => listener.peer !== undefined && sender.fault === '');
-  await until(t, 'the oldest give way', () => silent.filter(({ closed }) => !closed).length <= 16);
+  await until('the peer gets in', () => listener.peer !== undefined && sender.fault === '');
+  await until('the oldest give way', () => silent.filter(({ closed }) => !closed).length <= 16);
   // The connection of the peer is none of those that give way.
   const more = Array.from({ length: 40 }, () =>
     connectPlain({ host: rig.own, port: rig.port, localAddress: rig.peer }).on('error', () => undefined),
   );
   silent.push(...more);
   await Promise.all(more.map((socket) => once(socket, 'connect')));
-  await until(t, 'the oldest give way again', () => more.filter(({ closed }) => !closed).length <= 16);
+  await until('the oldest give way again', () => more.filter(({ closed }) => !closed).length <= 16);
   t.is(sender.fault, '');
   t.not(listener.peer, undefined);
 });

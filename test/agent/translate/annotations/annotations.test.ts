@@ -90,6 +90,8 @@ test('A Service without annotations gets the defaults', (t) => {
     connectionLimit: 0,
     rateLimit: 0,
     memberConnectionLimit: 0,
+    trustedProxies: [],
+    requestIds: false,
     log: undefined,
     members: undefined,
     whenEmpty: 'reject',
@@ -114,20 +116,40 @@ test('Every field is named after its annotation, and every default and example i
   }
 });
 
-test('Annotations with other prefixes are ignored', (t) => {
+test('Annotations with other prefixes are ignored, as are those that other controllers write themselves', (t) => {
   const { values, problems } = readAnnotations(
     {
       'purelb.io/addresses': '192.0.2.1',
       'example.headgate.io/mode': 'nonsense',
       'headgate.io': 'nonsense',
-      [`${OPENSTACK}flavor-id`]: 'nonsense',
-      [`${OPENSTACK}timeout-tcp-inspect`]: '5000',
       [`${OPENSTACK}load-balancer-address`]: '192.0.2.1',
+      'metallb.universe.tf/ip-allocated-from-pool': 'public',
+      'kube-vip.io/vipHost': 'node-1',
+      'load-balancer.hetzner.cloud/ipv4': '192.0.2.1',
+      'service.beta.kubernetes.io/load-balancer-source-ranges': '192.0.2.0/24',
     },
     OBJECT,
   );
   t.deepEqual(problems, []);
   t.deepEqual(values, ANNOTATION_DEFAULTS);
+});
+
+test('Annotations that ask other load balancers for something are reported once, and have no effect', (t) => {
+  const cloud = { 'service.beta.kubernetes.io/aws-load-balancer-type': 'nlb' };
+  const { values, problems } = readAnnotations(cloud, OBJECT);
+  t.deepEqual(values, ANNOTATION_DEFAULTS);
+  t.deepEqual(problems, [
+    {
+      object: OBJECT,
+      reason: 'AnnotationIgnored',
+      message:
+        'These annotations of other load balancers have no effect here: "service.beta.kubernetes.io/aws-load-balancer-type"',
+    },
+  ]);
+  const names = ['flavor-id', 'network-id', 'subnet-id', 'port-id', 'class', 'keep-floatingip', 'lb-method'];
+  t.deepEqual(messages(openstack(Object.fromEntries(names.map((name) => [name, 'SOURCE_IP'])))), [
+    'These annotations of other load balancers have no effect here: "loadbalancer.openstack.org/class", "loadbalancer.openstack.org/flavor-id", "loadbalancer.openstack.org/keep-floatingip", "loadbalancer.openstack.org/network-id", "loadbalancer.openstack.org/port-id" (and 1 more)',
+  ]);
 });
 
 const monitored = own({ 'health-monitor': 'http' });
@@ -676,6 +698,8 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   memberTlsCa: matches(/^(?:(?:secret\/)?[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$/),
   memberTlsName: matches(/^[A-Za-z0-9.-]{0,253}$/),
   memberHttpVersion: among('1.1', '2'),
+  trustedProxies: listOf(/^[0-9a-f.:]+\/\d{1,3}$/),
+  requestIds: among(true, false),
   log: among(undefined, 'none', 'errors', 'all'),
   healthMonitor: among('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
   healthMonitorPath: matches(/^\/[\w\-.~/?&=:@+]{0,255}$/),

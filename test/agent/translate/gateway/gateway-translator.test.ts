@@ -87,6 +87,89 @@ test('Precedence runs over all routes of a listener', (t) => {
   );
 });
 
+function dated(route: Json, second: number): Json {
+  const creationTimestamp = `2026-01-01T00:00:0${second}Z`;
+  return { ...route, metadata: { ...(route.metadata as Json), creationTimestamp } };
+}
+
+const ACCEPTED = ['Accepted True Accepted', 'ResolvedRefs True ResolvedRefs'];
+const REJECTED = ['Accepted False HostnameConflict', 'ResolvedRefs True ResolvedRefs'];
+
+for (const [http, grpc, isCommon] of [
+  [['a.example.org'], ['a.example.org'], true],
+  [['*.example.org'], ['a.example.org'], true],
+  [['a.example.org'], ['*.example.org'], true],
+  [['a.b.example.org'], ['*.example.org'], true],
+  [['*.b.example.org'], ['*.example.org'], true],
+  [['*.example.org'], ['*.b.example.org'], true],
+  [[], ['a.example.org'], true],
+  [['a.example.org'], [], true],
+  [['a.example.org'], ['b.example.org'], false],
+  [['example.org'], ['*.example.org'], false],
+  [['*.a.example.org'], ['*.b.example.org'], false],
+  [['a.example.org', 'c.example.org'], ['b.example.org', 'c.example.org'], true],
+] as const)
+  for (const isOlder of [true, false])
+    test(`Of an HTTPRoute of ${http.join() || 'any host'} and a GRPCRoute of ${grpc.join() || 'any host'} ${isCommon ? `the ${isOlder ? 'first' : 'second'}, older one is` : 'both are'} accepted, ${isOlder ? 'the first' : 'the second'} is older`, (t) => {
+      const world = new GatewayWorld([
+        gatewayJson(),
+        dated(routeJson('h', EDGE, { hostnames: http }), isOlder ? 1 : 2),
+        dated(routeJson('g', EDGE, { hostnames: grpc }, 'GRPCRoute'), isOlder ? 2 : 1),
+      ]);
+      const [first, second] = isCommon
+        ? isOlder
+          ? [ACCEPTED, REJECTED]
+          : [REJECTED, ACCEPTED]
+        : [ACCEPTED, ACCEPTED];
+      t.deepEqual(world.parents('default/h'), [first]);
+      t.deepEqual(world.parents('default/g', 'GRPCRoute'), [second]);
+      t.is(world.status('Gateway', 'default/edge').listeners[0]?.attachedRoutes, isCommon ? 1 : 2);
+      t.is(
+        world.routes().some((each) => each.includes('HTTPRoute')),
+        first === ACCEPTED,
+      );
+      t.is(
+        world.routes().some((each) => each.includes('GRPCRoute')),
+        second === ACCEPTED,
+      );
+      const { problems } = world.loadBalancer();
+      t.deepEqual(
+        problems.map(({ object, reason }) => `${object} ${reason}`),
+        isCommon ? [`${isOlder ? 'GRPCRoute default/g' : 'HTTPRoute default/h'} RouteShadowed`] : [],
+      );
+    });
+
+test('A GRPCRoute is accepted once the older HTTPRoute with its host is gone, or on a listener of its own', (t) => {
+  const listeners = [
+    { name: 'one', port: 80, protocol: 'HTTP' },
+    { name: 'two', port: 81, protocol: 'HTTP' },
+  ];
+  const world = new GatewayWorld([
+    gatewayJson('edge', { listeners }),
+    dated(routeJson('h', [{ name: 'edge', sectionName: 'one' }]), 1),
+    dated(routeJson('g', EDGE, {}, 'GRPCRoute'), 2),
+  ]);
+  t.deepEqual(world.parents('default/g', 'GRPCRoute'), [ACCEPTED], 'listener "two" has it');
+  t.deepEqual(
+    world.routes(80).map((each) => each.includes('GRPCRoute')),
+    [false],
+  );
+  t.deepEqual(
+    world.routes(81).map((each) => each.includes('GRPCRoute')),
+    [true],
+  );
+  t.regex(
+    world.loadBalancer().problems[0]?.message ?? '',
+    /^Cannot attach to listener "one": An older HTTPRoute/,
+  );
+  world.remove('HTTPRoute', 'default/h');
+  t.deepEqual(
+    world.routes(80).map((each) => each.includes('GRPCRoute')),
+    [true],
+  );
+  t.deepEqual(world.loadBalancer().problems, []);
+});
+
 test('A rule without matches, and a route without rules, take every request', (t) => {
   t.like(ruleOf({ backendRefs: WEB }).entries[0]?.match, { path: { kind: 'prefix', value: '' }, method: '' });
   const world = new GatewayWorld([gatewayJson(), routeJson('api', EDGE, { rules: [] })]);

@@ -360,7 +360,14 @@ test('Clients of a host with auth-tls-secret need a certificate, also by the nam
   t.deepEqual(tls?.sections?.[0]?.clients, {
     verify: 'required',
     authority: { name: 'secret default/clients', fingerprint: 'abc' },
+    crl: { name: 'secret default/clients', fingerprint: authority.crl.content?.fingerprint ?? '' },
   });
+  const withBadList = world(
+    secret('web-tls'),
+    { ...authority, crl: { content: undefined, fault: 'ca.crl has no revocation list in PEM' } },
+    ingressJson('web', spec, annotations),
+  );
+  t.true(routes(withBadList, 443).every((text) => text.includes('→ 403')));
   const { sections, detectMisdirected } = routing as HttpRouting;
   t.deepEqual(
     sections.map(({ name }) => name),

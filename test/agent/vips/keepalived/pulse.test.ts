@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Pulse } from '../../../../agent/vips/keepalived/pulse.ts';
@@ -36,17 +37,17 @@ test('Pulse waits for five advertisements if that is longer', async (t) => {
 });
 
 test('Pulse reports a process as slow that wakes for fewer than half of its advertisements', async (t) => {
-  // Wakes every 20 ms; the times that the pulse gets are ten times as long.
-  const child = spawn('sh', ['-c', 'while sleep 0.02; do :; done'], { detached: true });
-  t.teardown(() => process.kill(-(child.pid ?? 0), 'SIGKILL'));
-  await once(child, 'spawn');
-  await delay(100);
+  // Wakes once for each line.
+  const child = spawn('cat', { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout });
   const [inTime, late] = [pulseOf(child.pid, 400), pulseOf(child.pid, 20)];
-  const began = performance.now();
   const found: string[] = [];
-  for (let now = 0; now < 4_000; now = (performance.now() - began) * 10) {
+  for (let now = 0; now < 4_000; now += 200) {
+    const line = once(lines, 'line');
+    child.stdin.write('\n');
+    await line;
     found.push(`${await inTime.isSlow(now)} ${await late.isSlow(now)}`);
-    await delay(50);
   }
   t.is(found[0], 'false false');
   t.is(found.at(-1), 'false true');

@@ -1,0 +1,44 @@
+// The Events of a written status of a Gateway or ListenerSet: its addresses, and that it is served. Others get Events on their
+// problems only, because a cluster may have thousands of routes. Pure: from before and after.
+
+import { isMapping } from '../../base/validate.ts';
+import type { ObjectStatus } from '../../model/object-status.ts';
+import type { CurrentObject } from '../current-object.ts';
+import type { EventText } from './service-events.ts';
+
+/** Only what the write changed, so that a restart of the agent repeats none. */
+export function objectEvents(
+  before: Pick<CurrentObject, 'status'>,
+  after: ObjectStatus,
+): readonly EventText[] {
+  if (after.kind !== 'Gateway' && after.kind !== 'ListenerSet') return [];
+  const old: unknown = JSON.parse(before.status);
+  const status = isMapping(old) ? old : {};
+  const events: EventText[] = [];
+  if (after.kind === 'Gateway') {
+    const was = mappings(status.addresses).map(({ value }) => String(value));
+    const is = after.addresses;
+    if (is.length > 0 && is.join() !== was.join())
+      events.push(normal('Allocated', 'Allocate', `The Gateway has the addresses ${is.join(', ')}`));
+    if (is.length === 0 && was.length > 0)
+      events.push(
+        normal('Released', 'Allocate', `The Gateway no longer has the addresses ${was.join(', ')}`),
+      );
+  }
+  const wasServed = mappings(status.conditions).some(isProgrammed);
+  if (!wasServed && after.conditions.some(isProgrammed))
+    events.push(normal('Programmed', 'Program', `The ${after.kind} is served`));
+  return events;
+}
+
+function isProgrammed({ type, status }: { readonly type?: unknown; readonly status?: unknown }): boolean {
+  return type === 'Programmed' && status === 'True';
+}
+
+function mappings(json: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(json) ? json.filter(isMapping) : [];
+}
+
+function normal(reason: string, action: string, note: string): EventText {
+  return { type: 'Normal', reason, action, note };
+}

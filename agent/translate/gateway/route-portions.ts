@@ -1,0 +1,99 @@
+// What follows from all routes of a Gateway, made portion by portion: of a portion none of whose routes changed it is kept, so
+// that the change of one route among thousands costs little. Pure.
+
+import { memoByIdentity } from '../../base/memo.ts';
+import type { Dependency } from '../../model/desired-state.ts';
+import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
+import type { RouteStatus } from '../../model/object-status.ts';
+import type { PoolUse } from '../../model/pool-uses.ts';
+import type { AuthRoute } from '../routes/route-users.ts';
+import type { PlacesByListener, RouteOnGateway, RoutePlace } from './gateway-memory.ts';
+import { Reads } from './gateway-view.ts';
+import type { GatewayListener } from './listeners.ts';
+
+/** Routes that are beside one another in the store; the same value while none of them changes. */
+export type RoutePortion = readonly RouteOnGateway[];
+
+/** The objects that the routes of a portion are made from. */
+export const readsOf = memoByIdentity(
+  (portion: RoutePortion): Reads => Reads.joined(portion.map(({ resolved }) => resolved.reads)),
+);
+
+export function dependenciesOf(portions: readonly RoutePortion[]): ReadonlySet<Dependency> {
+  return new Set(portions.flatMap((portion) => readsOf(portion).dependencies()));
+}
+
+export function placesByListener(portions: readonly RoutePortion[]): PlacesByListener {
+  const found = new Map<GatewayListener, RoutePlace[]>();
+  for (const portion of portions)
+    for (const [listener, places] of placesOf(portion)) {
+      const others = found.get(listener);
+      if (others === undefined) found.set(listener, [...places]);
+      else for (const place of places) others.push(place);
+    }
+  return found;
+}
+
+const placesOf = memoByIdentity(
+  (portion: RoutePortion): PlacesByListener =>
+    Map.groupBy(
+      portion.flatMap(({ places }) => places),
+      ({ listener }) => listener,
+    ),
+);
+
+/** Each once. */
+export function poolsOf(portions: readonly RoutePortion[]): readonly PoolUse[] {
+  return unique(portions.flatMap(poolsOfPortion));
+}
+
+const poolsOfPortion = memoByIdentity((portion: RoutePortion): readonly PoolUse[] =>
+  unique(portion.filter(({ places }) => places.length > 0).flatMap(({ resolved }) => resolved.uses)),
+);
+
+function unique(all: readonly PoolUse[]): readonly PoolUse[] {
+  const uses = new Map<OwnerKey, Map<number, PoolUse>>();
+  for (const use of all) {
+    const ofPool = uses.get(use.pool);
+    if (ofPool === undefined) uses.set(use.pool, new Map([[use.port, use]]));
+    else ofPool.set(use.port, use);
+  }
+  return [...uses.values()].flatMap((ofPool) => [...ofPool.values()]);
+}
+
+export function statusesOf(portions: readonly RoutePortion[]): readonly RouteStatus[] {
+  return portions.flatMap(statusesOfPortion);
+}
+
+const statusesOfPortion = memoByIdentity((portion: RoutePortion) => portion.map(({ status }) => status));
+
+/** Of annotations, and of listeners that reject the route. */
+export function problemsOf(portions: readonly RoutePortion[]): readonly Problem[] {
+  return portions.flatMap(problemsOfPortion);
+}
+
+const problemsOfPortion = memoByIdentity((portion: RoutePortion): readonly Problem[] =>
+  portion.flatMap(({ route: { kind, key }, resolved, rejections = [] }) => {
+    const object = `${kind} ${key}`;
+    return [
+      ...resolved.annotationFaults.map((message) => ({
+        object,
+        reason: 'InvalidAnnotation' as const,
+        message,
+      })),
+      ...rejections.map((message) => ({ object, reason: 'RouteShadowed' as const, message })),
+    ];
+  }),
+);
+
+/** Those whose users must have a password. */
+export function authRoutesOf(portions: readonly RoutePortion[]): readonly AuthRoute[] {
+  return portions.flatMap(authRoutesOfPortion);
+}
+
+const authRoutesOfPortion = memoByIdentity((portion: RoutePortion): readonly AuthRoute[] =>
+  portion.flatMap(({ route, places, resolved }) => {
+    const isAsked = resolved.usersSecret !== '' && places.length > 0;
+    return isAsked ? [{ object: `${route.kind} ${route.key}`, secret: resolved.usersSecret }] : [];
+  }),
+);
