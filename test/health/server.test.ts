@@ -198,7 +198,8 @@ test('The server closes a scrape that takes no data, and serves one that takes i
   const many = Array.from({ length: 16_000 }, (_, n) => {
     return { name: `headgate_${n}_total`, type: 'counter' as const, help, parts: [] };
   });
-  const idleTimeoutMs = 4_000;
+  // The text of 16 MB is written with rests, on a busy machine for seconds.
+  const idleTimeoutMs = 8_000;
   const url = new URL(
     await start(t, undefined, { metrics: { round: async () => [], own: async () => many }, idleTimeoutMs }),
   );
