@@ -107,6 +107,9 @@ const LINES = [
   ...forwardedLines(),
   '    http-request del-header X-SSL-Client -m beg',
   String.raw`    http-request set-header X-SSL-Client-(?:Verify|DN|CN|SHA1) %(?:\{\+Q\})?\[ssl_c_[a-z0-9_]+(?:\(CN\))?(?:,hex)?\] if \{ ssl_c_used \}`,
+  String.raw`\.if feature\(SLZ\) \|\| feature\(ZLIB\)`,
+  '    # HAProxy compares the beginning of a type\\. Streams of events are not among them\\.',
+  '    compression (?:algo gzip|type(?: (?:text|application|image)/[a-z+]+){14})',
   '    # So that it is loaded for servers that are added at runtime.',
   '    default-server ca-file [A-Za-z0-9/_-]{1,250}\\.crt',
   `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?(?:${TLS})?`,
@@ -252,7 +255,7 @@ function listenersOf(
 
 function linesOf(listener: Listener): number {
   const { addresses, allowedCidrs, mode, tls, connectionLimit, rateLimit, pool } = listener;
-  const { trustedProxies, requestIds } = listener;
+  const { trustedProxies, requestIds, compression } = listener;
   // Empty, comment, backend, mode, connect.
   if (isOnlyChecked(listener)) return 5 + pool.members.length + checkLinesOf(pool);
   const { algorithm, persistence, timeouts, members } = pool;
@@ -265,6 +268,7 @@ function linesOf(listener: Listener): number {
     Math.max(1, Math.ceil(allowedCidrs.length / 40)),
     mode === 'http' ? 2 + (trustedProxies === undefined ? 8 : 26) : 0,
     mode === 'http' && requestIds ? (trustedProxies === undefined ? 3 : 4) : 0,
+    mode === 'http' && compression === 'gzip' ? 5 : 0,
     tls === undefined ? 0 : 3,
     tls?.clients !== undefined && mode === 'http' ? 5 : 0,
     pool.tls?.authority === undefined ? 0 : 2,

@@ -100,6 +100,8 @@ export interface Listener {
   readonly trustedProxies?: readonly string[] | undefined;
   /** Mode http: each request gets an id, which its member and the connection log have; absent: none. */
   readonly requestIds?: boolean | undefined;
+  /** Mode http: answers are compressed for clients that accept gzip; absent: not. */
+  readonly compression?: 'gzip' | undefined;
   /** Of its routes with basic authentication; absent: none. A route whose users are not among them lets no client in. */
   readonly userLists?: readonly UserList[] | undefined;
   readonly log: ConnectionLog;

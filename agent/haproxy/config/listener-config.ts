@@ -125,6 +125,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
     listener.log,
     ...(listener.trustedProxies === undefined ? [] : ['proxies', listener.trustedProxies]),
     ...(listener.requestIds === true ? ['ids'] : []),
+    ...(listener.compression === undefined ? [] : [listener.compression]),
     ...(listener.userLists === undefined ? [] : ['users', listener.userLists]),
     [
       algorithmOf(pool),

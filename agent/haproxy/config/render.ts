@@ -165,6 +165,7 @@ function frontView(listener: Listener, context: RenderContext): View {
     scheme: schemeOf(listener),
     port: listener.port,
     requestIds: listener.requestIds === true,
+    compresses: listener.compression === 'gzip',
     userLists: userListViews(listener, context.users ?? NO_USERS),
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,

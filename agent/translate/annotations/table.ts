@@ -453,6 +453,18 @@ const TABLE = {
     ],
     example: 'true',
   }),
+  compression: annotation(choice('none', 'gzip'), {
+    default: 'none',
+    doc: [
+      'In HTTP mode `gzip` compresses the answers of members for clients that accept it: texts, JSON, XML, SVG, JavaScript and WebAssembly with status 200 to 203.',
+      'An answer that its member has compressed, or with `Cache-Control: no-transform`, stays as it is; strong ETags become weak.',
+      'It takes processor time of the load balancer; members that compress save it.',
+      'Do not use it for pages that show a secret beside what a client has sent (the attack BREACH).',
+      'A change is a reload of HAProxy.',
+      'Also for Gateways, and for IngressClasses.',
+    ],
+    example: 'gzip',
+  }),
   log: annotation(choice('none', 'errors', 'all'), {
     default: undefined,
     defaultWords: 'the setting `connectionLog`',

@@ -1,19 +1,19 @@
-// What the annotations of a Gateway or IngressClass ask for on its listeners: the proxies in front of it, ids of requests, and the
-// connection log. Pure.
+// What the annotations of a Gateway or IngressClass ask for on its listeners: the proxies in front of it, ids of requests,
+// compression, and the connection log. Pure.
 
 import type { Listener, Problem } from '../../model/load-balancer.ts';
 import { readAnnotations } from '../annotations/annotations.ts';
 import { ANNOTATIONS, PREFIX } from '../annotations/table.ts';
-import { httpOptions } from '../service/listener.ts';
+import { type HttpOption, httpOptions } from '../service/listener.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 
-const NAMES = (['trustedProxies', 'requestIds', 'log'] as const).map(
+const NAMES = (['trustedProxies', 'requestIds', 'compression', 'log'] as const).map(
   (field) => PREFIX + ANNOTATIONS[field].name,
 );
 
 export interface FrontOptions {
   /** Of listeners in mode http. */
-  readonly http: Pick<Listener, 'trustedProxies' | 'requestIds'>;
+  readonly http: Pick<Listener, HttpOption>;
   readonly log: Listener['log'];
   readonly problems: readonly Problem[];
 }

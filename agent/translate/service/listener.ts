@@ -61,14 +61,18 @@ export function listenerOf(parts: ListenerParts): Listener {
   };
 }
 
+export type HttpOption = 'trustedProxies' | 'requestIds' | 'compression';
+
 /** Of a listener in mode http; without fields of features that nobody asks for. */
 export function httpOptions({
   trustedProxies,
   requestIds,
-}: Pick<AnnotationValues, 'trustedProxies' | 'requestIds'>): Pick<Listener, 'trustedProxies' | 'requestIds'> {
+  compression,
+}: Pick<AnnotationValues, HttpOption>): Pick<Listener, HttpOption> {
   return {
     ...(trustedProxies.length > 0 && { trustedProxies }),
     ...(requestIds && { requestIds }),
+    ...(compression !== 'none' && { compression }),
   };
 }
 
