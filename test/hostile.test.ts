@@ -51,6 +51,7 @@ const CONTEXT = renderContext(
     certificates: '/run/headgate/haproxy/certificates',
     certificatesMode: 0o700,
     routes: '/var/lib/headgate/haproxy/routes',
+    pages: '/var/lib/headgate/haproxy/pages',
     adminSocket: '/run/headgate/admin.sock',
     masterSocket: '',
     logSocket: '/log.sock',

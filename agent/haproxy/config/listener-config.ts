@@ -126,6 +126,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
     ...(listener.trustedProxies === undefined ? [] : ['proxies', listener.trustedProxies]),
     ...(listener.requestIds === true ? ['ids'] : []),
     ...(listener.compression === undefined ? [] : [listener.compression]),
+    ...(listener.errorPages === undefined ? [] : ['pages', listener.errorPages]),
     ...(listener.userLists === undefined ? [] : ['users', listener.userLists]),
     [
       algorithmOf(pool),

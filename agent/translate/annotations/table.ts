@@ -24,6 +24,7 @@ import {
   choice,
   cidrList,
   cipherList,
+  configMapName,
   DAY,
   duration,
   durationOrOff,
@@ -464,6 +465,16 @@ const TABLE = {
       'Also for Gateways, and for IngressClasses.',
     ],
     example: 'gzip',
+  }),
+  errorPages: annotation(configMapName, {
+    default: '',
+    defaultWords: "none: HAProxy's own",
+    doc: [
+      'In HTTP mode the name of a ConfigMap with [pages](error-pages.md) that clients get instead of short texts, by status.',
+      'Of the namespace of the Service or Gateway; an IngressClass has NAMESPACE/NAME.',
+    ],
+    example: 'error-pages',
+    perService: true,
   }),
   log: annotation(choice('none', 'errors', 'all'), {
     default: undefined,

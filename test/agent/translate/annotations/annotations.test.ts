@@ -93,6 +93,7 @@ test('A Service without annotations gets the defaults', (t) => {
     trustedProxies: [],
     requestIds: false,
     compression: 'none',
+    errorPages: '',
     log: undefined,
     members: undefined,
     whenEmpty: 'reject',
@@ -702,6 +703,9 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   trustedProxies: listOf(/^[0-9a-f.:]+\/\d{1,3}$/),
   requestIds: among(true, false),
   compression: among('none', 'gzip'),
+  errorPages: matches(
+    /^(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?(?:\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)?)?$/,
+  ),
   log: among(undefined, 'none', 'errors', 'all'),
   healthMonitor: among('none', 'tcp', 'http', 'https', 'tls', 'grpc', 'grpcs', 'kube-proxy'),
   healthMonitorPath: matches(/^\/[\w\-.~/?&=:@+]{0,255}$/),
