@@ -142,7 +142,7 @@ test('Statuses without a page keep the short texts of this load balancer', async
     t.is(answer.body.includes('%[src]'), status === '502', status);
   }
   t.is((await ask('/denied')).body, 'client not allowed\n');
-  t.is((await ask('/other')).body, '');
+  t.is((await ask('/other')).body, 'no route\n');
 });
 
 test('A page of the largest size that is allowed arrives whole', async (t) => {
@@ -199,7 +199,7 @@ test.serial(
       ]);
     const bodyNow = async () => (await request(place, '/', { headers: { host: 'other.example' } })).body;
     const agent = await host.start();
-    await host.until('without the ConfigMap it is empty', async () => (await bodyNow()) === '');
+    await host.until('without the ConfigMap it is a short text', async () => (await bodyNow()) === 'no route\n');
     t.is((await agent.metrics())('headgate_problems', { reason: 'InvalidErrorPages' }), 1);
 
     await configMap({ 404: 'first', '404.html': 'x' });
@@ -229,6 +229,6 @@ test.serial(
     t.is((await stat(join(pages, rendered))).mtimeMs, mtimeMs);
 
     await host.remove('pages.yaml');
-    await host.until('none without the ConfigMap', async () => (await bodyNow()) === '');
+    await host.until('the short text without the ConfigMap', async () => (await bodyNow()) === 'no route\n');
   },
 );

@@ -10,6 +10,7 @@ const OWN_ANSWERS = {
   dots: ['400', 'path with dot segments'],
   password: ['401', 'password needed'],
   forbidden: ['403', 'client not allowed'],
+  noRoute: ['404', 'no route'],
   body: ['413', 'body too large'],
   rate: ['429', 'too many requests'],
   guesses: ['429', 'too many wrong passwords'],

@@ -104,9 +104,11 @@ for (const [owner, make] of Object.entries(OWNERS)) {
 
 test('A Gateway and a Service have no pages of another namespace, and an IngressClass names one', (t) => {
   const of = (owner: keyof typeof OWNERS, named: string) => {
-    const { listener, problems } = OWNERS[owner]?.({ 'headgate.io/error-pages': named }, [
+    const make = OWNERS[owner];
+    if (make === undefined) throw new Error(owner);
+    const { listener, problems } = make({ 'headgate.io/error-pages': named }, [
       configMapJson('pages', PAGES, 'other'),
-    ]) as Made;
+    ]);
     return [
       listener.errorPages?.name,
       problems.find(({ reason }) => reason === 'InvalidErrorPages')?.message,
