@@ -199,7 +199,10 @@ test.serial(
       ]);
     const bodyNow = async () => (await request(place, '/', { headers: { host: 'other.example' } })).body;
     const agent = await host.start();
-    await host.until('without the ConfigMap it is a short text', async () => (await bodyNow()) === 'no route\n');
+    await host.until(
+      'without the ConfigMap it is a short text',
+      async () => (await bodyNow()) === 'no route\n',
+    );
     t.is((await agent.metrics())('headgate_problems', { reason: 'InvalidErrorPages' }), 1);
 
     await configMap({ 404: 'first', '404.html': 'x' });
