@@ -5,9 +5,14 @@ import type { HostPattern } from '../../model/routes.ts';
 import { hostText } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import type { Fault } from './conditions.ts';
-import type { PlacesByListener, RouteOnGateway, RoutePlace } from './gateway-memory.ts';
 import type { GatewayListener } from './listeners.ts';
-import { placesByListener, type RoutePortion } from './route-portions.ts';
+import {
+  type PlacesByListener,
+  placesByListener,
+  type RouteOnGateway,
+  type RoutePlace,
+  type RoutePortion,
+} from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
 
 /** The routes without the places of those that are rejected, with the statuses that say so; the same list if there are none. */
