@@ -1,14 +1,17 @@
 // The error pages that an earlier agent has written for HAProxy, for a start before their ConfigMaps are read: without them each
 // start would reload HAProxy twice. Reads files only.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkErrorPages, type ErrorPages } from './error-pages.ts';
 
 /** As haproxy/config/error-pages.ts names them. */
 const PAGE = /^pages_configmap_([a-z0-9-]+)_([a-z0-9.-]+)_([0-9a-f]{32})_(\d{3})\.html$/;
 
-/** By the object: `configmap default/pages`. Pages whose hash is another one, because a file is missing, are left out. */
+/**
+ * By the object: `configmap default/pages`. Pages whose hash is another one, because a file is missing, are left out; of several
+ * contents of one object the last one that was written counts.
+ */
 export function keptErrorPages(folder: string): ReadonlyMap<string, ErrorPages> {
   const found = new Map<string, { name: string; fingerprint: string; fields: Record<string, string> }>();
   for (const file of filesIn(folder)) {
@@ -27,9 +30,11 @@ export function keptErrorPages(folder: string): ReadonlyMap<string, ErrorPages> 
   return kept;
 }
 
+/** The oldest one first. */
 function filesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(folder);
+    const written = readdirSync(folder).map((file) => [file, statSync(join(folder, file)).mtimeMs] as const);
+    return written.sort(([, a], [, b]) => a - b).map(([file]) => file);
   } catch {
     return [];
   }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -108,6 +108,18 @@ test('The next agent finds the pages that this one has written, and none of whic
   await writeFile(join(folder, 'pages_configmap_a_b_00000000000000000000000000000000_503.html'), 'old');
   await files.keepOnly([gateway]);
   t.is(keptErrorPages(folder).size, 1);
+
+  // The pages of before are removed only when no worker has them.
+  const older = checked({ 404: 'Of before' });
+  const before = { name: errorPages.name, fingerprint: older.fingerprint, statuses: older.statuses };
+  const path = pageFile(folder, before, '404');
+  await writeFile(path, 'Of before');
+  await utimes(path, 1, 1);
+  t.is(keptErrorPages(folder).get(errorPages.name)?.fingerprint, fingerprint);
+  const later = Date.now() / 1_000 + 60;
+  await utimes(path, later, later);
+  t.is(keptErrorPages(folder).get(errorPages.name)?.fingerprint, older.fingerprint);
+
   await files.keepOnly([]);
   t.is(keptErrorPages(folder).size, 0);
 });
