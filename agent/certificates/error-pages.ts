@@ -7,7 +7,7 @@ import { SecretText } from '../base/secret-text.ts';
 import type { Fault } from './key-pair.ts';
 
 export interface ErrorPages {
-  /** The bodies by status, see pagesIn(). */
+  /** The bodies by status, as haproxy/config/page-files.ts reads them. */
   readonly pem: SecretText;
   /** A hash of `pem`. */
   readonly fingerprint: string;
@@ -45,11 +45,6 @@ export function checkErrorPages(fields: Readonly<Record<string, unknown>>): Erro
     statuses,
     faults: faults.slice(0, MOST_FAULTS),
   };
-}
-
-/** The bodies by status, of the text of checked pages. */
-export function pagesIn(text: string): readonly (readonly [status: string, body: string])[] {
-  return JSON.parse(text);
 }
 
 /** True for a ConfigMap that may have pages. */

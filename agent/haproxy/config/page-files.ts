@@ -5,13 +5,12 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { serial } from '../../base/serial.ts';
-import { pagesIn } from '../../certificates/error-pages.ts';
 import { KeptFile } from '../../host/kept-file.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import type { ErrorPages, LoadBalancer } from '../../model/load-balancer.ts';
 import { pageFile } from './error-pages.ts';
 
-/** The text of checked pages; undefined if they are not known. */
+/** The text of checked pages: JSON, a list of statuses with their bodies; undefined if they are not known. */
 export type PagesText = (name: string, fingerprint: string) => string | undefined;
 
 export interface PageFilesOptions {
@@ -87,6 +86,10 @@ export function pageTexts(
       texts.set(pageFile(folder, each, status), body);
   }
   return texts;
+}
+
+export function pagesIn(text: string): readonly (readonly [status: string, body: string])[] {
+  return JSON.parse(text);
 }
 
 export function pagesOf(loadBalancers: Iterable<LoadBalancer>): readonly ErrorPages[] {

@@ -5,10 +5,10 @@ import type { Dependency } from '../../model/desired-state.ts';
 import type { Listener, Problem } from '../../model/load-balancer.ts';
 import { readAnnotations } from '../annotations/annotations.ts';
 import { ANNOTATIONS, PREFIX } from '../annotations/table.ts';
+import { readErrorPages } from '../service/error-pages.ts';
 import { type HttpOption, httpOptions } from '../service/listener.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
-import { readErrorPages } from './error-pages.ts';
 
 const NAMES = (['trustedProxies', 'requestIds', 'compression', 'errorPages', 'log'] as const).map(
   (field) => PREFIX + ANNOTATIONS[field].name,

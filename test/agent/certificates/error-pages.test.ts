@@ -7,11 +7,10 @@ import {
   type ErrorPages,
   MAX_PAGE_BYTES,
   PAGE_STATUSES,
-  pagesIn,
 } from '../../../agent/certificates/error-pages.ts';
 import { keptErrorPages } from '../../../agent/certificates/kept-error-pages.ts';
 import { pageFile } from '../../../agent/haproxy/config/error-pages.ts';
-import { PageFiles } from '../../../agent/haproxy/config/page-files.ts';
+import { PageFiles, pagesIn } from '../../../agent/haproxy/config/page-files.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 import { gatewayOf } from '../../support/values/routes.ts';
 

@@ -3,7 +3,7 @@
 import { quote } from '../../base/quote.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { ErrorPages, Problem } from '../../model/load-balancer.ts';
-import type { CertificatesView } from '../service/tls.ts';
+import type { CertificatesView } from './tls.ts';
 
 export interface ReadErrorPages {
   /** undefined: HAProxy's own. */
