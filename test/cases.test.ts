@@ -41,6 +41,7 @@ const CONTEXT: RenderContext = {
   group: '',
   certificates: '/run/headgate/haproxy/certificates',
   routes: '/var/lib/headgate/haproxy/routes',
+  pages: '/var/lib/headgate/haproxy/pages',
   hasRoutes: false,
   countsRoutes: false,
   boot: '',

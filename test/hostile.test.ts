@@ -51,6 +51,7 @@ const CONTEXT = renderContext(
     certificates: '/run/headgate/haproxy/certificates',
     certificatesMode: 0o700,
     routes: '/var/lib/headgate/haproxy/routes',
+    pages: '/var/lib/headgate/haproxy/pages',
     adminSocket: '/run/headgate/admin.sock',
     masterSocket: '',
     logSocket: '/log.sock',
@@ -107,6 +108,9 @@ const LINES = [
   ...forwardedLines(),
   '    http-request del-header X-SSL-Client -m beg',
   String.raw`    http-request set-header X-SSL-Client-(?:Verify|DN|CN|SHA1) %(?:\{\+Q\})?\[ssl_c_[a-z0-9_]+(?:\(CN\))?(?:,hex)?\] if \{ ssl_c_used \}`,
+  String.raw`\.if feature\(SLZ\) \|\| feature\(ZLIB\)`,
+  '    # HAProxy compares the beginning of a type\\. Streams of events are not among them\\.',
+  '    compression (?:algo gzip|type(?: (?:text|application|image)/[a-z+]+){15})',
   '    # So that it is loaded for servers that are added at runtime.',
   '    default-server ca-file [A-Za-z0-9/_-]{1,250}\\.crt',
   `    bind (?:${V4}:${NUMBER}|\\[${V6}\\]:${NUMBER} v6only)(?: accept-proxy)?(?:${TLS})?`,
@@ -123,7 +127,8 @@ const LINES = [
   '    option dontlog(?:-normal|null)',
   `    (?:error-)?log-format '\\{${FIELD}(?:,${FIELD})*\\}'`,
   String.raw`    http-request set-var\(txn\.host\) req\.hdr\(host\)`,
-  String.raw`    balance (?:roundrobin|leastconn|source|random\(2\))`,
+  String.raw`    balance (?:roundrobin|leastconn|source|random\(2\)|hash src,concat\(-,txn\.affinity_period\))`,
+  String.raw`    tcp-request content set-var\(txn\.affinity_period\) date,div\(\d{1,10}\)`,
   '    hash-type consistent',
   '    load-server-state-from-file global',
   String.raw`    stick-table type ip(?:v6)? size 100k expire ${NUMBER}s(?: peers headgate| store conn_rate\((?:500|1000)ms\))`,
@@ -252,7 +257,7 @@ function listenersOf(
 
 function linesOf(listener: Listener): number {
   const { addresses, allowedCidrs, mode, tls, connectionLimit, rateLimit, pool } = listener;
-  const { trustedProxies, requestIds } = listener;
+  const { trustedProxies, requestIds, compression } = listener;
   // Empty, comment, backend, mode, connect.
   if (isOnlyChecked(listener)) return 5 + pool.members.length + checkLinesOf(pool);
   const { algorithm, persistence, timeouts, members } = pool;
@@ -265,6 +270,7 @@ function linesOf(listener: Listener): number {
     Math.max(1, Math.ceil(allowedCidrs.length / 40)),
     mode === 'http' ? 2 + (trustedProxies === undefined ? 8 : 26) : 0,
     mode === 'http' && requestIds ? (trustedProxies === undefined ? 3 : 4) : 0,
+    mode === 'http' && compression === 'gzip' ? 5 : 0,
     tls === undefined ? 0 : 3,
     tls?.clients !== undefined && mode === 'http' ? 5 : 0,
     pool.tls?.authority === undefined ? 0 : 2,
@@ -272,7 +278,7 @@ function linesOf(listener: Listener): number {
     connectionLimit > 0 ? 1 : 0,
     rateLimit > 0 ? 5 : 0,
     isHashed ? 1 : 0,
-    persistence > 0 ? 2 : 0,
+    persistence > 0 ? 3 : 0,
     logLinesOf(listener),
     checkLinesOf(pool),
     timeouts.tunnel > 0 ? 1 : 0,
@@ -280,7 +286,7 @@ function linesOf(listener: Listener): number {
     hasFallback(listener) ? 8 + members.length : 0,
     hasFallback(listener) && isHashed ? 1 : 0,
     hasFallback(listener) && timeouts.tunnel > 0 ? 1 : 0,
-    hasFallback(listener) && persistence > 0 ? 1 : 0,
+    hasFallback(listener) && persistence > 0 ? 2 : 0,
   ]);
 }
 

@@ -1,9 +1,11 @@
-// All certificates, authorities, revocation lists and users that load balancers ask for: certificates by the key of their Secret, the
-// others by their object, as translation names what it reads.
+// All certificates, authorities, revocation lists, users and error pages that load balancers ask for: certificates by the key of their
+// Secret, the others by their object, as translation names what it reads.
 
 import type { Authority } from './authority.ts';
 import type { Crl } from './crl.ts';
+import type { ErrorPages } from './error-pages.ts';
 import { keptAuthorities, keptCertificates, keptCrls, keptUsers } from './kept-certificates.ts';
+import { keptErrorPages } from './kept-error-pages.ts';
 import type { KeyPair } from './key-pair.ts';
 import { type Access, type Answer, type Found, LastGood } from './last-good.ts';
 import type { Users } from './users.ts';
@@ -21,7 +23,7 @@ export interface CertificatesOptions {
   readonly secret: (
     key: string,
   ) => (TrustedLists & { readonly pair: Found<KeyPair>; readonly users: Found<Users> }) | undefined;
-  readonly configMap: (key: string) => TrustedLists | undefined;
+  readonly configMap: (key: string) => (TrustedLists & { readonly pages: Found<ErrorPages> }) | undefined;
   /** Whether an object can be read for its certificate, or for its authorities or revocation lists; reads it from now on. */
   readonly accessToPair: (object: `secret ${string}`) => Access;
   readonly accessToAuthority: (object: ObjectName) => Access;
@@ -36,12 +38,14 @@ export class Certificates {
   readonly #authorities: LastGood<Authority>;
   readonly #crls: LastGood<Crl>;
   readonly #users: LastGood<Users>;
+  readonly #errorPages: LastGood<ErrorPages>;
   /** The texts, for HAProxy's files. */
   readonly pems: {
     readonly certificate: LastGood<KeyPair>['pem'];
     readonly authority: LastGood<Authority>['pem'];
     readonly crl: LastGood<Crl>['pem'];
     readonly users: LastGood<Users>['pem'];
+    readonly pages: LastGood<ErrorPages>['pem'];
   };
 
   constructor(options: CertificatesOptions) {
@@ -77,11 +81,17 @@ export class Certificates {
       missing: 'it does not exist, or has no users',
       ...ofLists,
     });
+    this.#errorPages = new LastGood({
+      find: (name) => configMap(name.slice('configmap '.length))?.pages,
+      missing: 'it does not exist, or has no page',
+      ...ofLists,
+    });
     this.pems = {
       certificate: this.#pairs.pem,
       authority: this.#authorities.pem,
       crl: this.#crls.pem,
       users: this.#users.pem,
+      pages: this.#errorPages.pem,
     };
   }
 
@@ -93,11 +103,17 @@ export class Certificates {
     for (const [name, users] of keptUsers(folder)) this.#users.restore(name, users);
   }
 
+  /** Likewise, of the folder of pages. */
+  restorePages(folder: string): void {
+    for (const [name, pages] of keptErrorPages(folder)) this.#errorPages.restore(name, pages);
+  }
+
   start(): void {
     this.#pairs.start();
     this.#authorities.start();
     this.#crls.start();
     this.#users.start();
+    this.#errorPages.start();
   }
 
   close(): void {
@@ -105,6 +121,7 @@ export class Certificates {
     this.#authorities.close();
     this.#crls.close();
     this.#users.close();
+    this.#errorPages.close();
   }
 
   /** `key`: `default/shop-tls`. */
@@ -122,6 +139,11 @@ export class Certificates {
 
   users(name: string): Answer<Users> {
     return this.#users.answer(name);
+  }
+
+  /** Of a ConfigMap: `configmap default/pages`. */
+  errorPages(name: string): Answer<ErrorPages> {
+    return this.#errorPages.answer(name);
   }
 
   /** When each certificate of a Secret expires, milliseconds since the epoch. */

@@ -25,10 +25,15 @@ import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { translateChanged } from '../translate/translate.ts';
 import { type TranslateSettings, translateSettings } from '../translate/translate-settings.ts';
 
+export interface ReadState {
+  readonly desired: DesiredState;
+  /** The text of the error pages. */
+  readonly pages: Certificates['pems']['pages'];
+  readonly problems: readonly Problem[];
+}
+
 /** Reads all manifests once. Errors: SETTINGS_INVALID if a folder is missing. */
-export async function desiredState(
-  settings: Settings,
-): Promise<{ readonly desired: DesiredState; readonly problems: readonly Problem[] }> {
+export async function desiredState(settings: Settings): Promise<ReadState> {
   const cluster = new Cluster();
   const desired = emptyDesiredState(() => settings);
   const keys = new Set<string>();
@@ -78,7 +83,11 @@ export async function desiredState(
     ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),
   );
   const ofServices = [...desired.loadBalancers.values()].flatMap((each) => each.problems);
-  return { desired, problems: [...unread, ...problems, ...ofAddresses, ...ofServices] };
+  return {
+    desired,
+    pages: certificates.pems.pages,
+    problems: [...unread, ...problems, ...ofAddresses, ...ofServices],
+  };
 }
 
 /** Allocates from the claims file and the manifests; writes nothing. */

@@ -8,6 +8,7 @@ import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { logWriterText } from '../haproxy/config/log-writer-text.ts';
+import { type PagesText, pagesOf, pageTexts } from '../haproxy/config/page-files.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
 import { haproxyPaths } from '../haproxy/paths.ts';
@@ -59,9 +60,9 @@ export const render: Command = {
     const { output, strict } = given.own;
     if (typeof output !== 'string' && strict !== true)
       throw usageError('The flag --output DIR is missing: name a folder, or check only with --strict');
-    const { desired, problems } = await desiredState(settings);
+    const { desired, pages, problems } = await desiredState(settings);
     const loadBalancers = inFileOrder(desired.loadBalancers);
-    const files = typeof output === 'string' ? await writeAll(output, loadBalancers, settings) : [];
+    const files = typeof output === 'string' ? await writeAll(output, loadBalancers, settings, pages) : [];
     for (const problem of problems) console.error(printable(problemLine(problem)));
     const written = files.length === 0 ? '' : `Wrote ${files.join(', ')}: `;
     const refused = strict === true ? `, ${counted(problems.length, 'problem')}` : '';
@@ -76,6 +77,7 @@ async function writeAll(
   output: string,
   loadBalancers: readonly LoadBalancer[],
   settings: Settings,
+  pages: PagesText,
 ): Promise<readonly string[]> {
   const needs = needsOf(loadBalancers);
   const limit = maxConnections(settings.maxConnections, fileLimit(), needs);
@@ -97,6 +99,10 @@ async function writeAll(
   const folder = join(output, 'haproxy', 'routes');
   if (routes.size > 0) files.push(folder);
   for (const [name, text] of routes) await writeFolder(join(folder, name), [text]);
+  const ofPages = join(output, 'haproxy', 'pages');
+  const pageFiles = pageTexts(pagesOf(loadBalancers), ofPages, pages);
+  if (pageFiles.size > 0) files.push(ofPages);
+  for (const [file, text] of pageFiles) await writeFolder(file, [text]);
   if (settings.vrrp !== undefined) {
     const own = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const { usable } = usableVips(vipsOf(loadBalancers), settings.vrrp, [], new Set());

@@ -10,6 +10,7 @@ import { ConfigFile } from './config/config-file.ts';
 import { GlobalSection } from './config/global-section.ts';
 import { isForHaproxy, isOnlyChecked, isRoutePool } from './config/listener-config.ts';
 import { logWriterText } from './config/log-writer-text.ts';
+import { PageFiles } from './config/page-files.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
@@ -93,11 +94,18 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     folderMode: paths.certificatesMode,
     tablesOf,
   });
+  const pageFiles = new PageFiles({
+    folder: paths.pages,
+    fileMode: paths.fileMode,
+    folderMode: paths.certificatesMode,
+    pages: options.pems?.pages ?? (() => undefined),
+  });
   /** The files that haproxy.cfg names, with exactly the content that these load balancers need. */
   const writeFiles = async (all: Iterable<LoadBalancer>): Promise<void> => {
     const loadBalancers = [...all];
     await certificates.write(loadBalancers);
     await routeFiles.write(loadBalancers);
+    await pageFiles.write(loadBalancers);
   };
   const unneededRows = new UnneededRows((listeners) => replan(listeners.map(ownerOfListener)));
   const file = new ConfigFile(paths.config, {
@@ -106,6 +114,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       await keepFiles();
       await certificates.keep();
       await routeFiles.keep();
+      await pageFiles.keep();
     },
     onTampered: () => {
       log.warn('Another process changed haproxy.cfg: writing it again', { path: paths.config });
@@ -267,8 +276,9 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     tidy: async () => {
       // Of an adopted worker this agent may not have written them yet.
       await certificates.write(maker.effective(desired).values());
-      const booted = worker()?.booted.values() ?? [];
-      await certificates.keepOnly([...maker.effective(desired).values(), ...booted]);
+      const used = [...maker.effective(desired).values(), ...(worker()?.booted.values() ?? [])];
+      await certificates.keepOnly(used);
+      await pageFiles.keepOnly(used);
     },
     settings,
     log,

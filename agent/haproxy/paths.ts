@@ -21,6 +21,8 @@ export interface HaproxyPaths {
   readonly certificatesMode: number;
   /** The folder of the maps of routes, which have no secrets: HAProxy finds them also after a reboot. */
   readonly routes: string;
+  /** The folder of error pages, likewise. */
+  readonly pages: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
   readonly peersSocket: string;
@@ -50,6 +52,7 @@ export function haproxyPaths(
     certificates: join(runtime, 'certificates'),
     certificatesMode: access === 'group' ? 0o750 : 0o700,
     routes: join(stateDir, folder, 'routes'),
+    pages: join(stateDir, folder, 'pages'),
     adminSocket: join(runtime, 'admin.sock'),
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),

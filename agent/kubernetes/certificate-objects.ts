@@ -1,10 +1,11 @@
-// Reads Secrets and ConfigMaps with certificates: `tls.crt` and `tls.key`, `ca.crt` and `ca.crl`; and Secrets with users. The schema checks only names, so
-// that no message shows what an object holds; all else of it is dropped. Pure.
+// Reads Secrets and ConfigMaps with certificates: `tls.crt` and `tls.key`, `ca.crt` and `ca.crl`; Secrets with users, and ConfigMaps with
+// error pages. The schema checks only names, so that no message shows what an object holds; all else of it is dropped. Pure.
 
 import { intern } from '../base/compact.ts';
 import { isMapping, object, Rule, type Valid } from '../base/validate.ts';
 import { type Authority, checkAuthority, MAX_AUTHORITY_BYTES } from '../certificates/authority.ts';
 import { type Crl, checkCrl } from '../certificates/crl.ts';
+import { checkErrorPages, type ErrorPages, hasErrorPages } from '../certificates/error-pages.ts';
 import { checkKeyPair, type KeyPair } from '../certificates/key-pair.ts';
 import type { Found } from '../certificates/last-good.ts';
 import { checkUserLines, checkUsers, USERS_FIELD, type Users } from '../certificates/users.ts';
@@ -32,6 +33,8 @@ export interface Secret extends ObjectWithAuthority {
 
 export interface ConfigMap extends ObjectWithAuthority {
   readonly kind: 'ConfigMap';
+  /** What clients get instead of HAProxy's own pages, by status. */
+  readonly pages: Found<ErrorPages>;
 }
 
 /** The type of Secrets with a certificate and its key. */
@@ -52,7 +55,7 @@ export const certificateSchema = object({
 
 type Checked = Valid<typeof certificateSchema>;
 
-/** True for a Secret or ConfigMap that may have certificates or users; others are ignored. */
+/** True for a Secret or ConfigMap that may have certificates, users or error pages; others are ignored. */
 export function hasCertificates({
   kind,
   type,
@@ -63,7 +66,7 @@ export function hasCertificates({
   const isAny = [data, stringData].some(
     (fields) => isMapping(fields) && ('ca.crt' in fields || 'ca.crl' in fields),
   );
-  return isAny || (kind === 'Secret' && hasUsers(data, stringData));
+  return isAny || (kind === 'Secret' ? hasUsers(data, stringData) : hasErrorPages(data));
 }
 
 /** Hashes begin with a dollar sign, in base64 with J and one of A to P. */
@@ -132,6 +135,7 @@ export function configMapOf({ metadata, data }: Checked): ConfigMap {
     ...identityOf(metadata),
     authority: found(read('ca.crt'), (text) => of(checkAuthority(text))),
     crl: found(read('ca.crl'), (text) => of(checkCrl(text))),
+    pages: of(checkErrorPages(data)),
   };
 }
 

@@ -100,6 +100,10 @@ export interface Listener {
   readonly trustedProxies?: readonly string[] | undefined;
   /** Mode http: each request gets an id, which its member and the connection log have; absent: none. */
   readonly requestIds?: boolean | undefined;
+  /** Mode http: answers are compressed for clients that accept gzip; absent: not. */
+  readonly compression?: 'gzip' | undefined;
+  /** Mode http: what clients get instead of HAProxy's own pages; absent: nothing. */
+  readonly errorPages?: ErrorPages | undefined;
   /** Of its routes with basic authentication; absent: none. A route whose users are not among them lets no client in. */
   readonly userLists?: readonly UserList[] | undefined;
   readonly log: ConnectionLog;
@@ -153,6 +157,12 @@ export type UserList = Authority;
 
 /** The revocation lists of authorities, with the fields of an authority. */
 export type Crl = Authority;
+
+/** Pages by status: the ConfigMap (`configmap default/pages`), and a hash of all of them. */
+export interface ErrorPages extends Authority {
+  /** Sorted. */
+  readonly statuses: readonly string[];
+}
 
 /** TLS to the members. */
 export interface MemberTls {
@@ -308,5 +318,6 @@ export type ProblemReason =
   | 'CertificateMissing'
   | 'InvalidCertificate'
   | 'InvalidUsers'
+  | 'InvalidErrorPages'
   | 'CertificateExpired'
   | 'TwoMasters';

@@ -79,8 +79,11 @@ export async function agentParts(argv: readonly string[]) {
     isRead: (object) => desired.dependents.of([object]).size > 0,
     onChanged: (objects) => changes.add(desired.dependents.of(objects), performance.now()),
   });
-  for (const folder of ['haproxy', 'haproxy-landing'] as const)
-    certificates.restore(haproxyPaths(now.stateDir, now.runtimeDir, now.haproxyAccess, folder).certificates);
+  for (const folder of ['haproxy', 'haproxy-landing'] as const) {
+    const kept = haproxyPaths(now.stateDir, now.runtimeDir, now.haproxyAccess, folder);
+    certificates.restore(kept.certificates);
+    certificates.restorePages(kept.pages);
+  }
 
   // HAProxy carries TCP, the kernel UDP and SCTP; keepalived, if this host uses VRRP, makes the VIPs reachable.
   const { dataplane, haproxy } = dataplaneOf({

@@ -40,6 +40,7 @@ await serveAck(async (order: AckOrder) => {
       authority: () => NO_CERTIFICATE,
       crl: () => NO_CERTIFICATE,
       users: () => NO_CERTIFICATE,
+      errorPages: () => ({ ...NO_CERTIFICATE, content: undefined }),
     },
     desired,
   });

@@ -49,6 +49,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   CertificateMissing: 0,
   InvalidCertificate: 0,
   InvalidUsers: 0,
+  InvalidErrorPages: 0,
   CertificateExpired: 0,
   TwoMasters: 0,
 };

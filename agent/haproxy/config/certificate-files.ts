@@ -22,6 +22,7 @@ import type {
 } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { hasSection, isForHaproxy } from './listener-config.ts';
+import type { PagesText } from './page-files.ts';
 import {
   allCertificates,
   authorityFile,
@@ -42,6 +43,7 @@ export interface PemTexts {
   readonly authority: (name: string, fingerprint: string) => string | undefined;
   readonly crl: (name: string, fingerprint: string) => string | undefined;
   readonly users?: UsersText;
+  readonly pages?: PagesText;
 }
 
 export interface CertificateFilesOptions {

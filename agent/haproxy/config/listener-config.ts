@@ -125,6 +125,8 @@ function optionsOf(listener: Listener): readonly unknown[] {
     listener.log,
     ...(listener.trustedProxies === undefined ? [] : ['proxies', listener.trustedProxies]),
     ...(listener.requestIds === true ? ['ids'] : []),
+    ...(listener.compression === undefined ? [] : [listener.compression]),
+    ...(listener.errorPages === undefined ? [] : ['pages', listener.errorPages]),
     ...(listener.userLists === undefined ? [] : ['users', listener.userLists]),
     [
       algorithmOf(pool),

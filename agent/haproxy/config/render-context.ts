@@ -42,6 +42,8 @@ export interface RenderContext {
   readonly certificates: string;
   /** The folder of the maps of routes. */
   readonly routes: string;
+  /** The folder of error pages. */
+  readonly pages: string;
   readonly dotSegments?: DotSegments;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
@@ -113,6 +115,7 @@ export function renderContext(
     group: settings.haproxyGroup,
     certificates: paths.certificates,
     routes: paths.routes,
+    pages: paths.pages,
     dotSegments: settings.dotSegments ?? 'reject',
     hasRoutes,
     countsRoutes: settings.routeMetrics,

@@ -9,6 +9,7 @@ import { dispatcher, endedBackend, fallbackBackend } from '../../model/names.ts'
 import { LUA } from '../routes/route-files.ts';
 import { MAX_ELEMENTS } from '../routes/unservable.ts';
 import { logView } from './connection-log.ts';
+import { answerWords, errorPageViews, pageWords } from './error-pages.ts';
 import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
 import {
   algorithmOf,
@@ -165,6 +166,8 @@ function frontView(listener: Listener, context: RenderContext): View {
     scheme: schemeOf(listener),
     port: listener.port,
     requestIds: listener.requestIds === true,
+    errorPages: errorPageViews(listener, context.pages),
+    compresses: listener.compression === 'gzip',
     userLists: userListViews(listener, context.users ?? NO_USERS),
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
@@ -248,8 +251,9 @@ function routesText(
     tls,
     log,
     userLists = [],
-  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists'>,
-  { routes: folder, dotSegments = 'reject', countsRoutes }: RenderContext,
+    errorPages,
+  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists' | 'errorPages'>,
+  { routes: folder, pages, dotSegments = 'reject', countsRoutes }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -279,7 +283,12 @@ function routesText(
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
       originLabels: lines(2, ORIGIN_LABELS),
       redirects: ['301', '302', '303', '307', '308'],
-      answers: ['403', '404', '503'],
+      answers: ['403', '404', '503'].map((status) => ({
+        status,
+        page: pageWords(pages, errorPages, status),
+      })),
+      ...answerWords({ errorPages }, pages),
+      noPool: pageWords(pages, errorPages, '500'),
       countsRoutes,
       logsRules: log !== 'none',
       counters: countsRoutes ? STATUS_COUNTERS : [],

@@ -209,6 +209,7 @@ function isOfTls13(cipher: string): boolean {
   return cipher.startsWith('TLS_');
 }
 
-function fileName(text: string): string {
+/** A hash for a text that is too long for the name of a file. */
+export function fileName(text: string): string {
   return text.length <= MAX_NAME_CHARACTERS ? text : createHash('sha256').update(text).digest('hex');
 }

@@ -140,6 +140,14 @@ export const authorityObject = textKind(
   (text) => text === '' || objectName.parse(text.replace(/^secret\//, '')) !== undefined,
 );
 
+/** `pages`, or `web/pages` with its namespace. */
+export const configMapName = textKind(
+  'the name of a ConfigMap, or its namespace and name with / between them, or nothing',
+  (text) =>
+    text === '' ||
+    (text.split('/', 3).length < 3 && text.split('/').every((part) => objectName.parse(part) !== undefined)),
+);
+
 /** Numbers and names, as a Service's ports have them. */
 export const portList = listKind(
   'numbers or names of ports',

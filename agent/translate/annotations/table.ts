@@ -24,6 +24,7 @@ import {
   choice,
   cidrList,
   cipherList,
+  configMapName,
   DAY,
   duration,
   durationOrOff,
@@ -452,6 +453,28 @@ const TABLE = {
       'Also for Gateways, and for IngressClasses.',
     ],
     example: 'true',
+  }),
+  compression: annotation(choice('none', 'gzip'), {
+    default: 'none',
+    doc: [
+      'In HTTP mode `gzip` compresses the answers of members for clients that accept it: texts, JSON, XML, SVG, JavaScript and WebAssembly with status 200 to 203.',
+      'An answer that its member has compressed, or with `Cache-Control: no-transform`, stays as it is; strong ETags become weak.',
+      'It takes processor time of the load balancer; members that compress save it.',
+      'Do not use it for pages that show a secret beside what a client has sent (the attack BREACH).',
+      'A change is a reload of HAProxy.',
+      'Also for Gateways, and for IngressClasses.',
+    ],
+    example: 'gzip',
+  }),
+  errorPages: annotation(configMapName, {
+    default: '',
+    defaultWords: "none: HAProxy's own",
+    doc: [
+      'In HTTP mode the name of a ConfigMap with [pages](error-pages.md) that clients get instead of short texts, by status.',
+      'Of the namespace of the Service or Gateway; an IngressClass has NAMESPACE/NAME.',
+    ],
+    example: 'error-pages',
+    perService: true,
   }),
   log: annotation(choice('none', 'errors', 'all'), {
     default: undefined,

@@ -103,7 +103,14 @@ export class GatewayTranslator implements Translator {
     const routes = ofOneKind(attached);
     for (const each of dependenciesOf(routes)) reads.add(each);
     const places = placesByListener(routes);
-    const front = frontOptions(gateway.annotations, `Gateway ${gateway.key}`, this.#options.settings());
+    const front = frontOptions(
+      gateway.annotations,
+      `Gateway ${gateway.key}`,
+      gateway.namespace,
+      certificates,
+      this.#options.settings(),
+    );
+    for (const each of front.reads) reads.add(each);
     const userProblems: Problem[] = [];
     const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);
     const model = modelListeners({

@@ -131,7 +131,14 @@ export class IngressTranslator implements Translator {
     const plain = hostRoutes(served, memory.plain, ({ plain: entries }) => entries);
     const secure = hostRoutes(served, memory.secure, ({ secure: entries }) => entries);
     problems.push(...secure.flatMap(shadowedRoutes));
-    const front = frontOptions(ofClass.annotations, `IngressClass ${ofClass.name}`, this.#options.settings());
+    const front = frontOptions(
+      ofClass.annotations,
+      `IngressClass ${ofClass.name}`,
+      '',
+      certificates,
+      this.#options.settings(),
+    );
+    for (const each of front.reads) reads.add(each);
     problems.push(...front.problems);
     const users = userLists(authRoutes(owned), certificates, reads, problems);
     const listeners: Listener[] = [];

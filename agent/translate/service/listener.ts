@@ -4,6 +4,7 @@ import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type {
   ConnectionLog,
   Engine,
+  ErrorPages,
   Family,
   HealthMonitor,
   Listener,
@@ -27,13 +28,14 @@ export interface ListenerParts {
   readonly log: ConnectionLog;
   readonly tls: Tls | undefined;
   readonly memberTls: MemberTls | undefined;
+  readonly errorPages: ErrorPages | undefined;
   readonly ranges: SourceRanges;
   readonly members: readonly Member[];
   readonly monitor: HealthMonitor | undefined;
 }
 
 export function listenerOf(parts: ListenerParts): Listener {
-  const { service, port, family, addresses, values, log, tls, ranges } = parts;
+  const { service, port, family, addresses, values, log, tls, ranges, errorPages } = parts;
   const { namespace, name } = service;
   const engine = engineOf(port, values);
   return {
@@ -56,19 +58,24 @@ export function listenerOf(parts: ListenerParts): Listener {
     rateLimit: values.rateLimit,
     clientTimeout: values.timeoutClient,
     ...(engine === 'haproxy' && values.mode !== 'tcp' && httpOptions(values)),
+    ...(engine === 'haproxy' && values.mode !== 'tcp' && errorPages && { errorPages }),
     log: engine === 'haproxy' ? log : 'none',
     pool: poolOf(parts, engine),
   };
 }
 
+export type HttpOption = 'trustedProxies' | 'requestIds' | 'compression';
+
 /** Of a listener in mode http; without fields of features that nobody asks for. */
 export function httpOptions({
   trustedProxies,
   requestIds,
-}: Pick<AnnotationValues, 'trustedProxies' | 'requestIds'>): Pick<Listener, 'trustedProxies' | 'requestIds'> {
+  compression,
+}: Pick<AnnotationValues, HttpOption>): Pick<Listener, HttpOption> {
   return {
     ...(trustedProxies.length > 0 && { trustedProxies }),
     ...(requestIds && { requestIds }),
+    ...(compression !== 'none' && { compression }),
   };
 }
 

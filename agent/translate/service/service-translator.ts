@@ -13,6 +13,7 @@ import { ageOf, precedenceOf } from '../precedence.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import { engineProblems } from './engine.ts';
+import { readErrorPages } from './error-pages.ts';
 import { healthMonitor, monitorProblems } from './health-monitor.ts';
 import { listenerOf, serviceListenerName } from './listener.ts';
 import { type RefusedMember, usableMembers } from './member-rules.ts';
@@ -102,6 +103,9 @@ export class ServiceTranslator implements Translator {
       ...ranges.problems,
       ...vipProblems,
     ];
+    const pages = readErrorPages(values.errorPages, `Service ${key}`, namespace, certificates);
+    reads.push(...pages.reads);
+    problems.push(...pages.problems);
     const log = values.log ?? settings.connectionLog;
     const shadowed = cluster.shadowed(key);
     if (shadowed !== undefined && reasonToIgnore(shadowed, settings) === undefined)
@@ -135,7 +139,17 @@ export class ServiceTranslator implements Translator {
           .filter((address) => isServed && hasPort(pools, address, port));
         const { own: addresses, refused: taken } = ownAddresses(key, port, granted, desired.portOwners);
         problems.push(...taken);
-        const parts = { service, port, family, addresses, values, log, tls, memberTls };
+        const parts = {
+          service,
+          port,
+          family,
+          addresses,
+          values,
+          log,
+          tls,
+          memberTls,
+          errorPages: pages.pages,
+        };
         listeners.push(listenerOf({ ...parts, ranges, members, monitor }));
       }
     }

@@ -3,6 +3,7 @@
 
 import type { Authority as AuthorityContent } from '../../certificates/authority.ts';
 import type { Crl as CrlContent } from '../../certificates/crl.ts';
+import type { ErrorPages } from '../../certificates/error-pages.ts';
 import type { KeyPair } from '../../certificates/key-pair.ts';
 import type { Answer } from '../../certificates/last-good.ts';
 import type { Users } from '../../certificates/users.ts';
@@ -22,6 +23,8 @@ export interface CertificatesView {
   crl(name: string): Answer<CrlContent>;
   /** Of a Secret: `secret default/users`. */
   users(name: string): Answer<Users>;
+  /** Of a ConfigMap: `configmap default/pages`. */
+  errorPages(name: string): Answer<ErrorPages>;
 }
 
 export interface PortTls {

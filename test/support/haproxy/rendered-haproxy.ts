@@ -10,6 +10,7 @@ import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
 import { CertificateFiles, type PemTexts } from '../../../agent/haproxy/config/certificate-files.ts';
 import { configText } from '../../../agent/haproxy/config/config-text.ts';
 import { needsOf } from '../../../agent/haproxy/config/limits.ts';
+import { PageFiles } from '../../../agent/haproxy/config/page-files.ts';
 import { descriptionOf } from '../../../agent/haproxy/config/render.ts';
 import {
   type DotSegments,
@@ -100,9 +101,17 @@ export async function startRendered(
   const certificates = new CertificateFiles({ folder, fileMode, folderMode, pems });
   const routes = new RouteFiles({ folder: paths.routes, fileMode, folderMode, tablesOf });
 
+  const pages = new PageFiles({
+    folder: paths.pages,
+    fileMode,
+    folderMode,
+    pages: pems.pages ?? (() => undefined),
+  });
+
   const write = async (wanted: readonly LoadBalancer[]): Promise<string> => {
     await certificates.write(wanted);
     await routes.write(wanted);
+    await pages.write(wanted);
     const { chunks, structure } = await configText(wanted, context);
     await writeFile(paths.config, chunks.join(''));
     return structure;
