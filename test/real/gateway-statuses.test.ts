@@ -16,6 +16,8 @@ const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
 const GATEWAY_API = '/apis/gateway.networking.k8s.io/v1/namespaces/default';
 const POOLS_API = `/apis/${ADDRESS_API_VERSION}`;
+const CLASS = '/apis/gateway.networking.k8s.io/v1/gatewayclasses/edge';
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const CONTROLLER = 'headgate.io/gateway-controller';
 /** How often the other controller writes. */
 const FOREIGN_WRITES = 40;
@@ -91,6 +93,24 @@ test.serial('Objects that cannot be read say so in their status, and what they w
     async () => (await read('httproutes/never')).status.parents.length === 0,
   );
   for (const name of ['api', 'never']) await kube.must('DELETE', `${GATEWAY_API}/httproutes/${name}`);
+});
+
+test.serial('A GatewayClass says whether the definitions of Gateway API have a supported version', async (t) => {
+  const found = async (type: string): Promise<Json | undefined> =>
+    conditionsOf((await kube.must('GET', CLASS)).status).find((each) => each.type === type);
+  const before = await started(t);
+  await until('the version is supported', async () => (await found('SupportedVersion'))?.status === 'True');
+  await before.agent.stop();
+  const tcp = `${DEFINITIONS}/tcproutes.gateway.networking.k8s.io`;
+  const { metadata } = await kube.must('GET', tcp);
+  const version = 'gateway.networking.k8s.io/bundle-version';
+  const annotate = (value: string) => kube.must('PATCH', tcp, { metadata: { annotations: { [version]: value } } });
+  await annotate('v1.4.0');
+  await started(t);
+  await until('it is not', async () => (await found('SupportedVersion'))?.reason === 'UnsupportedVersion');
+  t.regex((await found('SupportedVersion'))?.message, /are "v1\.4\.0" \(tcproutes\), and v1\.6 is supported/);
+  t.is((await found('Accepted'))?.status, 'True');
+  await annotate(metadata.annotations[version]);
 });
 
 test.serial('A Gateway that is deleted gives its address back, also while no agent runs', async (t) => {
