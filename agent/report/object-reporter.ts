@@ -225,7 +225,8 @@ export class ObjectReporter implements ChangeObserver {
     const current = currentObject(name);
     const { kind, ...of } = subjectOfName(name);
     const subject = current && { ...of, uid: current.uid, generation: ANY_GENERATION };
-    if (subject && kind === 'BackendTLSPolicy') writers.objects.set(name, { kind, ...subject, ancestors: [] });
+    if (subject && kind === 'BackendTLSPolicy')
+      writers.objects.set(name, { kind, ...subject, ancestors: [] });
     else if (subject && isRouteKind(kind)) writers.objects.set(name, { kind, ...subject, parents: [] });
     else writers.objects.set(name, undefined);
   }

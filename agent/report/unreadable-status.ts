@@ -17,7 +17,11 @@ import { type StatusName, subjectOfName } from '../model/object-statuses.ts';
 
 /** The reason that the specification has for each kind: an Ingress has no conditions. */
 function notAccepted(kind: StatusKind, message: string): StatusCondition {
-  const reason = kind.endsWith('Route') ? 'UnsupportedValue' : kind === 'GatewayClass' ? 'Unsupported' : 'Invalid';
+  const reason = kind.endsWith('Route')
+    ? 'UnsupportedValue'
+    : kind === 'GatewayClass'
+      ? 'Unsupported'
+      : 'Invalid';
   return { type: 'Accepted', status: 'False', reason, message };
 }
 
@@ -45,10 +49,7 @@ function refused({ ref, conditions }: ParentStatus, accepted: StatusCondition): 
   return { ref, conditions: replaced(conditions, accepted) };
 }
 
-function replaced(
-  conditions: readonly StatusCondition[],
-  by: StatusCondition,
-): readonly StatusCondition[] {
+function replaced(conditions: readonly StatusCondition[], by: StatusCondition): readonly StatusCondition[] {
   return [by, ...conditions.filter(({ type }) => type !== by.type)];
 }
 

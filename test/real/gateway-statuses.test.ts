@@ -53,7 +53,7 @@ test.serial('Objects that cannot be read say so in their status, and what they w
     );
   await accepted('httproutes/api', 'Accepted', 1);
 
-  // The API server takes any text as the value of a header.
+  // The API server takes any text as the value of a query parameter.
   await patch('httproutes/api', { spec: rules('bad\u0007') });
   await accepted('httproutes/api', 'UnsupportedValue', 2);
   const { parents: entries } = (await read('httproutes/api')).status;
@@ -63,9 +63,9 @@ test.serial('Objects that cannot be read say so in their status, and what they w
   );
   t.regex(
     conditionsOf({ parents: entries })[0]?.message,
-    /^Cannot read generation 2, the last one .* spec\.rules\[0\]\.matches\[0\]\.headers\[0\]\.value: .*control characters$/,
+    /^Cannot read generation 2, the last one .* spec\.rules\[0\]\.matches\[0\]\.queryParams\[0\]\.value: .*control characters$/,
   );
-  t.regex((await host.command('why', ['HTTPRoute/default/api'])).stdout, /x-test.*good/, 'is served still');
+  t.regex((await host.command('why', ['HTTPRoute/default/api'])).stdout, /test.*good/, 'is served still');
   await patch('httproutes/api', { spec: rules('worse\u0007') });
   await accepted('httproutes/api', 'UnsupportedValue', 3);
   await patch('httproutes/api', { spec: rules('good again') });
@@ -82,7 +82,11 @@ test.serial('Objects that cannot be read say so in their status, and what they w
   });
 
   const address = (await read('gateways/edge')).status.addresses[0].value;
-  const tls = { ...listener(8443, 'tls'), protocol: 'HTTPS', tls: { options: { 'example.org/x': '\u0007' } } };
+  const tls = {
+    ...listener(8443, 'tls'),
+    protocol: 'HTTPS',
+    tls: { options: { 'example.org/x': '\u0007' } },
+  };
   await patch('gateways/edge', { spec: { listeners: [listener(8091), tls] } });
   await accepted('gateways/edge', 'Invalid', 2);
   t.is((await read('gateways/edge')).status.addresses[0].value, address);
@@ -95,23 +99,30 @@ test.serial('Objects that cannot be read say so in their status, and what they w
   for (const name of ['api', 'never']) await kube.must('DELETE', `${GATEWAY_API}/httproutes/${name}`);
 });
 
-test.serial('A GatewayClass says whether the definitions of Gateway API have a supported version', async (t) => {
-  const found = async (type: string): Promise<Json | undefined> =>
-    conditionsOf((await kube.must('GET', CLASS)).status).find((each) => each.type === type);
-  const before = await started(t);
-  await until('the version is supported', async () => (await found('SupportedVersion'))?.status === 'True');
-  await before.agent.stop();
-  const tcp = `${DEFINITIONS}/tcproutes.gateway.networking.k8s.io`;
-  const { metadata } = await kube.must('GET', tcp);
-  const version = 'gateway.networking.k8s.io/bundle-version';
-  const annotate = (value: string) => kube.must('PATCH', tcp, { metadata: { annotations: { [version]: value } } });
-  await annotate('v1.4.0');
-  await started(t);
-  await until('it is not', async () => (await found('SupportedVersion'))?.reason === 'UnsupportedVersion');
-  t.regex((await found('SupportedVersion'))?.message, /are "v1\.4\.0" \(tcproutes\), and v1\.6 is supported/);
-  t.is((await found('Accepted'))?.status, 'True');
-  await annotate(metadata.annotations[version]);
-});
+test.serial(
+  'A GatewayClass says whether the definitions of Gateway API have a supported version',
+  async (t) => {
+    const found = async (type: string): Promise<Json | undefined> =>
+      conditionsOf((await kube.must('GET', CLASS)).status).find((each) => each.type === type);
+    const before = await started(t);
+    await until('the version is supported', async () => (await found('SupportedVersion'))?.status === 'True');
+    await before.agent.stop();
+    const tcp = `${DEFINITIONS}/tcproutes.gateway.networking.k8s.io`;
+    const { metadata } = await kube.must('GET', tcp);
+    const version = 'gateway.networking.k8s.io/bundle-version';
+    const annotate = (value: string) =>
+      kube.must('PATCH', tcp, { metadata: { annotations: { [version]: value } } });
+    await annotate('v1.4.0');
+    await started(t);
+    await until('it is not', async () => (await found('SupportedVersion'))?.reason === 'UnsupportedVersion');
+    t.regex(
+      (await found('SupportedVersion'))?.message,
+      /are "v1\.4\.0" \(tcproutes\), and v1\.6 is supported/,
+    );
+    t.is((await found('Accepted'))?.status, 'True');
+    await annotate(metadata.annotations[version]);
+  },
+);
 
 test.serial('A Gateway that is deleted gives its address back, also while no agent runs', async (t) => {
   const { host, agent } = await started(t, ['--release-after', '1s']);
@@ -230,7 +241,7 @@ async function started(t: ExecutionContext, flags: readonly string[] = []) {
 const listener = (port: number, name = 'http') => ({ name, port, protocol: 'HTTP' });
 const rules = (value: string) => ({
   rules: [
-    { matches: [{ headers: [{ name: 'x-test', value }] }], backendRefs: [{ name: 'web', port: 80 }] },
+    { matches: [{ queryParams: [{ name: 'test', value }] }], backendRefs: [{ name: 'web', port: 80 }] },
   ],
 });
 

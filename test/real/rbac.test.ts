@@ -34,12 +34,9 @@ const OF_GATEWAYS = [
   'udproutes',
 ];
 /** As in rbac.yaml. */
-const DEFINITION_NAMES = [
-  'gatewayclasses',
-  ...OF_GATEWAYS,
-  'referencegrants',
-  'backendtlspolicies',
-].map((plural) => `${plural}.gateway.networking.k8s.io`);
+const DEFINITION_NAMES = ['gatewayclasses', ...OF_GATEWAYS, 'referencegrants', 'backendtlspolicies'].map(
+  (plural) => `${plural}.gateway.networking.k8s.io`,
+);
 const SERVICE = '/api/v1/namespaces/default/services/kubernetes';
 const watch = { watch: 'true', timeoutSeconds: '1', allowWatchBookmarks: 'true' };
 

@@ -14,7 +14,11 @@ export function supportedVersion(versions: Readonly<Record<string, string>>): St
   const names = Object.keys(versions);
   const others = names.filter((name) => !OF_SUPPORTED.test(versions[name] ?? ''));
   if (others.length === 0)
-    return isTrue('SupportedVersion', 'SupportedVersion', `The definitions of Gateway API are of ${SUPPORTED}`);
+    return isTrue(
+      'SupportedVersion',
+      'SupportedVersion',
+      `The definitions of Gateway API are of ${SUPPORTED}`,
+    );
   const byVersion = Map.groupBy(others, (name) => versions[name] ?? '');
   const found = Array.from(byVersion, ([version, of]) => {
     const kinds = of.map((name) => name.split('.', 1)[0]).join(', ');

@@ -31,10 +31,7 @@ export class GatewayWorld {
   readonly state: FollowedState;
 
   /** Has GatewayClass `edge`, and Service `web` with port 80 and one endpoint. */
-  constructor(
-    objects: readonly (Json | KubernetesObject)[] = [],
-    settings: Partial<TranslateSettings> = {},
-  ) {
+  constructor(objects: readonly (Json | KubernetesObject)[] = [], settings: Partial<TranslateSettings> = {}) {
     this.state = new FollowedState(new Cluster(), settings, () => ({
       addresses: [{ address: ADDRESS, ports: [] }],
       problems: [],

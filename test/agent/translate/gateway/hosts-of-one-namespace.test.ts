@@ -20,7 +20,13 @@ const gateway = (...listeners: readonly Json[]) =>
   gatewayJson('edge', { listeners: listeners.length === 0 ? [listener('http', 80)] : listeners });
 
 /** Created in this second of the first minute. */
-function route(key: string, second: number, hostnames: readonly string[], more: Json = {}, kind?: string): Json {
+function route(
+  key: string,
+  second: number,
+  hostnames: readonly string[],
+  more: Json = {},
+  kind?: string,
+): Json {
   const [namespace = '', name = ''] = key.split('/');
   const json = routeJson(name, [{ name: 'edge', namespace: 'default', ...more }], { hostnames }, kind);
   const creationTimestamp = `2026-01-01T00:00:0${second}Z`;
@@ -149,6 +155,9 @@ test('A host is free again when its routes are gone, and others of the Gateway k
   t.is(world.status('HTTPRoute', 'a/other'), other);
   world.remove('HTTPRoute', 'b/early');
   t.deepEqual(accepted(world, 'a/late'), [ACCEPTED]);
-  t.deepEqual(served(world).filter((each) => each.startsWith('x.')), ['x.example.org a/late']);
+  t.deepEqual(
+    served(world).filter((each) => each.startsWith('x.')),
+    ['x.example.org a/late'],
+  );
   t.deepEqual(world.loadBalancer().problems, []);
 });
