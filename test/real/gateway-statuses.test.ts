@@ -157,7 +157,7 @@ test.serial('A Gateway that is deleted gives its address back, also while no age
   await agent.stop();
   await kube.must('DELETE', `${GATEWAY_API}/gateways/b`);
   await make('c', 8094);
-  t.deepEqual(await claims(), ['gateway:default/b'], 'nobody has seen it yet');
+  t.deepEqual(await claims(), ['gateway:default/b'], 'no agent has seen it yet');
   const next = await host.start(['--release-after', '1s']);
   t.teardown(() => next.stop());
   await has('c');
