@@ -1,7 +1,6 @@
 // Decides what the API gets for each Gateway, route, Ingress and their classes and policies: the statuses that translation
-// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems, also of those that cannot
-// be read. The writers send them if
-// this agent holds the Lease.
+// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems, also of those that
+// cannot be read. The writers send them if this agent holds the Lease.
 
 import type { Clock } from '../base/clock.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';

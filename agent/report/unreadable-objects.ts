@@ -16,7 +16,7 @@ export class UnreadableObjects {
     return this.#messages.size === 0;
   }
 
-  /** `problems`: all of them. Gives the objects that are, or were, among them. */
+  /** `problems`: all of them. Gives the objects of which the reason has changed. */
   update(problems: readonly Problem[]): ReadonlySet<StatusName> {
     const before = this.#messages;
     this.#messages = new Map();
@@ -26,7 +26,8 @@ export class UnreadableObjects {
       this.#messages.set(object, message.startsWith(prefix) ? message.slice(prefix.length) : message);
     }
     if (this.#messages.size === 0) this.#attached.clear();
-    return new Set([...before.keys(), ...this.#messages.keys()]);
+    const all = new Set([...before.keys(), ...this.#messages.keys()]);
+    return new Set([...all].filter((object) => before.get(object) !== this.#messages.get(object)));
   }
 
   /** Why it cannot be read; undefined if it can. */
