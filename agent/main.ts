@@ -97,7 +97,6 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   const { settings, log, sources, addresses, writers, reporter, dataplane, announcer, pair, connectionSync } =
     parts;
   await servers.stopping();
-  parts.definitions?.close();
   await sources.close();
   parts.certificates.close();
   await addresses.close();

@@ -10,11 +10,9 @@ import { Certificates } from '../certificates/certificates.ts';
 import { Changes } from '../changes.ts';
 import { haproxyPaths } from '../haproxy/paths.ts';
 import { createLog } from '../host/log.ts';
-import { DefinitionVersions } from '../kubernetes/api/definition-versions.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
-import { ownerOf } from '../model/names.ts';
 import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
@@ -142,16 +140,6 @@ export async function agentParts(argv: readonly string[]) {
     metrics: metrics.addresses,
     log,
   });
-  const definitions =
-    api &&
-    new DefinitionVersions({
-      api,
-      onChanged: () =>
-        changes.add(
-          cluster.ownerKeys().filter((key) => ownerOf(key).kind === 'GatewayClass'),
-          performance.now(),
-        ),
-    });
   const translating = {
     cluster,
     settings: () => settings.translating,
@@ -162,7 +150,7 @@ export async function agentParts(argv: readonly string[]) {
   const translators = {
     Service: new ServiceTranslator({ ...translating, isUndecided: addresses.isUndecided }),
     Gateway: new GatewayTranslator(translating),
-    GatewayClass: new GatewayClassTranslator(cluster, () => definitions?.get()),
+    GatewayClass: new GatewayClassTranslator(cluster, () => sources.definitionVersions()),
     Ingress: new IngressTranslator(translating),
     Pool: new PoolTranslator(translating),
   };
@@ -267,7 +255,6 @@ export async function agentParts(argv: readonly string[]) {
     changes,
     desired,
     certificates,
-    definitions,
     translators,
     sources,
     addresses,
