@@ -1,6 +1,6 @@
 // The text of docs/conformance/kubernetes.md: what Kubernetes' own tests say about Headgate. Pure.
 
-import { CHAPTERS, type Chapter, DIFFERENCES, LEFT_OUT } from '../test/conformance/kubernetes-tests.ts';
+import { CHAPTERS, type Chapter, differenceOf, LEFT_OUT } from '../test/conformance/kubernetes-tests.ts';
 import type { TestResult } from './kubernetes-results.ts';
 
 const MAX_MESSAGE_LENGTH = 300;
@@ -27,6 +27,7 @@ Headgate runs on a host outside that cluster, with the rights of \`deploy/\`, an
 - *Load balancer to pods*: the settings are the defaults; kube-proxy serves cluster IPs and node ports.
 - *Load balancer to nodes*: traffic goes to node ports (\`members: nodes\`).
 - *Cluster IPs*: Headgate serves cluster IPs and external IPs as well (\`clusterIPs\`, \`externalIPs\`), in the place of kube-proxy, because many rules of Services have a test only there.
+- *Gateway mode*: the kernel serves TCP as well, and members see their clients' addresses (\`defaults: {engine: kernel, source-address: client}\`); packets of pods leave their node through Headgate's host. Tests of the client's address pass only there.
 
 \`make conformance\` runs them in some half an hour, as root; \`make conformance WORDS='session affinity'\` runs those with these words in their names.`,
     ...CHAPTERS.map((chapter) => chapterText(chapter, results)),
@@ -44,7 +45,7 @@ function chapterText({ title, tests }: Chapter, results: readonly TestResult[]):
   const notes = own
     .filter(({ outcome }) => outcome !== 'passed')
     .map(({ name, role, outcome, message }) =>
-      [`- ${plain(name)} (${role}) ${outcome}: ${plain(shortened(message))}`, DIFFERENCES[name]]
+      [`- ${plain(name)} (${role}) ${outcome}: ${plain(shortened(message))}`, differenceOf(role, name)]
         .filter(Boolean)
         .join('\n  '),
     );

@@ -19,11 +19,11 @@ import { certificateFile, crtLines, crtLineText, crtListFile } from './config/tl
 import { planRows, type RoutePlaces } from './plan-rows.ts';
 import { type Row, rowId } from './routes/maps.ts';
 import { mapFile } from './routes/route-files.ts';
-import { SPARE_TABLE, type Spare } from './routes/spares.ts';
 import { tablesOf } from './routes/tables.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
 import { MAX_COMMAND_BYTES } from './socket/command-text.ts';
 import type { Command } from './socket/commands.ts';
+import { SPARE_TABLE, type Spare } from './spares.ts';
 
 export type ReloadReason =
   | 'listener-added'

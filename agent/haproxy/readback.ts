@@ -10,7 +10,6 @@ import { certificateFile, certificatesOf, crtListFile, nameOfCertificate } from 
 import { MAPS } from './routes/maps.ts';
 import { mapFile } from './routes/route-files.ts';
 import { SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
-import { Spares } from './routes/spares.ts';
 import { type Tables, tablesOf } from './routes/tables.ts';
 import { certificateNames, Running, type RunningListener, type RunningServer } from './running.ts';
 import type { RowCommand } from './socket/commands.ts';
@@ -25,6 +24,7 @@ import {
 } from './socket/readings.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { isAtHome, parseServersState, type ServerState } from './socket/servers-state.ts';
+import { Spares } from './spares.ts';
 import type { Worker } from './worker.ts';
 
 /** Where a worker has its certificates and routes, and which rows each listener should have. */

@@ -7,7 +7,6 @@ import { allowedLines, backendsOf, hasSection, isRouted, structureOf } from './c
 import { spareProfile } from './config/spare-pools.ts';
 import { allCertificates } from './config/tls-config.ts';
 import { RunningRows } from './routes/running-rows.ts';
-import { SPARE_TABLE, Spares } from './routes/spares.ts';
 import { type Tables, tablesOf } from './routes/tables.ts';
 import type {
   AddServer,
@@ -20,6 +19,7 @@ import type {
   SetServerState,
   SetServerWeight,
 } from './socket/commands.ts';
+import { SPARE_TABLE, Spares } from './spares.ts';
 
 export interface RunningServer {
   readonly id: number;

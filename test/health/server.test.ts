@@ -87,7 +87,7 @@ test('A page gets every part when it connects, and then only parts that have cha
     return now;
   });
   const events = await listen(t, url, '?search=web&page=2');
-  t.deepEqual(await events.next(4), ['summary', 'list', 'load', 'detail']);
+  t.deepEqual(await events.next(5), ['summary', 'list', 'namespaces', 'load', 'detail']);
   t.is(asked[0], 'search=web&page=2');
   t.deepEqual(events.last('summary'), JSON.parse(JSON.stringify(summary)));
   const before = asked.length;
@@ -122,7 +122,7 @@ test('A page of another host takes the place of one of the host that holds all p
     await once(held[at] as Socket, 'data');
   }
   const events = await listen(t, url);
-  await events.next(4);
+  await events.next(5);
   await haveEnded(held, 1);
   t.deepEqual(
     held.map(({ closed }) => closed),
@@ -155,7 +155,7 @@ test('LiveUpdates removes a browser that has gone, and makes no content without 
   t.teardown(() => server.close());
   const { port } = server.address() as { port: number };
   const events = await listen(t, `http://127.0.0.1:${port}`);
-  await events.next(4);
+  await events.next(5);
   t.is(live.browsers, 1);
   await until(() => looks > 3);
   events.close();
@@ -165,7 +165,7 @@ test('LiveUpdates removes a browser that has gone, and makes no content without 
   await delay(50);
   t.is(looks, before);
   const again = await listen(t, `http://127.0.0.1:${port}`);
-  await again.next(4);
+  await again.next(5);
   live.close();
   await again.closed;
 });

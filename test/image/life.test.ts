@@ -122,6 +122,9 @@ test.serial(
   'A new Service is served by the landing with the rights of the units, also after it was killed',
   async (t) => {
     const { machine, network } = lab;
+    // However long a step takes, none leaves the landing meanwhile.
+    await lab.configure('landingRest: 1h\n');
+    await machine.run('systemctl', 'restart', 'headgate');
     const reloads = await reloadsOfMain();
     const objects = webObjects({ name: 'extra', address: VIP, port: 8090, members: [network.v4('member')] });
     const text = objects.map((each) => JSON.stringify(each)).join('\n---\n');
@@ -133,6 +136,8 @@ test.serial(
     t.is(await reloadsOfMain(), reloads);
     await machine.run('rm', '/etc/headgate/manifests/extra.yaml');
     await machine.until('it is gone', async () => (await lab.ask(`http://${VIP}:8090/`)) === '');
+    await lab.configure();
+    await machine.run('systemctl', 'restart', 'headgate');
   },
 );
 

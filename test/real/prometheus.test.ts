@@ -21,6 +21,7 @@ import { firstCells } from '../support/repository/markdown.ts';
 import { startMembers } from '../support/traffic/members.ts';
 import { Authority, tlsSecret } from '../support/traffic/tls.ts';
 import { Load } from '../support/traffic/traffic.ts';
+import { ingressClassJson, ingressJson } from '../support/values/gateways.ts';
 import { webObjects } from '../support/values/service-objects.ts';
 import { startAgentPair } from '../support/vrrp/agent-pair.ts';
 
@@ -232,13 +233,20 @@ async function startOfCluster(t: ExecutionContext<unknown>): Promise<RunningAgen
     members: [host.address(11)],
     annotations: shop,
   });
-  const agent = await host.start(['--config', settings]);
+  const backend = { service: { name: 'web', port: { number: host.place().port } } };
+  await host.write('ingress.yaml', [
+    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': host.address(3) }),
+    ingressJson('web', { rules: [{ http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }] }),
+  ]);
+  const agent = await host.start(['--config', settings, '--route-metrics']);
   await host.until(
     'the Service of the cluster is known',
     async () => (await host.why('default/api')).verdict === 'served',
   );
   await host.serve({ members: [host.address(11), host.address(12)], annotations });
-  const load = new Load(t, host.place(), { clients: 1 });
-  await load.answered(50);
+  for (const place of [host.place(), { address: host.address(3), port: 80 }]) {
+    const load = new Load(t, place, { clients: 1 });
+    await load.answered(50);
+  }
   return agent;
 }

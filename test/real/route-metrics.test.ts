@@ -142,6 +142,8 @@ test.serial(
         rules: [{ backendRefs: [{ name: 'more', port: 80 }] }],
       }),
     ]);
+    // The route needs no reload, but a new address of a Service does.
+    await host.serve({ name: 'balanced', address: host.address(3), members: [] });
     await host.until(
       'the new worker serves',
       async () => (await host.reloads()) > reloads && (await ask('more.example')) === 200,

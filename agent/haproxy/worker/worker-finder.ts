@@ -16,10 +16,10 @@ import { spareProfile } from '../config/spare-pools.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { isOwn } from '../process/find-master.ts';
 import { readRunning } from '../readback.ts';
-import { Spares } from '../routes/spares.ts';
 import type { Tables } from '../routes/tables.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
+import { Spares } from '../spares.ts';
 import type { BootedWorker } from '../worker.ts';
 
 export interface WorkerFinderOptions {

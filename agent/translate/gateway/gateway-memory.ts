@@ -8,34 +8,14 @@ import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectStatus, RouteStatus } from '../../model/object-status.ts';
 import type { HostRoutes } from '../../model/routes.ts';
-import { type HostedRoute, SectionHosts } from '../routes/section-hosts.ts';
+import { SectionHosts } from '../routes/section-hosts.ts';
 import { attachRoute, type RouteAttachment } from './attachment.ts';
 import type { GatewayView } from './gateway-view.ts';
 import type { ClientSide } from './http-rules.ts';
 import { endsTls, type GatewayListener } from './listeners.ts';
-import type { ResolvedRoute, ResolvedRoutes } from './resolved-route.ts';
-import { type RoutePortion, readsOf } from './route-portions.ts';
+import type { ResolvedRoutes } from './resolved-route.ts';
+import { type RouteOnGateway, type RoutePlace, type RoutePortion, readsOf } from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
-
-/** A route that names the Gateway, or one of its ListenerSets; the same value while nothing of it changes. */
-export interface RouteOnGateway {
-  readonly route: Route;
-  readonly attached: RouteAttachment;
-  readonly resolved: ResolvedRoute;
-  readonly status: RouteStatus;
-  /** The listeners that send requests by it; empty if it is not accepted. */
-  readonly places: readonly RoutePlace[];
-  /** Why listeners reject it that would have it otherwise, a sentence each. */
-  readonly rejections?: readonly string[];
-}
-
-export interface RoutePlace extends HostedRoute {
-  readonly listener: GatewayListener;
-  readonly route: Route;
-  readonly resolved: ResolvedRoute;
-}
-
-export type PlacesByListener = ReadonlyMap<GatewayListener, readonly RoutePlace[]>;
 
 export interface RoutesOptions {
   /** Those that listeners() gave. */

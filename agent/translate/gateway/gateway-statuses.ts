@@ -22,12 +22,13 @@ import { isConflicted, judgePolicy } from '../pool/backend-tls.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { AttachedSets } from './attached-sets.ts';
 import { condition, type Fault, isFalse, isTrue } from './conditions.ts';
-import type { GatewayMemory, PlacesByListener } from './gateway-memory.ts';
+import type { GatewayMemory } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
 import type { GatewayAddresses } from './gateway-vips.ts';
 import type { FoundCertificate } from './listener-tls.ts';
 import { type GatewayListener, isUsable } from './listeners.ts';
 import { namesOf } from './model-listeners.ts';
+import type { PlacesByListener } from './route-portions.ts';
 import { type RoutePortion, statusesOf } from './route-portions.ts';
 
 export interface StatusOptions {

@@ -3,9 +3,8 @@
 
 import { hostText } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
-import type { RoutePlace } from './gateway-memory.ts';
 import { type Rejection, withoutRejected } from './rejected-places.ts';
-import type { RoutePortion } from './route-portions.ts';
+import type { RoutePlace, RoutePortion } from './route-portions.ts';
 
 /** Of routes without hosts, too, which have those of their listeners; TCPRoutes and UDPRoutes have none. */
 export function hostsOfOneNamespace(portions: readonly RoutePortion[]): readonly RoutePortion[] {

@@ -13,9 +13,10 @@ import { hostKey } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import { routedListener } from '../routes/routed-listener.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
-import type { GatewayMemory, PlacesByListener, RoutePlace } from './gateway-memory.ts';
+import type { GatewayMemory } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { endsTls, type GatewayListener, isPassedThrough, isUsable, transportOf } from './listeners.ts';
+import type { PlacesByListener, RoutePlace } from './route-portions.ts';
 import { udpMembers } from './udp-members.ts';
 
 export interface ModelOptions {

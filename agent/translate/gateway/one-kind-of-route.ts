@@ -5,9 +5,13 @@ import type { HostPattern } from '../../model/routes.ts';
 import { hostText } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import type { Fault } from './conditions.ts';
-import type { PlacesByListener, RoutePlace } from './gateway-memory.ts';
 import { type Rejection, withoutRejected } from './rejected-places.ts';
-import { placesByListener, type RoutePortion } from './route-portions.ts';
+import {
+  type PlacesByListener,
+  placesByListener,
+  type RoutePlace,
+  type RoutePortion,
+} from './route-portions.ts';
 
 /** The routes without the places of those that are rejected, with the statuses that say so; the same list if there are none. */
 export function ofOneKind(portions: readonly RoutePortion[]): readonly RoutePortion[] {

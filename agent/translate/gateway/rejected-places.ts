@@ -3,9 +3,8 @@
 
 import type { AttachedHost } from './attachment.ts';
 import type { Fault } from './conditions.ts';
-import type { RouteOnGateway, RoutePlace } from './gateway-memory.ts';
 import type { GatewayListener } from './listeners.ts';
-import type { RoutePortion } from './route-portions.ts';
+import type { RouteOnGateway, RoutePlace, RoutePortion } from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
 
 export interface Rejection {

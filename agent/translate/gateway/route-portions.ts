@@ -2,14 +2,37 @@
 // that the change of one route among thousands costs little. Pure.
 
 import { memoByIdentity } from '../../base/memo.ts';
+import type { Route } from '../../kubernetes/gateway/route-objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import type { RouteStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { AuthRoute } from '../routes/route-users.ts';
-import type { PlacesByListener, RouteOnGateway, RoutePlace } from './gateway-memory.ts';
+import type { HostedRoute } from '../routes/section-hosts.ts';
+import type { RouteAttachment } from './attachment.ts';
 import { Reads } from './gateway-view.ts';
 import type { GatewayListener } from './listeners.ts';
+import type { ResolvedRoute } from './resolved-route.ts';
+
+/** A route that names the Gateway, or one of its ListenerSets; the same value while nothing of it changes. */
+export interface RouteOnGateway {
+  readonly route: Route;
+  readonly attached: RouteAttachment;
+  readonly resolved: ResolvedRoute;
+  readonly status: RouteStatus;
+  /** The listeners that send requests by it; empty if it is not accepted. */
+  readonly places: readonly RoutePlace[];
+  /** Why listeners reject it that would have it otherwise, a sentence each. */
+  readonly rejections?: readonly string[];
+}
+
+export interface RoutePlace extends HostedRoute {
+  readonly listener: GatewayListener;
+  readonly route: Route;
+  readonly resolved: ResolvedRoute;
+}
+
+export type PlacesByListener = ReadonlyMap<GatewayListener, readonly RoutePlace[]>;
 
 /** Routes that are beside one another in the store; the same value while none of them changes. */
 export type RoutePortion = readonly RouteOnGateway[];

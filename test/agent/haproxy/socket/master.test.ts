@@ -180,7 +180,7 @@ test('reload() rejects if another master runs', async (t) => {
   const before = table('1 [failed: 0]', '10 worker 0 0d00h00m09s 2.6.12');
   const after = before.replace('1 master 1', '2 master 0');
   const socket = await scripted(t, [before, '', after]);
-  await t.throwsAsync(reload(socket, { timeoutMs: 2_000 }), {
+  await t.throwsAsync(reload(socket, { timeoutMs: 20_000 }), {
     code: 'HAPROXY_RELOAD',
     message: /its master has ended, and another master runs/,
   });

@@ -7,6 +7,7 @@ import { BackendNames } from '../../../../agent/haproxy/socket/backend-names.ts'
 import type { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { type Sample, Statistics } from '../../../../agent/haproxy/stats/statistics.ts';
+import { Deadline } from '../../../support/basics/deadline.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { proxyRows } from '../../../support/stat-answers.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
@@ -85,8 +86,8 @@ function reading(statistics: Statistics, isAwaited: boolean) {
 
 /** Waits for the file system; the clock stands still. */
 async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 10_000 && !condition(); tries++) await settled();
-  if (!condition()) throw new Error('The condition did not become true');
+  for (const deadline = new Deadline(30_000, 30); !condition(); await settled())
+    if (deadline.isOver) throw new Error('The condition did not become true');
 }
 
 function sessions(sample: Sample | undefined): number | undefined {

@@ -90,8 +90,6 @@ test('A Service without annotations gets the defaults', (t) => {
     connectionLimit: 0,
     rateLimit: 0,
     memberConnectionLimit: 0,
-    trustedProxies: [],
-    requestIds: false,
     log: undefined,
     members: undefined,
     whenEmpty: 'reject',

@@ -1,11 +1,11 @@
 // The spare backends of one HAProxy worker: which pool each serves. A pool that has one keeps it for the life of the worker; the
 // next worker has the pool under its own name.
 
-import type { Listener, OwnerKey } from '../../model/load-balancer.ts';
-import { ownerOfListener, spareBackend } from '../../model/names.ts';
-import { structureOf } from '../config/listener-config.ts';
-import { isLikeSpare, SPARES } from '../config/spare-pools.ts';
-import type { Row } from './maps.ts';
+import type { Listener, OwnerKey } from '../model/load-balancer.ts';
+import { ownerOfListener, spareBackend } from '../model/names.ts';
+import { structureOf } from './config/listener-config.ts';
+import { isLikeSpare, SPARES } from './config/spare-pools.ts';
+import type { Row } from './routes/maps.ts';
 
 /** The table, of the pool, of the row that leads from its name to its spare backend. */
 export const SPARE_TABLE = 'spare';
