@@ -39,7 +39,10 @@ async function run(argv: readonly string[]): Promise<number> {
   const reading = sources.start({
     addresses,
     onService: (key) => writers?.services.observed(key),
-    onObject: (name) => writers?.objects.observed(name),
+    onObject: (name) => {
+      writers?.objects.observed(name);
+      parts.objectReporter?.shown(name);
+    },
     onRefused: (problems) => parts.objectReporter?.refused(problems),
   });
   writers?.start();

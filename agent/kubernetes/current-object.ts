@@ -2,6 +2,7 @@
 // routes are kept and few are compared at one time.
 
 import { isMapping } from '../base/validate.ts';
+import type { ParentReference } from '../model/object-status.ts';
 import { GATEWAY_CONTROLLER } from './class-names.ts';
 
 export interface CurrentObject {
@@ -13,6 +14,8 @@ export interface CurrentObject {
   readonly generation: number;
   /** JSON. */
   readonly status: string;
+  /** Of an object that cannot be read: what it is attached to, see unreadableParents(). */
+  readonly unreadableParents?: readonly ParentReference[];
 }
 
 /** undefined if it is not an object from an API. */

@@ -60,4 +60,9 @@ export class ObjectStatuses {
   partsOf(name: StatusName): readonly ObjectStatus[] {
     return [...(this.#parts.get(name)?.values() ?? NONE)];
   }
+
+  /** One of the owners that give it a status; undefined if none does. */
+  ownerOf(name: StatusName): OwnerKey | undefined {
+    return this.#parts.get(name)?.keys().next().value;
+  }
 }

@@ -40,14 +40,15 @@ export function explainObject(object: StatusName, sources: StatusSources): Objec
   const parts = desired.statuses.partsOf(object);
   const problems = problemsAbout(object, sources);
   const empty = { object, parents: [], rules: [], problems };
+  // Its last version that could be read is explained; another one may be refused.
+  const refused = messagesOf(sources.sourceProblems().filter((each) => each.object === object));
   if (!isStatusKind(kind) || !cluster.has({ kind, key })) {
-    const refused = sources.sourceProblems().filter((each) => each.object === object);
-    const reasons = [`There is no ${object}, or the agent has not read it`, ...messagesOf(refused)];
+    const reasons = [`There is no ${object}, or the agent has not read it`, ...refused];
     return { ...empty, verdict: 'not found', reasons };
   }
   if (parts.length === 0) {
     const reason = 'No Gateway, or class, of this agent is its parent';
-    return { ...empty, verdict: 'not ours', reasons: [reason, ...messagesOf(problems)] };
+    return { ...empty, verdict: 'not ours', reasons: [...refused, reason, ...messagesOf(problems)] };
   }
   const parents = parts.flatMap(parentsOf);
   const faults = parents.flatMap(({ name, conditions }) =>
@@ -59,7 +60,7 @@ export function explainObject(object: StatusName, sources: StatusSources): Objec
       .filter(({ name, weight, ready }) => name !== '' && weight > 0 && ready === 0)
       .map(({ name }) => `No member of ${name} takes requests: see "headgate why ${name.split(' ')[0]}"`),
   );
-  const reasons = [...faults, ...messagesOf(problems), ...new Set(withoutMembers)];
+  const reasons = [...refused, ...faults, ...messagesOf(problems), ...new Set(withoutMembers)];
   return {
     object,
     verdict: verdictOf(parents, faults.length + withoutMembers.length),

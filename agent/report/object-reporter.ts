@@ -1,7 +1,6 @@
 // Decides what the API gets for each Gateway, route, Ingress and their classes and policies: the statuses that translation
-// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems, also of those that cannot
-// be read. The writers send them if
-// this agent holds the Lease.
+// gives, joined over the owners, with what the dataplane has confirmed; and Events on their problems, also of those that
+// cannot be read. The writers send them if this agent holds the Lease.
 
 import type { Clock } from '../base/clock.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
@@ -20,6 +19,8 @@ import { ObjectProblems } from './object-problems.ts';
 import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
 import { type ServedStatus, type ServingFacts, withProgrammed } from './programmed.ts';
 import type { StatusBook } from './status-book.ts';
+import { UnreadableObjects } from './unreadable-objects.ts';
+import { parentName, unreadableStatus, withUnreadable } from './unreadable-status.ts';
 
 export interface ObjectReporterOptions extends ViewSources {
   readonly writers: Pick<ClusterWriters, 'objects' | 'events' | 'onLeader'>;
@@ -51,6 +52,9 @@ export class ObjectReporter implements ChangeObserver {
   readonly #given = new Map<OwnerKey, readonly ObjectStatus[]>();
 
   readonly #problems = new ObjectProblems();
+  readonly #unreadable = new UnreadableObjects();
+  /** Unreadable objects whose status is not from translation. */
+  readonly #untranslated = new Set<StatusName>();
   readonly #events: ProblemEvents;
   #leads = false;
   #hasBegun = false;
@@ -89,6 +93,12 @@ export class ObjectReporter implements ChangeObserver {
   /** These objects of the API cannot be read; what was read of them before counts on. */
   refused(problems: readonly Problem[]): void {
     for (const object of this.#problems.update(REFUSED, problems)) this.#events.touched(object);
+    for (const object of this.#unreadable.update(problems)) this.#reportUnreadable(object);
+  }
+
+  /** The API has shown the object. */
+  shown(name: StatusName): void {
+    if (this.#unreadable.messageOf(name) !== undefined) this.#reportUnreadable(name);
   }
 
   #changed(key: OwnerKey): void {
@@ -98,8 +108,19 @@ export class ObjectReporter implements ChangeObserver {
     const programmed = now.filter((status) => 'programmedBy' in status);
     for (const status of new Set([...programmed, ...fresh])) this.#report(status, key);
     for (const status of gone) this.#report(status, key);
+    if (!this.#unreadable.isEmpty) this.#attachedChanged(gone, fresh);
     if (now.length === 0) this.#given.delete(key);
     else this.#given.set(key, now);
+  }
+
+  /** Whether the status of an object that cannot be read is this agent's depends on what it is attached to. */
+  #attachedChanged(gone: Iterable<ObjectStatus>, fresh: Iterable<ObjectStatus>): void {
+    const before = new Set(Array.from(gone, statusName));
+    const now = new Set(Array.from(fresh, statusName));
+    for (const name of [...before, ...now]) {
+      if (before.has(name) && now.has(name)) continue;
+      for (const object of this.#unreadable.attachedTo(name)) this.#reportUnreadable(object);
+    }
   }
 
   #problemsChanged(key: OwnerKey): void {
@@ -121,6 +142,7 @@ export class ObjectReporter implements ChangeObserver {
     const key = of.namespace === '' ? of.name : `${of.namespace}/${of.name}`;
     if (of.uid === '' || cluster.isOfManifest({ kind: of.kind, key })) return;
     const name = statusName(of);
+    this.#untranslated.delete(name);
     const served = this.#served(name, of, owner);
     // The address of an Ingress is published when it is served; one that is published stays.
     const isWaiting = of.kind === 'Ingress' && served?.isSettled === false;
@@ -129,10 +151,40 @@ export class ObjectReporter implements ChangeObserver {
     else writers.objects.set(name, served.status, 'programmedBy' in of ? GATHER_MS : 0);
   }
 
+  /** Of an object that cannot be read, or could not until now. */
+  #reportUnreadable(name: StatusName): void {
+    const { writers, cluster, desired, currentObject } = this.#options;
+    const owner = desired.statuses.ownerOf(name);
+    const [translated] = desired.statuses.partsOf(name);
+    if (owner !== undefined && translated !== undefined) {
+      this.#report(translated, owner);
+      return;
+    }
+    const current = currentObject(name);
+    const fault = this.#unreadable.messageOf(name);
+    const { kind, namespace, name: ownName } = subjectOfName(name);
+    if (cluster.isOfManifest({ kind, key: `${namespace}/${ownName}` })) return;
+    const parents = current?.unreadableParents ?? [];
+    this.#unreadable.attach(
+      name,
+      parents.map((ref) => parentName(ref, namespace)),
+    );
+    const isOurs = (parent: StatusName): boolean => desired.statuses.ownerOf(parent) !== undefined;
+    const status = current && fault && unreadableStatus(name, current, fault, isOurs);
+    if (status) {
+      this.#untranslated.add(name);
+      writers.objects.set(name, status);
+    } else if (this.#untranslated.delete(name)) this.#clear(name);
+  }
+
   /** undefined if the object is no longer this agent's. */
   #served(name: StatusName, last: ObjectStatus, owner: OwnerKey): ServedStatus | undefined {
     const joined = join(this.#options.desired.statuses.partsOf(name), last);
-    return joined && withProgrammed(joined, this.#factsOf(owner));
+    const served = joined && withProgrammed(joined, this.#factsOf(owner));
+    const fault = this.#unreadable.messageOf(name);
+    const generation = this.#options.currentObject(name)?.generation;
+    if (served === undefined || fault === undefined || generation === undefined) return served;
+    return { ...served, status: withUnreadable(served.status, generation, fault) };
   }
 
   #factsOf(owner: OwnerKey): ServingFacts {
@@ -159,15 +211,23 @@ export class ObjectReporter implements ChangeObserver {
 
   /** Removes the entries of an agent that ran before, for parents that the objects no longer have. */
   #clearOld(): void {
-    const { writers, desired, currentObject, withOwnEntries } = this.#options;
+    const { desired, withOwnEntries } = this.#options;
     for (const name of withOwnEntries()) {
-      const current = currentObject(name);
-      if (current === undefined || desired.statuses.partsOf(name).length > 0) continue;
-      const { kind, ...of } = subjectOfName(name);
-      const subject = { ...of, uid: current.uid, generation: ANY_GENERATION };
-      if (kind === 'BackendTLSPolicy') writers.objects.set(name, { kind, ...subject, ancestors: [] });
-      else if (isRouteKind(kind)) writers.objects.set(name, { kind, ...subject, parents: [] });
+      const isGiven = desired.statuses.ownerOf(name) !== undefined || this.#untranslated.has(name);
+      if (!isGiven) this.#clear(name);
     }
+  }
+
+  /** Removes the entries of this agent from the status; that of an object without entries stays as it is. */
+  #clear(name: StatusName): void {
+    const { writers, currentObject } = this.#options;
+    const current = currentObject(name);
+    const { kind, ...of } = subjectOfName(name);
+    const subject = current && { ...of, uid: current.uid, generation: ANY_GENERATION };
+    if (subject && kind === 'BackendTLSPolicy')
+      writers.objects.set(name, { kind, ...subject, ancestors: [] });
+    else if (subject && isRouteKind(kind)) writers.objects.set(name, { kind, ...subject, parents: [] });
+    else writers.objects.set(name, undefined);
   }
 }
 

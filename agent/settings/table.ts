@@ -211,7 +211,7 @@ export const settingsTable = {
   ),
   hostsOfOneNamespace: setting(toggle(), 'Services', {
     default: false,
-    doc: 'A host of Ingresses belongs to the namespace whose Ingress had it first: paths that another namespace adds to it are not served, and its author is told. Off: all namespaces share hosts.',
+    doc: 'A host belongs to the namespace that had it first, among the Ingresses of a class and among the routes of a Gateway (HTTPRoutes, GRPCRoutes, TLSRoutes): what another namespace adds to it is not served, and its author is told. Off: all namespaces share hosts.',
   }),
   externalIPs: setting(toggle(), 'Services', {
     default: false,

@@ -14,10 +14,12 @@ import type { Log } from '../host/log.ts';
 import type { ApiSource, ReadyBy } from '../kubernetes/api/api-source.ts';
 import type { CertificateSource } from '../kubernetes/api/certificate-source.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
+import { DefinitionVersions, type VersionByDefinition } from '../kubernetes/api/definition-versions.ts';
 import type { Cluster, ObjectSource, ObjectsChange } from '../kubernetes/cluster.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
+import { ownerOf } from '../model/names.ts';
 import type { StatusName } from '../model/object-statuses.ts';
 import type { ObjectsState } from '../pair/standing/own-standing.ts';
 import type { ProblemLog } from '../report/problem-log.ts';
@@ -54,6 +56,7 @@ export class Sources {
   readonly #manifests: ManifestSource;
   readonly #pemFiles: PemFiles;
   readonly #certificates: CertificateSource | undefined;
+  readonly #definitions: DefinitionVersions | undefined;
   readonly #problems = new Map<ObjectSource, readonly Problem[]>();
   #objects: ObjectsState = 'unread';
   #receivers: SourceReceivers | undefined;
@@ -78,6 +81,16 @@ export class Sources {
         metrics.api,
         log,
       );
+    const { cluster, changes } = options;
+    this.#definitions =
+      client &&
+      new DefinitionVersions({
+        api: client,
+        onChanged: () => {
+          const classes = cluster.ownerKeys().filter((key) => ownerOf(key).kind === 'GatewayClass');
+          changes.add(classes, performance.now());
+        },
+      });
     this.#pemFiles = new PemFiles({
       places: settings.certificates,
       onChange: (secrets) => this.#apply({ upserted: secrets, removed: [] }, 'files'),
@@ -149,12 +162,18 @@ export class Sources {
     return this.#certificates?.accessToAuthority(object) ?? { kind: 'read' };
   }
 
+  /** Of the cluster's definitions of the Gateway API. Reads them from now on; undefined if they are not known. */
+  definitionVersions(): VersionByDefinition | undefined {
+    return this.#definitions?.get();
+  }
+
   /** Where AddressClaims are stored. */
   claimHome(): ClaimHome {
     return claimHome(this.api);
   }
 
   async close(): Promise<void> {
+    this.#definitions?.close();
     await this.#manifests.close();
     await this.api?.close();
     await this.#certificates?.close();

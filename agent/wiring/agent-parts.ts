@@ -153,7 +153,7 @@ export async function agentParts(argv: readonly string[]) {
   const translators = {
     Service: new ServiceTranslator({ ...translating, isUndecided: addresses.isUndecided }),
     Gateway: new GatewayTranslator(translating),
-    GatewayClass: new GatewayClassTranslator(cluster),
+    GatewayClass: new GatewayClassTranslator(cluster, () => sources.definitionVersions()),
     Ingress: new IngressTranslator(translating),
     Pool: new PoolTranslator(translating),
   };

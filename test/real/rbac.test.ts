@@ -21,6 +21,7 @@ const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
 const POOLS = '/apis/headgate.io/v1alpha1/addresspools';
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:headgate`;
 const GATEWAY_API = '/apis/gateway.networking.k8s.io/v1';
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const INGRESS_API = '/apis/networking.k8s.io/v1';
 /** Whose status the agent writes. */
 const OF_GATEWAYS = [
@@ -32,6 +33,10 @@ const OF_GATEWAYS = [
   'tcproutes',
   'udproutes',
 ];
+/** As in rbac.yaml. */
+const DEFINITION_NAMES = ['gatewayclasses', ...OF_GATEWAYS, 'referencegrants', 'backendtlspolicies'].map(
+  (plural) => `${plural}.gateway.networking.k8s.io`,
+);
 const SERVICE = '/api/v1/namespaces/default/services/kubernetes';
 const watch = { watch: 'true', timeoutSeconds: '1', allowWatchBookmarks: 'true' };
 
@@ -76,6 +81,7 @@ const allowed: readonly Call[] = [
   ]),
   ['GET', `${GATEWAY_API}/referencegrants`],
   ['GET', `${GATEWAY_API}/referencegrants`, { query: watch }],
+  ...DEFINITION_NAMES.map((name): Call => ['GET', `${DEFINITIONS}/${name}`]),
   ['GET', '/api/v1/namespaces'],
   ['GET', '/api/v1/namespaces', { query: watch }],
   ['GET', `${INGRESS_API}/ingressclasses`],
@@ -142,7 +148,9 @@ const refused: readonly Call[] = [
   ['POST', `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/headgate/token`, { body: {} }],
   ['GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles'],
   ['PATCH', '/apis/rbac.authorization.k8s.io/v1/clusterroles/headgate', { body: {} }],
-  ['GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'],
+  ['GET', DEFINITIONS],
+  ['GET', `${DEFINITIONS}/addresspools.headgate.io`],
+  ['PATCH', `${DEFINITIONS}/gateways.gateway.networking.k8s.io`, { body: {} }],
 ];
 
 let kube: Kube;
@@ -207,6 +215,7 @@ test('The API server lists exactly these permissions', async (t) => {
       'ingresses.networking.k8s.io list',
       'ingresses.networking.k8s.io watch',
       'ingresses/status.networking.k8s.io patch',
+      ...DEFINITION_NAMES.map((name) => `customresourcedefinitions.apiextensions.k8s.io get ${name}`),
       'endpointslices.discovery.k8s.io list',
       'endpointslices.discovery.k8s.io watch',
       'events.events.k8s.io create',

@@ -11,6 +11,7 @@ import type { StatusName } from '../../model/object-statuses.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
 import { type CurrentObject, hasOwnEntry, readCurrentObject } from '../current-object.ts';
 import { type CurrentService, readCurrentService } from '../current-service.ts';
+import { unreadableParents } from '../gateway/unreadable-parents.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
 import { isStatusKind } from '../status-kinds.ts';
@@ -299,9 +300,13 @@ export class ApiSource {
 
 const parse: ParseObject<KubernetesObject> = (json) => {
   const parsed = parseObject(json, '');
-  const kind = parsed.objects[0]?.kind ?? '';
+  // Also of an object that cannot be read: its author is told in its status and by an Event.
+  const kind = parsed.objects[0]?.kind ?? (parsed.problems.length > 0 ? String(json.kind) : '');
   if (kind === 'Service') return { ...parsed, current: readCurrentService(json) };
-  return isStatusKind(kind) ? { ...parsed, current: readCurrentObject(json) } : parsed;
+  if (!isStatusKind(kind)) return parsed;
+  const current = readCurrentObject(json);
+  if (parsed.objects.length > 0 || current === undefined) return { ...parsed, current };
+  return { ...parsed, current: { ...current, unreadableParents: unreadableParents(kind, json) } };
 };
 
 function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): boolean {

@@ -109,7 +109,7 @@ export class ApiClient implements KubernetesApi, ApiStreams {
       method: request.method,
       headers: {
         ...credentials.headers,
-        accept: 'application/json',
+        accept: request.accept ?? 'application/json',
         'user-agent': `headgate/${this.#options.version}`,
         ...(body !== undefined && {
           'content-type': request.contentType ?? 'application/json',

@@ -9,6 +9,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** Default `application/json`; a PATCH needs one, such as `application/merge-patch+json`. */
   readonly contentType?: string;
+  /** Default `application/json`. */
+  readonly accept?: string;
   /** Default 15 s: for the whole answer, and for a stream until its body begins. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

@@ -85,6 +85,12 @@ export function pluralOf(kind: ReflectedKind): string {
   return API[kind].plural;
 }
 
+/** The names of the definitions of the Gateway API's kinds that the agent reads. */
+export function gatewayDefinitions(): readonly string[] {
+  const ofGateways = Object.values(API).filter(({ apiVersion }) => apiVersion === GATEWAY_API_VERSION);
+  return ofGateways.map(({ plural }) => `${plural}.${GATEWAY_GROUP}`);
+}
+
 /** A class that makes the agent read the kinds of its API. */
 export function isOwnClass(object: KubernetesObject): boolean {
   if (object.kind === 'GatewayClass') return object.controllerName === GATEWAY_CONTROLLER;

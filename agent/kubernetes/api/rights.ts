@@ -7,7 +7,7 @@ import { ADDRESS_GROUP } from '../object-names.ts';
 import { groupOf } from '../parse-object.ts';
 import { isStatusKind } from '../status-kinds.ts';
 import type { ApiRequest } from './kubernetes-api.ts';
-import { classKindOf, type ReflectedKind, resourcesOf } from './reflected-kinds.ts';
+import { classKindOf, gatewayDefinitions, type ReflectedKind, resourcesOf } from './reflected-kinds.ts';
 
 export interface Right {
   readonly verb: string;
@@ -105,13 +105,20 @@ function rightsOfClasses(
     const group = groupOf(apiVersion);
     const watch = rights(group, plural, ['watch'], { namespace });
     if (!isStatusKind(kind) || !classes.has(ofClass)) return watch;
+    const definition = kind === 'GatewayClass' ? OF_DEFINITIONS : [];
     return [
       ...watch,
       ...rights(group, plural, ['get'], { namespace }),
       ...rights(group, `${plural}/status`, ['patch'], { namespace }),
+      ...definition,
     ];
   });
 }
+
+/** One for all: the rule in deploy/kubernetes/rbac.yaml names them together. */
+const OF_DEFINITIONS = rights('apiextensions.k8s.io', 'customresourcedefinitions', ['get'], {
+  name: gatewayDefinitions()[0] ?? '',
+});
 
 const OF_POOLS = [
   ...rights(ADDRESS_GROUP, 'addresspools', ['watch']),

@@ -40,19 +40,17 @@ const MAX_HOSTNAMES = 16;
 const MAX_TLS_HOSTNAMES = 1024;
 const MAX_WEIGHT = 1_000_000;
 
-const parentRefs = atMost(
-  listOf(
-    object({
-      group: group().or(GATEWAY_GROUP),
-      kind: kind().or('Gateway'),
-      namespace: namespace(),
-      name: objectName(),
-      sectionName: sectionName(),
-      port: maybePort(),
-    }),
-  ),
-  32,
-).or([]);
+/** One entry of `spec.parentRefs`. */
+export const parentRef = object({
+  group: group().or(GATEWAY_GROUP),
+  kind: kind().or('Gateway'),
+  namespace: namespace(),
+  name: objectName(),
+  sectionName: sectionName(),
+  port: maybePort(),
+});
+export const MAX_PARENTS = 32;
+const parentRefs = atMost(listOf(parentRef), MAX_PARENTS).or([]);
 
 const backendShape = {
   group: group().or(''),

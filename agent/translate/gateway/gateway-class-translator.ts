@@ -5,6 +5,7 @@ import type { OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { isFalse, isOurs, isTrue } from './conditions.ts';
+import { supportedVersion } from './supported-version.ts';
 
 /** Of the Gateway API 1.6, sorted. */
 export const SUPPORTED_FEATURES = [
@@ -59,8 +60,15 @@ export const SUPPORTED_FEATURES = [
 export class GatewayClassTranslator implements Translator {
   readonly #find: (name: string) => GatewayClass | undefined;
 
-  constructor(cluster: { gatewayClass(name: string): GatewayClass | undefined }) {
+  readonly #versions: () => Readonly<Record<string, string>> | undefined;
+
+  /** `versions`: of the cluster's definitions; undefined if they are not known. */
+  constructor(
+    cluster: { gatewayClass(name: string): GatewayClass | undefined },
+    versions: () => Readonly<Record<string, string>> | undefined,
+  ) {
     this.#find = (name) => cluster.gatewayClass(name);
+    this.#versions = versions;
   }
 
   ports(): RequestedPorts {
@@ -77,13 +85,14 @@ export class GatewayClassTranslator implements Translator {
     const accepted = hasParameters
       ? isFalse('Accepted', 'InvalidParameters', 'spec.parametersRef is not supported; remove it')
       : isTrue('Accepted', 'Accepted', 'Headgate serves the Gateways of this class');
+    const versions = this.#versions();
     const status = {
       kind: 'GatewayClass' as const,
       namespace: '',
       name,
       uid,
       generation,
-      conditions: [accepted],
+      conditions: [accepted, ...(versions === undefined ? [] : [supportedVersion(versions)])],
       supportedFeatures: SUPPORTED_FEATURES,
     };
     return { result: undefined, reads, statuses: [status] };

@@ -21,6 +21,7 @@ import { GatewayMemory } from './gateway-memory.ts';
 import { gatewayStatuses } from './gateway-statuses.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { gatewayVips } from './gateway-vips.ts';
+import { hostsOfOneNamespace } from './hosts-of-one-namespace.ts';
 import { memberCertificate } from './listener-tls.ts';
 import { type GatewayListener, gatewayListeners, transportOf } from './listeners.ts';
 import { modelListeners } from './model-listeners.ts';
@@ -100,7 +101,8 @@ export class GatewayTranslator implements Translator {
       certificate: forMembers.certificate?.name,
       ...context,
     });
-    const routes = ofOneKind(attached);
+    const isShared = !this.#options.settings().hostsOfOneNamespace;
+    const routes = ofOneKind(isShared ? attached : hostsOfOneNamespace(attached));
     for (const each of dependenciesOf(routes)) reads.add(each);
     const places = placesByListener(routes);
     const front = frontOptions(

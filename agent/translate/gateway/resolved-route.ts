@@ -127,5 +127,8 @@ function udpMembers(
     if ('reason' in found) fault ??= found;
     return { backend: 'reason' in found ? undefined : found, weight: reference.weight };
   });
+  const isServed = members.some(({ backend, weight }) => backend !== undefined && weight > 0);
+  if (fault !== undefined && isServed)
+    fault = { ...fault, message: `${fault.message}; the other backends get its share` };
   return { members, fault };
 }

@@ -1,7 +1,8 @@
 // The status of a route as far as one Gateway and its ListenerSets are concerned: an entry for each reference. Pure.
 
-import type { ParentReference as Reference, Route } from '../../kubernetes/gateway/route-objects.ts';
-import type { ParentReference, ParentStatus, RouteStatus } from '../../model/object-status.ts';
+import type { Route } from '../../kubernetes/gateway/route-objects.ts';
+import { writtenReference } from '../../kubernetes/gateway/written-reference.ts';
+import type { ParentStatus, RouteStatus } from '../../model/object-status.ts';
 import type { RouteAttachment } from './attachment.ts';
 import { condition, isTrue } from './conditions.ts';
 import type { ResolvedRoute } from './resolved-route.ts';
@@ -22,7 +23,7 @@ export function routeStatus(
     parents: parents.map(({ reference, fault }): ParentStatus => {
       const isPartly = fault === undefined && partiallyInvalid !== undefined;
       return {
-        ref: asWritten(reference),
+        ref: writtenReference(reference),
         conditions: [
           condition('Accepted', 'Accepted', 'The route is accepted', fault ?? notAccepted),
           condition('ResolvedRefs', 'ResolvedRefs', 'All references are resolved', unresolved),
@@ -30,16 +31,5 @@ export function routeStatus(
         ],
       };
     }),
-  };
-}
-
-function asWritten({ group, kind, namespace, name, sectionName, port }: Reference): ParentReference {
-  return {
-    group,
-    kind,
-    ...(namespace === '' ? {} : { namespace }),
-    name,
-    ...(sectionName === '' ? {} : { sectionName }),
-    ...(port === 0 ? {} : { port }),
   };
 }

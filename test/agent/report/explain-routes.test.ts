@@ -131,6 +131,17 @@ test('A route with a backend that does not exist is served in part, and says wha
   t.deepEqual(rules[0]?.pools[0]?.name, '');
 });
 
+test('A route whose last version cannot be read is explained by the one before, and says why', (t) => {
+  const message = 'HTTPRoute default/api: spec.rules: 7 is not a list';
+  const refused = { object: 'HTTPRoute default/api', reason: 'InvalidObject', message } as const;
+  const found = explainObject('HTTPRoute default/api', {
+    ...sources([API]),
+    sourceProblems: () => [refused, { ...refused, object: 'HTTPRoute default/other', message: 'Another' }],
+  });
+  t.deepEqual([found.verdict, found.reasons], ['served', [message]]);
+  t.true(found.rules.length > 0);
+});
+
 test('A route that the listener does not allow is not served', (t) => {
   const other = parsed(routeJson('other', [{ name: 'edge', sectionName: 'none' }]));
   const { verdict, reasons } = explainObject('HTTPRoute default/other', sources([other]));

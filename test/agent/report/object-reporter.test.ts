@@ -44,7 +44,13 @@ function start() {
   const events: string[] = [];
   const served = new Set<string>();
   const problems: Problem[] = [];
-  const place = { isKept: true, isOfManifest: false, old: [] as readonly string[] };
+  const place = {
+    isKept: true,
+    isOfManifest: false,
+    old: [] as readonly string[],
+    /** What the API shows of each object. */
+    shown: {} as Partial<CurrentObject>,
+  };
   let lead: (leads: boolean) => void = () => undefined;
   const current = ({ name }: { readonly name: string }): CurrentObject => ({
     namespace: 'default',
@@ -53,6 +59,7 @@ function start() {
     resourceVersion: '1',
     generation: 1,
     status: '{}',
+    ...place.shown,
   });
   const leadsOf: ((leads: boolean) => void)[] = [];
   const reporter = new ObjectReporter({
@@ -258,4 +265,133 @@ test('An object of the API that cannot be read gets an Event, once', async (t) =
   reporter.refused([]);
   reporter.refused([refused('api')]);
   t.is(events.length, 3, 'it was good in between');
+});
+
+const unreadable = (object: string): Problem => ({
+  object,
+  reason: 'InvalidObject',
+  message: `${object}: spec.rules: 7 is not a list`,
+});
+const accepted = (status: ObjectStatus | undefined) => {
+  const conditions =
+    status !== undefined && 'parents' in status
+      ? status.parents.flatMap((each) => each.conditions)
+      : status !== undefined && 'conditions' in status
+        ? status.conditions
+        : [];
+  return conditions.filter(({ type }) => type === 'Accepted');
+};
+
+test('A route that cannot be read any more is not accepted, and is again once it can be', (t) => {
+  const { give, written, reporter, place } = start();
+  const api = () => written.get('HTTPRoute default/api') as RouteStatus;
+  give('gateway:default/inner', route('inner'));
+  give('gateway:default/outer', route('outer'));
+  place.shown = { generation: 2, unreadableParents: [{ name: 'elsewhere' }] };
+  reporter.refused([unreadable('HTTPRoute default/api')]);
+  t.is(api().generation, 2);
+  t.deepEqual(
+    api().parents.map(({ ref }) => ref.name),
+    ['inner', 'outer'],
+    'what is served is of these',
+  );
+  const message =
+    'Cannot read generation 2, the last one that could be read is served: spec.rules: 7 is not a list';
+  const refusal = { type: 'Accepted', status: 'False', reason: 'UnsupportedValue', message } as const;
+  t.deepEqual(accepted(api()), [refusal, refusal]);
+  place.shown = { generation: 3 };
+  reporter.shown('HTTPRoute default/api');
+  t.is(api().generation, 3, 'with the same fault');
+  reporter.refused([]);
+  give('gateway:default/inner', route('inner', 4));
+  give('gateway:default/outer', route('outer', 4));
+  t.deepEqual(accepted(api()), []);
+  t.is(api().generation, 4);
+});
+
+test('A Gateway that cannot be read any more keeps its addresses and the proof that it is served', (t) => {
+  const { give, written, served, reporter, place } = start();
+  served.add(LISTENER);
+  give('gateway:default/edge', gateway);
+  place.shown = { generation: 2 };
+  reporter.refused([unreadable('Gateway default/edge')]);
+  const status = written.get('Gateway default/edge') as GatewayStatus;
+  t.like(status, { generation: 2, addresses: ['192.0.2.1'] });
+  t.deepEqual(
+    status.conditions.map(({ type, status: is, reason }) => [type, is, reason]),
+    [
+      ['Accepted', 'False', 'Invalid'],
+      ['Programmed', 'True', 'Programmed'],
+    ],
+  );
+});
+
+test('A route that could never be read is not accepted by the Gateways of this agent, while there are any', (t) => {
+  const { give, written, reporter, place } = start();
+  const group = 'gateway.networking.k8s.io';
+  const parents = ['edge', 'theirs'].map((name) => ({ group, kind: 'Gateway', name }));
+  place.shown = { unreadableParents: [...parents, { group: 'example.org', kind: 'Gateway', name: 'edge' }] };
+  const name = 'HTTPRoute default/api';
+  reporter.refused([unreadable(name)]);
+  t.false(written.has(name), 'no Gateway is translated yet');
+  give('gateway:default/edge', gateway);
+  t.like(written.get(name), { uid: 'u-api', generation: 1 });
+  t.deepEqual((written.get(name) as RouteStatus).parents, [
+    {
+      ref: parents[0] as { readonly name: string },
+      conditions: [
+        {
+          type: 'Accepted',
+          status: 'False',
+          reason: 'UnsupportedValue',
+          message: 'Cannot read it: spec.rules: 7 is not a list',
+        },
+      ],
+    },
+  ]);
+  give('gateway:default/edge');
+  t.deepEqual((written.get(name) as RouteStatus).parents, []);
+  give('gateway:default/edge', gateway);
+  t.is((written.get(name) as RouteStatus).parents.length, 1);
+  place.shown = {};
+  reporter.refused([]);
+  t.deepEqual((written.get(name) as RouteStatus).parents, [], 'it can be read, and has another parent');
+});
+
+test('A Gateway that could never be read keeps the addresses of its status', (t) => {
+  const { give, written, reporter, place } = start();
+  const classRef = { group: 'gateway.networking.k8s.io', kind: 'GatewayClass', name: 'edge' };
+  const addresses = [{ type: 'IPAddress', value: '192.0.2.9' }, { value: 'lb.example.org' }];
+  place.shown = { unreadableParents: [classRef], status: JSON.stringify({ addresses }) };
+  give('gatewayclass:-/edge', {
+    kind: 'GatewayClass',
+    ...subject,
+    namespace: '',
+    conditions: [],
+    supportedFeatures: [],
+  });
+  reporter.refused([unreadable('Gateway default/web'), unreadable('Ingress default/web')]);
+  const status = written.get('Gateway default/web') as GatewayStatus;
+  t.deepEqual(status.addresses, ['192.0.2.9']);
+  t.deepEqual(
+    status.conditions.map(({ type, status: is, reason }) => [type, is, reason]),
+    [
+      ['Accepted', 'False', 'Invalid'],
+      ['Programmed', 'False', 'Invalid'],
+    ],
+  );
+  t.false(written.has('Ingress default/web'));
+});
+
+test('An unreadable object of a manifest, or of the class of another controller, gets no status', (t) => {
+  const { give, written, reporter, place } = start();
+  const parent = { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'edge' };
+  place.shown = { unreadableParents: [{ ...parent, namespace: 'other' }] };
+  give('gateway:default/edge', gateway);
+  reporter.refused([unreadable('HTTPRoute default/api')]);
+  t.false(written.has('HTTPRoute default/api'), 'the Gateway is of another namespace');
+  place.isOfManifest = true;
+  place.shown = { unreadableParents: [parent] };
+  reporter.refused([unreadable('HTTPRoute default/api')]);
+  t.false(written.has('HTTPRoute default/api'));
 });

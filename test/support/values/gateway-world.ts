@@ -13,6 +13,7 @@ import type {
 import { statusName } from '../../../agent/model/object-statuses.ts';
 import type { HttpRouting, RouteEntry } from '../../../agent/model/routes.ts';
 import { hostText } from '../../../agent/translate/routes/host-pattern.ts';
+import type { TranslateSettings } from '../../../agent/translate/translate-settings.ts';
 import { service, slice } from './build.ts';
 import { gatewayClassJson, parsed } from './gateways.ts';
 import { FollowedState } from './translated.ts';
@@ -30,8 +31,8 @@ export class GatewayWorld {
   readonly state: FollowedState;
 
   /** Has GatewayClass `edge`, and Service `web` with port 80 and one endpoint. */
-  constructor(objects: readonly (Json | KubernetesObject)[] = []) {
-    this.state = new FollowedState(new Cluster(), {}, () => ({
+  constructor(objects: readonly (Json | KubernetesObject)[] = [], settings: Partial<TranslateSettings> = {}) {
+    this.state = new FollowedState(new Cluster(), settings, () => ({
       addresses: [{ address: ADDRESS, ports: [] }],
       problems: [],
     }));

@@ -61,7 +61,7 @@ export class FollowedState {
     this.#translators = {
       Service: new ServiceTranslator({ ...options, isUndecided }),
       Gateway: new GatewayTranslator(options),
-      GatewayClass: new GatewayClassTranslator(cluster),
+      GatewayClass: new GatewayClassTranslator(cluster, () => undefined),
       Ingress: new IngressTranslator(options),
       Pool: new PoolTranslator(options),
     };

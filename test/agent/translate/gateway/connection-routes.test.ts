@@ -170,6 +170,28 @@ test('A UDPRoute without a usable backend leaves its listener without members', 
   ]);
 });
 
+test('A UDPRoute whose other backends get the share of a missing one says so', (t) => {
+  const one = dns('one', '10.0.0.1');
+  const world = new GatewayWorld([
+    gatewayJson('edge', UDP),
+    ...one.objects,
+    route('UDPRoute', 'a', [one.reference, { name: 'gone', port: 53 }]),
+  ]);
+  t.is(world.listener(53, 'udp').pool.members.length, 1);
+  const [parent] = world.status('UDPRoute', 'default/a').parents;
+  const resolved = parent?.conditions.find(({ type }) => type === 'ResolvedRefs');
+  t.is(resolved?.reason, 'BackendNotFound');
+  t.regex(resolved?.message ?? '', /"default\/gone".*; the other backends get its share$/);
+  world.apply([
+    route('UDPRoute', 'a', [
+      { ...one.reference, weight: 0 },
+      { name: 'gone', port: 53 },
+    ]),
+  ]);
+  const [alone] = world.status('UDPRoute', 'default/a').parents;
+  t.notRegex(alone?.conditions[1]?.message ?? '', /share/);
+});
+
 test('A UDPRoute does not send to a VIP of this load balancer', (t) => {
   const loop = dns('loop', '192.0.2.10');
   const objects = [
