@@ -27,7 +27,7 @@ import { statusOf } from './dataplane-status.ts';
 import type { HaproxyOptions } from './options.ts';
 import { outcomeOf, reportOutcome } from './outcome.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
-import { type HaproxyPlan, planLoadBalancer } from './plan.ts';
+import { type HaproxyPlan, planLoadBalancer, type Share } from './plan.ts';
 import { masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
@@ -60,8 +60,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   readonly #liveness: HaproxyLiveness;
   /** False if another HAProxy's count for this one. */
   readonly #hasOwnStatistics: boolean;
-  /** What is desired of load balancers that another HAProxy serves: their listeners take no more connections. */
-  readonly #withdrawn = new Map<string, LoadBalancer>();
+  /** Keys that another HAProxy serves: their listeners take no more connections. */
+  readonly #withdrawn = new Set<string>();
   /** Keys whose routes wait for a pool that the worker does not have. */
   readonly #waiting = new Set<string>();
   #isStarted = false;
@@ -95,20 +95,18 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return listenersIn(await readFile(this.#parts.paths.config, 'utf8').catch(() => ''));
   }
 
-  /**
-   * The listeners of these load balancers take no more connections until another value is desired. Errors: those of the
-   * connection.
-   */
+  /** Errors: those of the connection. */
   async withdraw(keys: Iterable<string>): Promise<void> {
     const { worker } = this;
-    for (const key of keys) {
-      const loadBalancer = this.#options.desired.get(key);
-      if (loadBalancer !== undefined) this.#withdrawn.set(key, loadBalancer);
-    }
+    for (const key of keys) this.#withdrawn.add(key);
     const commands = this.plan(keys).flatMap((plan) => plan.commands.filter(isOfFrontend));
     if (worker === undefined || commands.length === 0) return;
     const replies = await worker.runtime.send(commands);
     for (const [at, command] of commands.entries()) if (replies[at]?.ok) worker.running.fold(command);
+  }
+
+  admit(keys: Iterable<string>): void {
+    for (const key of keys) this.#withdrawn.delete(key);
   }
 
   /** Errors: those of the connection. */
@@ -156,7 +154,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     const { desired, log } = this.#options;
     for (const { key } of plans) {
       if (!desired.has(key)) quarantine.forget(key);
-      if (desired.get(key) !== this.#withdrawn.get(key)) this.#withdrawn.delete(key);
+      if (desired.get(key) === undefined) this.#withdrawn.delete(key);
     }
     for (const watch of checkWatches) watch.changed(plans.map(({ key }) => key));
     logNames.changed(plans.map(({ key }) => key));
@@ -340,8 +338,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   /** Routes that wait for a pool are planned again when a pool has got a spare backend; a reload plans all. */
   #noteWaiting(plans: readonly HaproxyPlan[], { acknowledged }: WorkerOutcome): void {
-    for (const { key, effort, reload } of plans)
-      if (effort === 'reload' && reload === undefined) this.#waiting.add(key);
+    for (const { key, waits } of plans)
+      if (waits) this.#waiting.add(key);
       else this.#waiting.delete(key);
     if (acknowledged.some((command) => isOfRow(command) && command.place.table === SPARE_TABLE))
       this.#options.replan([...this.#waiting]);
@@ -377,6 +375,11 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     }
   }
 
+  #shareOf(key: string, desired: LoadBalancer | undefined): Share {
+    if (desired === undefined) return this.#options.isElsewhere?.(key) ? 'left' : 'served';
+    return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
+  }
+
   #plan({ running, booted }: BootedWorker, key: string): HaproxyPlan {
     const { paths, certificates, refusedRows, unneededRows, quarantine } = this.#parts;
     const desired = this.#options.desired.get(key);
@@ -386,7 +389,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       booted.get(key),
       desired && quarantine.effective(desired),
       { folder: paths.certificates, isRefused: certificates.isRefused },
-      desired !== undefined && this.#withdrawn.get(key) === desired,
+      this.#shareOf(key, desired),
       { folder: paths.routes, tablesOf: refusedRows.tablesOf, isDue: unneededRows.isDue },
     );
   }
