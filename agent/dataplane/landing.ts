@@ -239,9 +239,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   #arrive(plans: readonly LandingPlan[]): readonly LandingPlan[] {
     const lost = plans.map(({ key }) => key).filter((key) => this.#arrivals.isLost(key));
     for (const key of lost) this.#places.drop(key);
-    const arriving = plans
-      .filter(({ key, main }) => this.#arrivals.isDue(key, main))
-      .map(({ key }) => key);
+    const arriving = plans.filter(({ key, main }) => this.#arrivals.isDue(key, main)).map(({ key }) => key);
     if (arriving.length > 0 && this.#hasRoom(arriving)) {
       for (const key of arriving) {
         this.#land(key);

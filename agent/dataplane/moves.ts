@@ -41,7 +41,8 @@ export interface LandingDataplane<S> extends Dataplane<Plan, S> {
 export interface MovesOptions {
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly places: Places;
-  readonly main: Pick<DataplaneFacts, 'served' | 'members'> & Pick<MainDataplane<never>, 'remember' | 'admit'>;
+  readonly main: Pick<DataplaneFacts, 'served' | 'members'> &
+    Pick<MainDataplane<never>, 'remember' | 'admit'>;
   readonly landing: Pick<LandingDataplane<never>, 'withdraw' | 'affinity'>;
   readonly replan: (keys: Iterable<string>) => void;
   readonly clock: Clock;

@@ -15,8 +15,8 @@ export type Place = 'main' | 'landing' | 'moving' | 'both';
 /** What the main one keeps of a load balancer in the landing that had another structure there before. */
 interface Kept {
   readonly before: LoadBalancer;
-  /** The pools that its routes send to. */
-  readonly pools: ReadonlySet<string>;
+  /** The pools that it needs in its new structure only. */
+  readonly without: ReadonlySet<string>;
 }
 
 export class Places {
@@ -62,11 +62,11 @@ export class Places {
   }
 
   /**
-   * While it is in the landing, the main one keeps this value of it, which follows the desired one except for its structure,
-   * and those of its pools that it has (`isThere`).
+   * While it is in the landing, the main one keeps this value of it, which follows the desired one except for its structure.
+   * Of the pools that it has now the main one gets those that it has already (`isThere`).
    */
   keep(key: string, before: LoadBalancer, isThere: (pool: string) => boolean): void {
-    this.#kept.set(key, { before, pools: new Set(this.poolsOf(key).filter(isThere)) });
+    this.#kept.set(key, { before, without: new Set(this.poolsOf(key).filter((pool) => !isThere(pool))) });
     this.#changes++;
   }
 
@@ -96,7 +96,9 @@ export class Places {
     const [before, now] = [this.#poolsBefore, this.#currentPools()];
     if (before === now) return NONE;
     this.#poolsBefore = now;
-    return [...new Set([...before.keys(), ...now.keys()])].filter((pool) => before.get(pool) !== now.get(pool));
+    return [...new Set([...before.keys(), ...now.keys()])].filter(
+      (pool) => before.get(pool) !== now.get(pool),
+    );
   }
 
   /** What the landing has, and would have with these besides, to which the duration of its reload is in proportion. */
@@ -121,11 +123,12 @@ export class Places {
     /** Uses by load balancers that are in the landing now. */
     const landed = new Map<string, number>();
     for (const [key, place] of this.#landed) {
-      const kept = this.#kept.get(key)?.pools;
+      const kept = this.#kept.get(key);
       for (const { pool } of this.#uses.usesOf(key)) {
         landed.set(pool, (landed.get(pool) ?? 0) + 1);
-        if (kept?.has(pool)) places.set(pool, 'both');
-        else if (places.get(pool) !== 'both' && (place === 'moving' || !places.has(pool))) places.set(pool, place);
+        if (kept !== undefined && !kept.without.has(pool)) places.set(pool, 'both');
+        else if (places.get(pool) !== 'both' && (place === 'moving' || !places.has(pool)))
+          places.set(pool, place);
       }
     }
     for (const [pool, uses] of landed) if (uses < this.#uses.countOf(pool)) places.set(pool, 'both');

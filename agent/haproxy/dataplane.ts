@@ -19,7 +19,7 @@ import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../d
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
-import { listenerOfBackend, listenersIn, ownerOfListener } from '../model/names.ts';
+import { listenerOfBackend, listenersIn, ownerOf, ownerOfListener } from '../model/names.ts';
 import type { WorkerOutcome } from './apply.ts';
 import { isForHaproxy, isRoutePool } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
@@ -30,6 +30,7 @@ import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type HaproxyPlan, planLoadBalancer, type Share } from './plan.ts';
 import { masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
+import { UnusedPools } from './routes/unused-pools.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
 import { isOfFrontend, isOfRow } from './socket/commands.ts';
@@ -64,6 +65,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   readonly #withdrawn = new Set<string>();
   /** Keys whose routes wait for a pool that the worker does not have. */
   readonly #waiting = new Set<string>();
+  readonly #unusedPools: UnusedPools;
   #isStarted = false;
 
   constructor(options: HaproxyOptions) {
@@ -72,6 +74,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     this.#settings = options.isLanding ? ofLanding(settings) : settings;
     this.#hasOwnStatistics = options.statistics === undefined;
     this.#parts = haproxyParts(options, () => this.#settings);
+    this.#unusedPools = new UnusedPools({
+      areRowsWaiting: () => this.#waiting.size > 0,
+      onDue: options.replan,
+    });
     this.#liveness = new HaproxyLiveness({
       ask: (timeoutMs) => this.#ask(timeoutMs),
       desired,
@@ -169,12 +175,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
           commands: commands.slice(0, MAX_LOGGED),
         });
     const planFor = (worker: BootedWorker, key: string): HaproxyPlan => this.#plan(worker, key);
-    const written = await withCertificates(plans, this.#parts, this.#options);
+    const written = await withCertificates(poolsFirst(plans), this.#parts, this.#options);
     const outcome = await applyToWorkers(active, written, planFor, () => arbiter.isReloading);
     if (outcome === undefined) return NOTHING;
     const { beyondRepair, lost, isReloading } = outcome;
     this.#noteRows(plans, outcome);
     this.#noteWaiting(plans, outcome);
+    this.#noteUnused(plans);
     reportOutcome(outcome, this.#options);
     for (const { certificate, reply } of outcome.refusedCertificates) {
       const served = active.worker?.running.certificate(certificate.name);
@@ -300,6 +307,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     for (const watch of checkWatches) watch.close();
     namespaceWatch.close();
     this.#parts.unneededRows.close();
+    this.#unusedPools.close();
     logNames.close();
     logTargetWatch.close();
     logWriter?.close();
@@ -345,6 +353,16 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       this.#options.replan([...this.#waiting]);
   }
 
+  /** A pool that is not desired any more loses its servers with a later plan. */
+  #noteUnused(plans: readonly HaproxyPlan[]): void {
+    for (const { key } of plans) {
+      if (ownerOf(key).kind !== 'Pool') continue;
+      const isUsed = this.#options.desired.get(key) !== undefined || this.#isElsewhere(key);
+      if (isUsed || this.#unusedPools.isDue(key)) this.#unusedPools.forget(key);
+      else this.#unusedPools.note(key);
+    }
+  }
+
   #prepare(): Promise<void> {
     this.#preparation ??= this.#prepareOnce();
     return this.#preparation;
@@ -376,8 +394,12 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   #shareOf(key: string, desired: LoadBalancer | undefined): Share {
-    if (desired === undefined) return this.#options.isElsewhere?.(key) ? 'left' : 'served';
-    return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
+    if (desired !== undefined) return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
+    return this.#isElsewhere(key) || !this.#unusedPools.isDue(key) ? 'left' : 'served';
+  }
+
+  #isElsewhere(key: string): boolean {
+    return this.#options.isElsewhere?.(key) === true;
   }
 
   #plan({ running, booted }: BootedWorker, key: string): HaproxyPlan {
@@ -393,4 +415,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       { folder: paths.routes, tablesOf: refusedRows.tablesOf, isDue: unneededRows.isDue },
     );
   }
+}
+
+/** A pool has its servers before a row leads to it. */
+function poolsFirst(plans: readonly HaproxyPlan[]): readonly HaproxyPlan[] {
+  const isPool = ({ key }: HaproxyPlan): boolean => ownerOf(key).kind === 'Pool';
+  return [...plans.filter(isPool), ...plans.filter((plan) => !isPool(plan))];
 }

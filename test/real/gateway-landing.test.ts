@@ -2,18 +2,22 @@
 // move there later.
 
 import { readFile, writeFile } from 'node:fs/promises';
+import { Agent, get } from 'node:http';
 import { dirname, join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/basics/eventually.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { processesOf, signal, TestHost } from '../support/host/agent.ts';
+import { TestNetwork } from '../support/host/namespaces.ts';
 import { goneBack, readMetrics } from '../support/report/metrics-text.ts';
 import { type Answer, request, startEcho } from '../support/traffic/echo.ts';
+import { serveNames, startHttpLoad, type Target } from '../support/traffic/namespace-http.ts';
 import { askInTls, tlsSecret } from '../support/traffic/tls.ts';
 import { API, WEB } from '../support/values/certificates.ts';
 import { backendObjects, gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
 
 const test = requires(ava, { haproxy: true });
+const inNamespaces = requires(ava, { haproxy: true, root: true, programs: ['ip', 'nsenter', 'sysctl'] });
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -99,7 +103,10 @@ function memberOf({ echo, status }: Answer): string {
 /** The frontends and pools in the landing's file. */
 async function sections(host: TestHost): Promise<readonly string[]> {
   const text = await readFile(host.landing.config, 'utf8');
-  return Array.from(text.matchAll(/^(?:frontend|backend|listen) ((?:gateway|pool|ingress):\S+)$/gm), ([, name = '']) => name).sort();
+  return Array.from(
+    text.matchAll(/^(?:frontend|backend|listen) ((?:gateway|pool|ingress):\S+)$/gm),
+    ([, name = '']) => name,
+  ).sort();
 }
 
 /** The processes of the HAProxy with this file. */
@@ -136,3 +143,300 @@ test.serial('A new Gateway answers without a reload of the main HAProxy, then mo
   t.is(await ask(NEW, '/api'), 'api');
   t.is(await askTls(NEW, 'web.example'), 'web');
 });
+
+test.serial('Routes, Services and members of a Gateway in the landing change at once', async (t) => {
+  const { host, service, route, gateway, answers, rest, moved, ask } = await served(t);
+  const reloads = await host.reloads();
+  await gateway('new', NEW);
+  await answers(NEW, '404');
+  await route('new', 'new', 'web');
+  await answers(NEW, 'web');
+  // A new Service, its members, and a route to it from a Gateway of the main HAProxy as well.
+  await service('api');
+  await route('new', 'new', 'api');
+  await answers(NEW, 'api');
+  await host.write('service-api.yaml', backendObjects('api', await startEcho(t, 'other')));
+  await answers(NEW, 'other');
+  await route('api', 'edge', 'api', '/api');
+  await answers(1, 'other', '/api');
+  await host.write('service-api.yaml', backendObjects('api', await startEcho(t, 'third')));
+  await answers(1, 'third', '/api');
+  await answers(NEW, 'third');
+  // The landing lets go of a pool whose last route is gone.
+  await route('new', 'new', 'web');
+  await answers(NEW, 'web');
+  await host.write('service-api.yaml', backendObjects('api', await startEcho(t, 'fourth')));
+  await answers(1, 'fourth', '/api');
+  t.is(await host.reloads(), reloads, 'the main HAProxy is not reloaded');
+  await rest();
+  await moved();
+  t.deepEqual([await ask(NEW), await ask(1, '/api')], ['web', 'fourth']);
+});
+
+test.serial('A connection to an old listener of a Gateway with a new port follows its routes', async (t) => {
+  const { host, service, route, gateway, answers } = await served(t);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const sockets = new Set<number | undefined>();
+  const askAgain = () =>
+    new Promise<string>((resolve, reject) => {
+      const place = { host: host.address(1), port: PORT, agent, headers: { host: 'web.example' } };
+      get(place, async (response) => {
+        sockets.add(response.socket.localPort);
+        let text = '';
+        for await (const chunk of response.setEncoding('utf8')) text += chunk;
+        resolve(response.statusCode === 200 ? JSON.parse(text).member : String(response.statusCode));
+      }).on('error', reject);
+    });
+  t.is(await askAgain(), 'web');
+  await gateway('edge', 1, [HTTP, { name: 'more', port: PORT + 1, protocol: 'HTTP' }]);
+  await answers(1, 'web', '/', PORT + 1);
+  const isPaused = async () => /^gateway:default:edge.*,PAUSED,/m.test(await host.haproxy('show stat'));
+  await host.until('the old listener takes no connections', isPaused);
+  await service('api');
+  await route('web', 'edge', 'api');
+  await answers(1, 'api');
+  await t.notThrowsAsync(eventually(askAgain, (member) => member === 'api'));
+  await host.write('service-api.yaml', backendObjects('api', await startEcho(t, 'other')));
+  await t.notThrowsAsync(eventually(askAgain, (member) => member === 'other'));
+  t.true(await isPaused());
+  t.is(sockets.size, 1);
+});
+
+test.serial('A new port of a Gateway lands with all of it, and a removed Gateway leaves both', async (t) => {
+  const { host, gateway, ask, answers, rest, moved, landed } = await served(t);
+  const reloads = await host.reloads();
+  await gateway('edge', 1, [HTTP, { name: 'more', port: PORT + 1, protocol: 'HTTP' }]);
+  await answers(1, 'web', '/', PORT + 1);
+  t.is(await ask(1), 'web');
+  t.deepEqual([await landed(), await host.reloads()], [1, reloads]);
+  await rest();
+  await moved();
+  t.deepEqual([await ask(1), await ask(1, '/', PORT + 1)], ['web', 'web']);
+  // The new setting alone reloads a main HAProxy that keeps old listeners.
+  t.true((await host.reloads()) <= reloads + 2);
+  await host.remove('gateway-edge.yaml');
+  await eventually(
+    () => ask(1),
+    (answer) => answer.includes('ECONNREFUSED'),
+  );
+});
+
+test.serial(
+  'A Gateway in the landing is served there by an agent that is killed, and after a reboot',
+  async (t) => {
+    const { host, agent, flags, service, route, gateway, ask, answers, landed } = await served(t);
+    await service('api');
+    await route('new', 'new', 'api');
+    await gateway('new', NEW);
+    await answers(NEW, 'api');
+    await host.until("the landing's file has it", async () => (await sections(host)).length === 2);
+    const [main, landing] = [processes(host.paths.config), processes(host.landing.config)];
+    await agent.kill();
+    t.is(await ask(NEW), 'api', 'without the agent');
+    const again = await host.start(flags);
+    await host.until('it is still there', async () => (await landed()) === 1);
+    t.is(await ask(NEW), 'api');
+    t.deepEqual([processes(host.paths.config), processes(host.landing.config)], [main, landing]);
+    await again.kill();
+    for (const pid of [...main, ...landing]) signal(pid, 'SIGKILL');
+    await host.start(flags);
+    await answers(NEW, 'api');
+    await answers(1, 'web');
+    t.is(await landed(), 1);
+  },
+);
+
+test.serial(
+  'A Gateway in a landing that is killed answers again, in the main HAProxy if the landing cannot start',
+  async (t) => {
+    const { host, agent, flags, service, route, gateway, answers, landed } = await served(t);
+    await service('api');
+    await route('new', 'new', 'api');
+    await gateway('new', NEW);
+    await answers(NEW, 'api');
+    for (const pid of processes(host.landing.config)) signal(pid, 'SIGKILL');
+    await answers(NEW, 'api');
+    t.is(await landed(), 1);
+    await agent.kill();
+    for (const pid of processes(host.landing.config)) signal(pid, 'SIGKILL');
+    const broken = join(host.directory, 'haproxy-broken');
+    const runtime = join(host.runtimeDir, 'haproxy-landing');
+    const script = `#!/bin/sh\ncase "$*" in *${runtime}*) exit 1;; esac\nexec ${host.haproxyProgram} "$@"\n`;
+    await writeFile(broken, script, { mode: 0o755 });
+    const next = await host.start([...flags, '--haproxy', broken]);
+    await answers(NEW, 'api');
+    await host.until('nothing is left to the landing', async () => (await landed()) === 0);
+    t.regex(next.text, /The landing does not serve/);
+  },
+);
+
+test.serial('Counts and checks of a pool in both go on over the move', async (t) => {
+  const { agent, service, route, gateway, ask, answers, rest, landed } = await served(t);
+  await service('api', { 'headgate.io/health-monitor': 'tcp' });
+  await route('api', 'edge', 'api', '/api');
+  await answers(1, 'api', '/api');
+  await route('new-api', 'new', 'api', '/api');
+  await gateway('new', NEW);
+  await answers(NEW, 'api', '/api');
+  const counted = async () => {
+    const all = readMetrics(await (await fetch(`${agent.url}/metrics`)).text(), 'text');
+    return new Map([...all].filter(([name]) => /^headgate_(listener|pool|member|route|haproxy)_/.test(name)));
+  };
+  let before = await counted();
+  const failed: string[] = [];
+  let asked = 0;
+  const askBoth = async (): Promise<void> => {
+    for (const last of [1, NEW]) {
+      const answer = await ask(last, '/api');
+      asked++;
+      if (answer !== 'api') failed.push(answer);
+    }
+  };
+  for (let at = 0; at < 20; at++) await askBoth();
+  await rest();
+  for (let isOver = false; !isOver; ) {
+    isOver = (await landed()) === 0;
+    await askBoth();
+    const after = await counted();
+    t.deepEqual(goneBack(before, after), []);
+    before = after;
+  }
+  t.deepEqual(failed, []);
+  const labels = { namespace: 'default', service: 'api', port: '80', owner: 'pool' };
+  const sessions = async () => (await agent.metrics())('headgate_pool_sessions_total', labels);
+  await t.notThrowsAsync(eventually(sessions, (count) => count >= asked));
+});
+
+inNamespaces.serial('No request fails while Gateways land, change, get a port and move', async (t) => {
+  const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
+  for (const sysctl of ['net.ipv4.tcp_migrate_req=1', 'net.ipv4.ip_nonlocal_bind=1'])
+    await network.run('lb', 'sysctl', '-qw', sysctl);
+  const vip = (n: number): string => `10.9.2.${n}`;
+  for (const n of [1, 2]) await network.run('lb', 'ip', 'address', 'add', `${vip(n)}/32`, 'dev', 'lo');
+  await network.run('client', 'ip', 'route', 'add', '10.9.2.0/24', 'via', network.v4('lb'));
+  serveNames(network, 'member', 17_090, MEMBERS);
+  const host = await TestHost.create(t, {
+    landing: true,
+    flags: [
+      '--netns',
+      network.netns('lb'),
+      '--reload-interval',
+      '100ms',
+      '--haproxy-user=',
+      '--haproxy-group=',
+    ],
+  });
+  const file = join(host.directory, 'headgate.yaml');
+  const service = (name: string, member: (typeof MEMBERS)[number]): Promise<void> =>
+    host.write(
+      `service-${name}.yaml`,
+      backendObjects(name, `${network.v4('member')}:${17_090 + MEMBERS.indexOf(member)}`),
+    );
+  const route = (gateway: string, to: string): Promise<void> =>
+    host.write(`route-${gateway}.yaml`, [
+      routeJson(gateway, [{ name: gateway }], {
+        hostnames: ['web.example'],
+        rules: [{ backendRefs: [{ name: to, port: 80 }] }],
+      }),
+    ]);
+  const gateway = (name: string, n: number, ...listeners: readonly Json[]): Promise<void> =>
+    host.write(`gateway-${name}.yaml`, [
+      gatewayJson(name, { addresses: [{ type: 'IPAddress', value: vip(n) }], listeners }),
+    ]);
+  const target = (n: number, port: number, ...members: readonly string[]): Target => ({
+    address: vip(n),
+    port,
+    host: 'web.example',
+    isTls: port === HTTPS,
+    members,
+  });
+  const answers = async ({ address, port, isTls, members: [member = ''] }: Target): Promise<void> => {
+    const url = `${isTls ? 'https' : 'http'}://web.example:${port}/`;
+    const words = ['-sk', '--max-time', '3', '--resolve', `web.example:${port}:${address}`, url];
+    await host.until(
+      `${member} answers at ${address}:${port}`,
+      async () => (await network.try('client', 'curl', ...words)).stdout === member,
+    );
+  };
+  const landingRest = async (rest: string): Promise<void> => {
+    await writeFile(file, `landingRest: ${rest}\n`);
+    const isInEffect = () => agent.text.split('A changed setting is in effect').length;
+    const before = isInEffect();
+    agent.signal('SIGHUP');
+    await host.until('the setting is in effect', async () => {
+      const { isReloading, reloadPending } = (await host.status()).haproxy;
+      return isInEffect() > before && !isReloading && reloadPending.length === 0;
+    });
+  };
+  const landed = async (): Promise<number> => (await host.status()).haproxy.landed;
+  await writeFile(file, 'landingRest: 1h\n');
+  await host.write('class.yaml', [gatewayClassJson(), tlsSecret('web-tls', WEB)]);
+  await service('web', 'web');
+  await route('edge', 'web');
+  await gateway('edge', 1, HTTP);
+  const agent = await host.start(['--config', file]);
+  const edge = target(1, PORT, 'web');
+  await answers(edge);
+  const load = startHttpLoad(network);
+  await load.ask(edge);
+
+  // A new Gateway lands.
+  await service('api', 'api');
+  await route('new', 'api');
+  await gateway('new', 2, HTTP, https('web-tls'));
+  const [plain, tls] = [target(2, PORT, 'api'), target(2, HTTPS, 'api')];
+  await answers(plain);
+  await answers(tls);
+  t.is(await landed(), 1);
+  /** Changes what answers at the new Gateway. */
+  const follow = async (change: Promise<void>, before: string, member: string): Promise<void> => {
+    await load.ask(edge, target(2, PORT, before, member), target(2, HTTPS, before, member));
+    await change;
+    await answers(target(2, PORT, member));
+    await answers(target(2, HTTPS, member));
+    await load.ask(edge, target(2, PORT, member), target(2, HTTPS, member));
+  };
+  await follow(service('api', 'other'), 'api', 'other');
+  await follow(route('new', 'web'), 'other', 'web');
+  await follow(route('new', 'api'), 'web', 'other');
+  // It moves, and changes all the time.
+  await landingRest('1s');
+  for (let isOver = false, turn = 0; !isOver; turn++) {
+    isOver = (await landed()) === 0;
+    if (turn % 2 === 0) await follow(route('new', 'web'), 'other', 'web');
+    else await follow(route('new', 'api'), 'web', 'other');
+  }
+  await host.until('the landing is empty', async () => (await sections(host)).length === 0);
+  await follow(route('new', 'web'), 'other', 'web');
+
+  // A port comes to the Gateway of the main HAProxy.
+  await landingRest('1h');
+  const reloads = await host.reloads();
+  await gateway('edge', 1, HTTP, { name: 'more', port: PORT + 1, protocol: 'HTTP' });
+  const more = target(1, PORT + 1, 'web');
+  await answers(more);
+  t.deepEqual([await landed(), await host.reloads()], [1, reloads]);
+  const others = [plain, tls].map((each) => ({ ...each, members: ['web'] }));
+  await load.ask(edge, more, ...others);
+  await host.until('its old listeners in the main HAProxy take no connections', async () =>
+    (await host.haproxy('show stat'))
+      .split('\n')
+      .some((line) => /^gateway:default:edge.*,PAUSED,/.test(line)),
+  );
+  // Clients of the old listeners follow its routes as well.
+  await load.ask({ ...edge, members: ['web', 'other'] }, { ...more, members: ['web', 'other'] }, ...others);
+  await route('edge', 'api');
+  await answers({ ...edge, members: ['other'] });
+  await answers({ ...more, members: ['other'] });
+  await load.ask({ ...edge, members: ['other'] }, { ...more, members: ['other'] }, ...others);
+  await landingRest('1s');
+  await host.until('it has moved', async () => (await landed()) === 0);
+  await host.until('the landing is empty', async () => (await sections(host)).length === 0);
+  const { done, failed } = await load.end();
+  t.log(`${done} requests`);
+  t.true(done > 1_000, `${done} requests`);
+  t.deepEqual(failed, []);
+});
+
+const MEMBERS = ['web', 'api', 'other'] as const;

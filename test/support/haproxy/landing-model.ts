@@ -7,7 +7,7 @@ import { Places } from '../../../agent/dataplane/places.ts';
 import type { DataplaneStatus, ListenerTraffic } from '../../../agent/dataplane/status.ts';
 import type { LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { ownerOf, ownerOfListener } from '../../../agent/model/names.ts';
-import { PoolUses, type PoolUse } from '../../../agent/model/pool-uses.ts';
+import { type PoolUse, PoolUses } from '../../../agent/model/pool-uses.ts';
 import { FakeClock, settled } from '../basics/fake-clock.ts';
 import { endpoint, service, slice } from '../values/build.ts';
 import { dataplaneStatus } from '../values/dataplane-status.ts';
@@ -228,7 +228,12 @@ export function landingOf(
 }
 
 /** A main dataplane that serves `first`, a landing that does not run yet, and the loop that plans for both. */
-export async function setUp(settings: Partial<LandingSettings> = {}, first: readonly LoadBalancer[] = []) {
+export async function setUp(
+  settings: Partial<LandingSettings> = {},
+  first: readonly LoadBalancer[] = [],
+  /** What both serve from before; absent: the main one is started with all. */
+  before?: (landing: TestHaproxy, main: TestHaproxy) => void,
+) {
   const clock = new FakeClock();
   const desired = new Map(first.map((each) => [each.key, each]));
   const uses = new PoolUses();
@@ -241,7 +246,8 @@ export async function setUp(settings: Partial<LandingSettings> = {}, first: read
   const main = new TestHaproxy(places.main, replan);
   const landing = new TestHaproxy(places.landing, replan);
   const both = landingOf({ desired, places, main, landing, replan, clock }, settings);
-  main.reload();
+  if (before === undefined) main.reload();
+  else before(landing, main);
   await both.start();
   /** Plans and applies everything that is due. */
   const loop = async (): Promise<Outcome | undefined> => {
@@ -297,4 +303,3 @@ export async function setUp(settings: Partial<LandingSettings> = {}, first: read
     },
   };
 }
-
