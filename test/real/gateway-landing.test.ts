@@ -1,9 +1,12 @@
 // Gateways in the landing: new ones, and those with another address or port, answer without a reload of the main HAProxy, and
 // move there later.
 
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { Agent, get } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
+import { createServer } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/basics/eventually.ts';
 import { requires } from '../support/basics/requirements.ts';
@@ -12,9 +15,16 @@ import { TestNetwork } from '../support/host/namespaces.ts';
 import { goneBack, readMetrics } from '../support/report/metrics-text.ts';
 import { type Answer, request, startEcho } from '../support/traffic/echo.ts';
 import { serveNames, startHttpLoad, type Target } from '../support/traffic/namespace-http.ts';
-import { askInTls, tlsSecret } from '../support/traffic/tls.ts';
+import { askInTls, handshake, tlsSecret } from '../support/traffic/tls.ts';
 import { API, WEB } from '../support/values/certificates.ts';
-import { backendObjects, gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
+import {
+  backendObjects,
+  gatewayClassJson,
+  gatewayJson,
+  ingressClassJson,
+  ingressJson,
+  routeJson,
+} from '../support/values/gateways.ts';
 
 const test = requires(ava, { haproxy: true });
 const inNamespaces = requires(ava, { haproxy: true, root: true, programs: ['ip', 'nsenter', 'sysctl'] });
@@ -308,25 +318,107 @@ test.serial('Counts and checks of a pool in both go on over the move', async (t)
   await t.notThrowsAsync(eventually(sessions, (count) => count >= asked));
 });
 
+test.serial(
+  'Clients with session affinity keep their member over the move, also if the members have changed',
+  async (t) => {
+    const { host, route, gateway, answers, rest, moved } = await served(t);
+    const names = ['one', 'two', 'three'] as const;
+    const members = await Promise.all(names.map((name) => startEcho(t, name)));
+    const serve = (count: number): Promise<void> => {
+      const objects = members.slice(0, count).map((member, at) => {
+        const [service = {}, slice = {}] = backendObjects('api', member);
+        const [own, metadata] = [service.spec as Json, slice.metadata as Json];
+        return [
+          { ...service, spec: { ...own, sessionAffinity: 'ClientIP' } },
+          { ...slice, metadata: { ...metadata, name: `api-${at}` } },
+        ] as const;
+      });
+      return host.write('service-api.yaml', [
+        ...objects.slice(0, 1).map(([service]) => service),
+        ...objects.map(([, slice]) => slice),
+      ]);
+    };
+    await serve(1);
+    await route('new', 'new', 'api');
+    await gateway('new', NEW);
+    await answers(NEW, 'one');
+    const askFrom = async (last: number): Promise<string> => {
+      const place = { address: host.address(NEW), port: PORT, from: host.address(last) };
+      return memberOf(await request(place, '/', { headers: { host: 'web.example' } }));
+    };
+    const clients = Array.from({ length: 12 }, (_, at) => 100 + at);
+    const asked = () => Promise.all(clients.map(askFrom));
+    const before = await asked();
+    await serve(3);
+    let last = 130;
+    await host.until('new clients reach the others', async () => (await askFrom(last++)) !== 'one');
+    t.deepEqual(await asked(), before);
+    await rest();
+    await moved();
+    t.deepEqual(await asked(), before);
+  },
+);
+
+test.serial('A Gateway that passes TLS on, ends TLS and forwards TCP lands and moves', async (t) => {
+  const { host, route, gateway, rest, moved, landed } = await served(t);
+  const reloads = await host.reloads();
+  const member = createServer(API, (socket) => {
+    socket.on('error', () => undefined);
+    socket.end('passed');
+  }).listen(0, '127.0.0.1');
+  await once(member, 'listening');
+  t.teardown(() => member.close());
+  await host.write(
+    'service-raw.yaml',
+    backendObjects('raw', `127.0.0.1:${(member.address() as AddressInfo).port}`),
+  );
+  const raw = { rules: [{ backendRefs: [{ name: 'raw', port: 80 }] }] };
+  await host.write('route-raw.yaml', [
+    routeJson(
+      'raw',
+      [{ name: 'new', sectionName: 'passed' }],
+      { hostnames: ['api.example'], ...raw },
+      'TLSRoute',
+    ),
+    routeJson('tcp', [{ name: 'new', sectionName: 'tcp' }], raw, 'TCPRoute'),
+  ]);
+  await route('new', 'new', 'web');
+  await gateway('new', NEW, [
+    HTTP,
+    { ...https('web-tls'), hostname: 'web.example' },
+    { name: 'passed', port: HTTPS, protocol: 'TLS', hostname: 'api.example', tls: { mode: 'Passthrough' } },
+    { name: 'tcp', port: PORT + 1, protocol: 'TCP' },
+  ]);
+  /** The name in the certificate that a client gets. */
+  const shownAt = async (port: number, servername: string): Promise<string> => {
+    const place = { address: host.address(NEW), port };
+    const made = await handshake(place, { servername, rejectUnauthorized: false }).catch(() => undefined);
+    const name = made?.socket.getPeerCertificate().subject?.CN;
+    made?.socket.destroy();
+    return String(name ?? 'none');
+  };
+  const names = async () => [
+    await shownAt(HTTPS, 'web.example'),
+    await shownAt(HTTPS, 'api.example'),
+    await shownAt(PORT + 1, 'x'),
+  ];
+  const all = ['web.example', 'api.example', 'api.example'];
+  await t.notThrowsAsync(eventually(names, (found) => found.join() === all.join()));
+  t.deepEqual([await landed(), await host.reloads()], [1, reloads]);
+  await rest();
+  const failed: string[] = [];
+  for (let isOver = false; !isOver; ) {
+    isOver = (await landed()) === 0;
+    const found = await names();
+    if (found.join() !== all.join()) failed.push(found.join());
+  }
+  await moved();
+  t.deepEqual(await names(), all);
+  t.deepEqual(failed, []);
+});
+
 inNamespaces.serial('No request fails while Gateways land, change, get a port and move', async (t) => {
-  const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
-  for (const sysctl of ['net.ipv4.tcp_migrate_req=1', 'net.ipv4.ip_nonlocal_bind=1'])
-    await network.run('lb', 'sysctl', '-qw', sysctl);
-  const vip = (n: number): string => `10.9.2.${n}`;
-  for (const n of [1, 2]) await network.run('lb', 'ip', 'address', 'add', `${vip(n)}/32`, 'dev', 'lo');
-  await network.run('client', 'ip', 'route', 'add', '10.9.2.0/24', 'via', network.v4('lb'));
-  serveNames(network, 'member', 17_090, MEMBERS);
-  const host = await TestHost.create(t, {
-    landing: true,
-    flags: [
-      '--netns',
-      network.netns('lb'),
-      '--reload-interval',
-      '100ms',
-      '--haproxy-user=',
-      '--haproxy-group=',
-    ],
-  });
+  const { network, host } = await inOwnNetwork(t);
   const file = join(host.directory, 'headgate.yaml');
   const service = (name: string, member: (typeof MEMBERS)[number]): Promise<void> =>
     host.write(
@@ -439,4 +531,59 @@ inNamespaces.serial('No request fails while Gateways land, change, get a port an
   t.deepEqual(failed, []);
 });
 
+inNamespaces.serial('An Ingress lands, and a new address of its class', async (t) => {
+  const { network, host } = await inOwnNetwork(t);
+  const serve = (...vips: readonly number[]): Promise<void> =>
+    host.write('ingress.yaml', [
+      ...backendObjects('web', `${network.v4('member')}:${memberPort('web')}`),
+      ingressClassJson('edge', { 'headgate.io/load-balancer-ips': vips.map(vip).join() }),
+      ingressJson('web'),
+    ]);
+  const answers = (n: number): Promise<void> =>
+    host.until(`it answers at ${vip(n)}`, async () => {
+      const words = ['-s', '--max-time', '3', '-H', 'host: example.org', `http://${vip(n)}/`];
+      return (await network.try('client', 'curl', ...words)).stdout === 'web';
+    });
+  await host.start(['--landing-rest', '1h']);
+  const reloads = await host.reloads();
+  await serve(1);
+  await answers(1);
+  t.deepEqual([(await host.status()).haproxy.landed, await host.reloads()], [1, reloads]);
+  t.deepEqual(await sections(host), ['ingress:-:edge:tcp:80:v4', 'pool:default:web:tcp:80:v4']);
+  await serve(1, 2);
+  await answers(2);
+  await answers(1);
+  t.is(await host.reloads(), reloads);
+});
+
 const MEMBERS = ['web', 'api', 'other'] as const;
+
+function vip(n: number): string {
+  return `10.9.2.${n}`;
+}
+
+function memberPort(member: (typeof MEMBERS)[number]): number {
+  return 17_090 + MEMBERS.indexOf(member);
+}
+
+/** A load balancer, a client and the members, each in its own network namespace. */
+async function inOwnNetwork(t: ExecutionContext<unknown>) {
+  const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
+  for (const sysctl of ['net.ipv4.tcp_migrate_req=1', 'net.ipv4.ip_nonlocal_bind=1'])
+    await network.run('lb', 'sysctl', '-qw', sysctl);
+  for (const n of [1, 2]) await network.run('lb', 'ip', 'address', 'add', `${vip(n)}/32`, 'dev', 'lo');
+  await network.run('client', 'ip', 'route', 'add', '10.9.2.0/24', 'via', network.v4('lb'));
+  serveNames(network, 'member', memberPort('web'), MEMBERS);
+  const host = await TestHost.create(t, {
+    landing: true,
+    flags: [
+      '--netns',
+      network.netns('lb'),
+      '--reload-interval',
+      '100ms',
+      '--haproxy-user=',
+      '--haproxy-group=',
+    ],
+  });
+  return { network, host };
+}
