@@ -247,7 +247,9 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
       }
       this.#begin();
     }
-    const changed = new Set([...lost, ...arriving, ...this.#places.changedPools()]);
+    const pools = this.#places.changedPools();
+    if (pools.length > 0) this.#limit();
+    const changed = new Set([...lost, ...arriving, ...pools]);
     if (changed.size === 0) return plans;
     return [...plans.filter(({ key }) => !changed.has(key)), ...this.plan(changed)];
   }
@@ -260,6 +262,11 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     // The main dataplane is about to be reloaded for the new ones: the others go with them.
     if (!fits) this.#moves.begin(this.#places.landed());
     return fits && !this.#isFailed;
+  }
+
+  /** All move as soon as what is in the landing has grown too much. */
+  #limit(): void {
+    if (this.#places.size() > MAX_SIZE) this.#moves.begin(this.#places.landed());
   }
 
   #land(key: string): void {
@@ -292,8 +299,8 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     this.#moves.begin(landed.filter((key) => this.#isRefused(key)));
     const { landingRest } = this.#settings;
     const isOver = now - this.#landedAt >= landingRest || now - this.#firstAt >= MOST_RESTS * landingRest;
-    // It may have grown since.
-    if (isOver || this.#places.size() > MAX_SIZE) this.#moves.begin(landed);
+    if (isOver) this.#moves.begin(landed);
+    this.#limit();
     await this.#moves.end(landed);
   }
 

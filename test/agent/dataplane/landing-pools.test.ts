@@ -145,7 +145,15 @@ test('A Gateway with more pools than the landing takes goes to the main dataplan
   await reload(landing);
   await set(pool('api', 1_000));
   await advance(1_000);
-  t.is(places.of(shop.key), 'moving');
+  t.is(places.of(shop.key), 'moving', 'its members have become many');
+  await reload(main);
+  await advance(2_000);
+  const mail = gateway('mail', ['web']);
+  await set(mail);
+  await reload(landing);
+  const pools = Array.from({ length: 1_000 }, (_, at) => `s${at}`);
+  await set(gateway('mail', pools), ...pools.map((name) => pool(name)));
+  t.is(places.of(mail.key), 'moving', 'its routes have become many');
 });
 
 test('What the landing refuses of a pool sends its Gateway to the main dataplane', async (t) => {

@@ -226,6 +226,11 @@ test('A changed load balancer lands as well, and its old listeners take no more 
   t.deepEqual(main.seen, ['start', `withdraw ${web.key}`]);
   t.is(both.served(web.key), changed);
   t.deepEqual(main.running?.get(web.key), web);
+  const grown = loadBalancer('web', { members: 2, limit: 2 });
+  await set(grown);
+  const [kept] = main.running?.get(web.key)?.listeners ?? [];
+  t.deepEqual([kept?.connectionLimit, kept?.pool.members.length], [0, 2], 'its members still follow');
+  t.deepEqual([main.isDue, [...main.withdrawn]], [false, [web.key]]);
   await advance(REST);
   await reload(main);
   t.is(main.running?.get(web.key), changed);
