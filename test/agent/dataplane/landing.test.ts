@@ -233,10 +233,10 @@ test('A changed load balancer lands as well, and its old listeners take no more 
   t.deepEqual([main.isDue, [...main.withdrawn]], [false, [web.key]]);
   await advance(REST);
   await reload(main);
-  t.is(main.running?.get(web.key), changed);
+  t.is(main.running?.get(web.key), grown);
   await advance(2_000);
   await reload(landing);
-  t.deepEqual([both.served(web.key), both.status().landed, main.reloads], [changed, 0, 1]);
+  t.deepEqual([both.served(web.key), both.status().landed, main.reloads], [grown, 0, 1]);
   t.is(landing.running?.size, 0);
 });
 
