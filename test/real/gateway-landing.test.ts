@@ -281,7 +281,7 @@ test.serial(
   },
 );
 
-test.serial('Counts and checks of a pool in both go on over the move', async (t) => {
+test.serial('Counts of a pool in both continue over the move', async (t) => {
   const { agent, service, route, gateway, ask, answers, rest, landed } = await served(t);
   await service('api', { 'headgate.io/health-monitor': 'tcp' });
   await route('api', 'edge', 'api', '/api');

@@ -1,9 +1,9 @@
 // Gateways in the landing, and the pools that they send to.
 
 import test from 'ava';
-import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import type { HealthMonitor, LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { loadBalancer, REST, setUp } from '../../support/haproxy/landing-model.ts';
-import { entryOf, gatewayOf, poolName, poolOf, sectionOf } from '../../support/values/routes.ts';
+import { entryOf, gatewayOf, POOL, poolName, poolOf, sectionOf } from '../../support/values/routes.ts';
 
 /** A Gateway whose routes send to these Services. */
 function gateway(name: string, services: readonly string[], { limit = 0, address = '192.0.2.20' } = {}) {
@@ -20,6 +20,22 @@ const pool = (name: string, members = 1): LoadBalancer =>
     Array.from({ length: members }, (_, at) => `10.0.0.${at + 1}:80`),
   );
 
+const MONITOR: HealthMonitor = {
+  type: 'tcp',
+  path: '',
+  method: '',
+  expectedCodes: '',
+  expectedBody: '',
+  expectedBodyPattern: '',
+  host: '',
+  sni: '',
+  grpcService: '',
+  interval: 5_000,
+  timeout: 5_000,
+  rise: 2,
+  fall: 3,
+  port: 0,
+};
 const edge = gateway('edge', ['web']);
 const [web, api] = [pool('web'), pool('api')];
 
@@ -39,8 +55,12 @@ test('A pool that the main dataplane serves is served by the landing, too, while
   const { main, landing, both, places, set, reload, advance } = await setUp({}, [edge, web]);
   const shop = gateway('shop', ['web']);
   await set(shop);
+  t.is(both.served(web.key), 'pending', 'the landing does not have it yet');
   await reload(landing);
   t.is(places.of(web.key), 'both');
+  landing.refuses.add(web.key);
+  t.deepEqual(both.problemsOf(web), [], "what is said of it is the main dataplane's");
+  landing.refuses.clear();
   t.is(landing.running?.get(web.key), web);
   const grown = pool('web', 3);
   await set(grown);
@@ -133,6 +153,34 @@ test('A move waits until the main dataplane has the pools, and takes the clients
   await advance(2_000);
   t.is(landing.seen.at(-1), `withdraw ${shop.key}`);
   t.true(main.seen.includes(`remember ${shop.key},${api.key}`));
+});
+
+test('A move waits until the main dataplane knows which members of the pools are down', async (t) => {
+  const { main, landing, set, reload, advance } = await setUp({}, [edge, web]);
+  const checked = poolOf('api', ['10.0.0.1:80'], { pool: { ...POOL, monitor: MONITOR } });
+  const shop = gateway('shop', ['api']);
+  await set(shop, checked);
+  await reload(landing);
+  await advance(REST);
+  main.knowsChecks = false;
+  await reload(main);
+  await advance(3_000);
+  t.false(landing.seen.includes(`withdraw ${shop.key}`));
+  main.knowsChecks = true;
+  await advance(1_000);
+  t.true(landing.seen.includes(`withdraw ${shop.key}`));
+});
+
+test('A Gateway that lands again takes connections there', async (t) => {
+  const { landing, both, set, reload, advance, main } = await setUp({}, [edge, web]);
+  await set(gateway('shop', ['web']));
+  await reload(landing);
+  await advance(REST);
+  await reload(main);
+  await advance(2_000);
+  await set(gateway('shop', ['web'], { limit: 5 }));
+  await reload(landing);
+  t.deepEqual([both.status().landed, [...landing.withdrawn]], [1, []]);
 });
 
 test('A Gateway with more pools than the landing takes goes to the main dataplane, and one that grows moves there', async (t) => {
