@@ -357,7 +357,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   #noteUnused(plans: readonly HaproxyPlan[]): void {
     for (const { key } of plans) {
       if (ownerOf(key).kind !== 'Pool') continue;
-      const isUsed = this.#options.desired.get(key) !== undefined || this.#isElsewhere(key);
+      const isUsed = this.#options.desired.get(key) !== undefined;
       if (isUsed || this.#unusedPools.isDue(key)) this.#unusedPools.forget(key);
       else this.#unusedPools.note(key);
     }
@@ -395,11 +395,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   #shareOf(key: string, desired: LoadBalancer | undefined): Share {
     if (desired !== undefined) return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
-    return this.#isElsewhere(key) || !this.#unusedPools.isDue(key) ? 'left' : 'served';
-  }
-
-  #isElsewhere(key: string): boolean {
-    return this.#options.isElsewhere?.(key) === true;
+    return this.#unusedPools.isDue(key) ? 'served' : 'left';
   }
 
   #plan({ running, booted }: BootedWorker, key: string): HaproxyPlan {

@@ -52,8 +52,7 @@ export interface CertificatePlaces {
 
 /**
  * `withdrawn`: another HAProxy serves it as well, and its listeners here take no more connections, whatever members they have.
- * `left`: it is not desired here any more, and another HAProxy serves it, or requests may still be on their way to it: its
- * pools stay as they are.
+ * `left`: it is not desired any more, and requests may still be on their way to it: its pools stay as they are.
  */
 export type Share = 'served' | 'withdrawn' | 'left';
 
