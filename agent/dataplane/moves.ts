@@ -81,8 +81,7 @@ export class Moves {
 
   /** The main dataplane takes connections of these: it must know the clients of the landing. Returns at once. */
   introduce(keys: readonly string[]): void {
-    const { places } = this.#options;
-    const moving = keys.filter((key) => places.of(key) === 'moving' && !this.#introduced.has(key));
+    const moving = keys.filter((key) => this.#since.has(key) && !this.#introduced.has(key));
     for (const key of moving) this.#introduced.add(key);
     if (moving.length > 0) void this.#introduce(moving);
   }
