@@ -19,7 +19,6 @@ import {
   classKindOf,
   isOwnClass,
   kindsOf,
-  pluralOf,
   type ReflectedKind,
   readAfter,
   resourcesOf,
@@ -33,6 +32,7 @@ import {
   rightRequest,
   rightWords,
 } from '../kubernetes/api/rights.ts';
+import { KINDS } from '../kubernetes/kinds.ts';
 import { placeFault } from '../kubernetes/manifests/file-system.ts';
 import { parseObject } from '../kubernetes/parse-object.ts';
 import { LEASE } from '../kubernetes/writers/lease.ts';
@@ -189,7 +189,7 @@ async function apiServer(settings: Settings): Promise<readonly Finding[]> {
     if (faults.length === 0) faults.push(...(await missingRights(client, settings, listed, classes)));
     if (faults.length > 0) return faults.map((fault) => bad('API server', fault));
     const without = lacking.length === 0 ? '' : `; it does not have ${lacking.join(', ')}`;
-    const plurals = [...listed].map((kind) => pluralOf(kind)).join(', ');
+    const plurals = [...listed].map((kind) => KINDS[kind].plural).join(', ');
     return [
       good('API server', `${plurals} can be listed${without}`),
       await certificates(client, settings.secretNamespaces),

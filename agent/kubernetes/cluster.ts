@@ -18,6 +18,7 @@ import type {
 } from './gateway/gateway-objects.ts';
 import type { Route } from './gateway/route-objects.ts';
 import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
+import { ALL_KINDS, type Kind } from './kinds.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { EndpointSlice, KubernetesObject, Node, Service } from './objects.ts';
 import { SliceIndex } from './slice-index.ts';
@@ -27,7 +28,7 @@ const objectSources = ['files', 'manifests', 'api'] as const;
 export type ObjectSource = (typeof objectSources)[number];
 
 export interface ObjectRef {
-  readonly kind: KubernetesObject['kind'];
+  readonly kind: Kind;
   readonly key: string;
 }
 
@@ -54,7 +55,6 @@ export interface Differences {
   readonly claims: ReadonlySet<string>;
 }
 
-type Kind = KubernetesObject['kind'];
 type ObjectOf<K extends Kind> = Extract<KubernetesObject, { kind: K }>;
 /** Each kind's objects by key. */
 type Store = { readonly [K in Kind]: Map<string, ObjectOf<K>> };
@@ -302,29 +302,7 @@ function keyOfParts(kind: OwnerKind, key: string): OwnerKey {
 }
 
 function emptyStore(): Store {
-  return {
-    Service: new Map(),
-    EndpointSlice: new Map(),
-    Endpoints: new Map(),
-    Node: new Map(),
-    Secret: new Map(),
-    ConfigMap: new Map(),
-    AddressPool: new Map(),
-    AddressClaim: new Map(),
-    GatewayClass: new Map(),
-    Gateway: new Map(),
-    ListenerSet: new Map(),
-    HTTPRoute: new Map(),
-    GRPCRoute: new Map(),
-    TLSRoute: new Map(),
-    TCPRoute: new Map(),
-    UDPRoute: new Map(),
-    ReferenceGrant: new Map(),
-    BackendTLSPolicy: new Map(),
-    Namespace: new Map(),
-    IngressClass: new Map(),
-    Ingress: new Map(),
-  };
+  return Object.fromEntries(ALL_KINDS.map((kind) => [kind, new Map()])) as unknown as Store;
 }
 
 /** False if the map has an equal value: that keeps its identity. */
