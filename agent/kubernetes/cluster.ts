@@ -5,7 +5,7 @@
 import { sameValue } from '../base/same-value.ts';
 import type { Dependency, RouteParent } from '../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
-import { keyOf, NO_NAMESPACE, type OwnerKind } from '../model/names.ts';
+import { keyOf, NO_NAMESPACE, type OwnerKind, ownerOf } from '../model/names.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
 import type { ConfigMap, Secret } from './certificate-objects.ts';
@@ -214,7 +214,24 @@ export class Cluster {
   /** The owners of all objects, for new settings. */
   ownerKeys(): readonly OwnerKey[] {
     const kinds = Object.entries(OWNERS) as [Kind, (key: string) => OwnerKey][];
-    return kinds.flatMap(([kind, ownerOf]) => [...this.#objects[kind].keys()].map(ownerOf));
+    return kinds.flatMap(([kind, keyOfOwner]) => [...this.#objects[kind].keys()].map(keyOfOwner));
+  }
+
+  /** The object that the owner is. */
+  ownerObject(owner: OwnerKey): Service | Gateway | GatewayClass | IngressClass | undefined {
+    const { kind, namespace, name } = ownerOf(owner);
+    switch (kind) {
+      case 'Service':
+        return this.service(owner);
+      case 'Gateway':
+        return this.gateway(`${namespace}/${name}`);
+      case 'GatewayClass':
+        return this.gatewayClass(name);
+      case 'Ingress':
+        return this.ingressClass(name);
+      case 'Pool':
+        return undefined;
+    }
   }
 
   secret(key: string): Secret | undefined {
@@ -250,17 +267,11 @@ export class Cluster {
     const before = objects.get(key);
     const now = this.#winner(kind, key);
     if (!replace(objects, key, now) && !isShadowChanged) return false;
-    if (kind === 'Service') dirty.add(`service ${key}`);
-    if (kind === 'Secret') dirty.add(`secret ${key}`);
-    if (kind === 'ConfigMap') dirty.add(`configmap ${key}`);
     if (kind === 'Endpoints' && this.#slices.of(key) === undefined) dirty.add(`endpoints ${key}`);
     this.#index.replace(before, now, dirty);
     if (before?.kind === 'EndpointSlice') this.#slices.delete(before as EndpointSlice, dirty);
     if (now?.kind === 'EndpointSlice') this.#slices.add(now as EndpointSlice, dirty);
-    if (kind === 'Node') {
-      dirty.add('nodes');
-      this.#sortedNodes = undefined;
-    }
+    if (kind === 'Node') this.#sortedNodes = undefined;
     return true;
   }
 

@@ -23,15 +23,14 @@ import {
 } from './gateway/gateway-schemas.ts';
 import { GATEWAY_GROUP } from './gateway/names.ts';
 import {
+  connectionRouteOf,
   connectionRouteSchema,
   grpcRouteOf,
   grpcRouteSchema,
   httpRouteOf,
   httpRouteSchema,
-  tcpRouteOf,
   tlsRouteOf,
   tlsRouteSchema,
-  udpRouteOf,
 } from './gateway/route-schemas.ts';
 import { ingressClassOf, ingressClassSchema, ingressOf, ingressSchema } from './ingress/ingress-schemas.ts';
 import { ALL_KINDS, isKind, KINDS, type Kind } from './kinds.ts';
@@ -168,8 +167,8 @@ const READERS: Readonly<Record<Exclude<Kind, 'EndpointSlice'>, Reader>> = {
   HTTPRoute: (json) => read(httpRouteSchema, json, httpRouteOf),
   GRPCRoute: (json) => read(grpcRouteSchema, json, grpcRouteOf),
   TLSRoute: (json) => read(tlsRouteSchema, json, tlsRouteOf),
-  TCPRoute: (json) => read(connectionRouteSchema, json, tcpRouteOf),
-  UDPRoute: (json) => read(connectionRouteSchema, json, udpRouteOf),
+  TCPRoute: (json) => read(connectionRouteSchema, json, (route) => connectionRouteOf('TCPRoute', route)),
+  UDPRoute: (json) => read(connectionRouteSchema, json, (route) => connectionRouteOf('UDPRoute', route)),
   ReferenceGrant: (json) => read(referenceGrantSchema, json, referenceGrantOf),
   BackendTLSPolicy: (json) => read(backendTlsPolicySchema, json, backendTlsPolicyOf),
   Namespace: (json) => read(namespaceSchema, json, namespaceOf),

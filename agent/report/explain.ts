@@ -73,7 +73,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   const loadBalancer = desired.loadBalancers.get(key);
   if (loadBalancer === undefined) {
     const reason =
-      objectOfOwner(key, cluster) === undefined
+      cluster.ownerObject(serviceOf(key)) === undefined
         ? `There is no ${objectInWords(key)}`
         : 'The agent has not read it yet';
     const about = [...problemsOfObjects(key, sources), ...unreadable(sources)].slice(0, MAX_SOURCE_PROBLEMS);
@@ -108,22 +108,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
 }
 
-/** The object that the owner is, or a pool is made from. */
-function objectOfOwner(key: OwnerKey, cluster: StatusSources['cluster']): object | undefined {
-  const { kind, namespace, name } = ownerOf(key);
-  switch (kind) {
-    case 'Gateway':
-      return cluster.gateway(`${namespace}/${name}`);
-    case 'GatewayClass':
-      return cluster.gatewayClass(name);
-    case 'Ingress':
-      return cluster.ingressClass(name);
-    default:
-      return cluster.service(serviceOf(key));
-  }
-}
-
-/** The Service of an owner that has members. */
+/** The Service of a pool; another owner itself. */
 function serviceOf(key: OwnerKey): string {
   return ownerOf(key).kind === 'Pool' ? serviceOfPool(key).service : key;
 }

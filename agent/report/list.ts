@@ -33,16 +33,8 @@ export async function listLoadBalancers(
 }
 
 function createdOf(key: string, cluster: StatusSources['cluster']): string {
-  const { kind, namespace, name } = ownerOf(key);
-  const owner =
-    kind === 'Service'
-      ? cluster.service(key)
-      : kind === 'Gateway'
-        ? cluster.gateway(`${namespace}/${name}`)
-        : kind === 'Ingress'
-          ? cluster.ingressClass(name)
-          : undefined;
-  const created = owner?.created;
+  const owner = cluster.ownerObject(key);
+  const created = owner !== undefined && 'created' in owner ? owner.created : undefined;
   return created === undefined || !Number.isFinite(created) ? '' : new Date(created).toISOString();
 }
 
