@@ -325,7 +325,7 @@ class FakeHost {
       version: '0.0.0',
       startedAt: new Date(0),
       desired: { loadBalancers: this.#loadBalancers, ignored: new Map() },
-      cluster: { service: () => undefined, slices: () => [] },
+      cluster: { ownerObject: () => undefined, slices: () => [] },
       dataplane: {
         status: () => ({
           workerPid: this.workerPid,
