@@ -14,8 +14,8 @@ import type { Listener, LoadBalancer } from '../../agent/model/load-balancer.ts'
 import type { NftablesOptions } from '../../agent/nftables/dataplane.ts';
 import { kernelFamilies } from '../../agent/nftables/families.ts';
 import type { Refusal } from '../../agent/pair/peers/peer-listener.ts';
-import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
-import type { LoadBalancerStatus } from '../../agent/report/operating-status.ts';
+import { operatingFamilies } from '../../agent/report/operating/operating-metrics.ts';
+import type { LoadBalancerStatus } from '../../agent/report/operating/operating-status.ts';
 import type { StandingReason } from '../../agent/vips/announcer.ts';
 import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
 import type { KeepalivedMetrics } from '../../agent/vips/keepalived/options.ts';
