@@ -3,6 +3,7 @@
 
 import { readFile, rm } from 'node:fs/promises';
 import { sleep } from '../../../base/clock.ts';
+import { parseJson } from '../../../base/parse-json.ts';
 import { serial } from '../../../base/serial.ts';
 import { isMapping, listOf, number, object, string } from '../../../base/validate.ts';
 import { runsWith } from '../../../dataplane/daemon/find.ts';
@@ -78,12 +79,7 @@ const dump = listOf(
 
 /** undefined if the text is not complete (yet), or not what keepalived writes. */
 export function parseDump(text: string): readonly InstanceDump[] | undefined {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const json = parseJson(text);
   // A list; from 2.3 on, if keepalived.conf sets it, a mapping that has the list.
   const parsed = dump.judge(isMapping(json) ? json.vrrp : json);
   if (!parsed.success) return undefined;
