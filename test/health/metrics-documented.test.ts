@@ -301,13 +301,16 @@ function servedMetrics(text: string): ReadonlyMap<string, Described> {
   return metrics;
 }
 
-/** Of the tables whose rows begin with a name in code. */
+/** Of the tables whose rows begin with a name in code; a metric of the process has a second name, without `headgate_`. */
 function documentedMetrics(markdown: string): ReadonlyMap<string, Described> {
   const rows = markdown.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \|/gm);
   return new Map(
-    Array.from(rows, ([, name = '', type = '', cell = '']) => {
+    [...rows].flatMap(([, name = '', type = '', cell = '']) => {
       const labels = [...cell.matchAll(/`(\w+)`/g)].map(([, label = '']) => label).sort();
-      return [name, { type, labels }];
+      const [, second] = /^headgate_((?:process|nodejs)_\w+)$/.exec(name) ?? [];
+      return [name, second].flatMap((each) =>
+        each === undefined ? [] : [[each, { type, labels }] as const],
+      );
     }),
   );
 }
