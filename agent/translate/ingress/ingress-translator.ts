@@ -2,7 +2,6 @@
 // Kubernetes API reference (networking.k8s.io/v1); what it leaves open is as in ingress-nginx.
 // Reads the store of objects, the settings and the index of port owners; remembers what did not change.
 
-import { compactList } from '../../base/compact.ts';
 import { quote } from '../../base/quote.ts';
 import { INGRESS_CONTROLLER } from '../../kubernetes/class-names.ts';
 import type { Ingress, IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
@@ -21,6 +20,7 @@ import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { routedListener } from '../routes/routed-listener.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
+import { loadBalancerOf } from '../service/plain-listener.ts';
 import { parseVip } from '../service/service-vips.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
@@ -173,17 +173,8 @@ export class IngressTranslator implements Translator {
           );
       }
     }
-    const { namespace, name } = ownerOf(key);
     return {
-      result: {
-        kind: 'LoadBalancer',
-        key,
-        namespace,
-        name,
-        vips,
-        listeners: compactList(listeners),
-        problems: compactList(problems),
-      },
+      result: loadBalancerOf(key, vips, listeners, problems),
       reads: [...reads],
       pools: poolsOf(owned),
       statuses: all.map(({ ingress }) => statusOf(ingress, vips, listeners)),
