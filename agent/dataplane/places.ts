@@ -5,6 +5,7 @@
 import { withStructureOf } from '../model/last-structure.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import { PoolUses } from '../model/pool-uses.ts';
+import { DesiredView } from './desired-view.ts';
 
 /**
  * `moving`: the landing serves it until the main one is proved to serve it. `both`: of a pool, both serve it, for other load
@@ -167,7 +168,7 @@ function keptOf(kept: Kept | undefined, now: LoadBalancer): LoadBalancer | undef
 const latest = new WeakMap<Kept, { readonly now: LoadBalancer; readonly value: LoadBalancer }>();
 
 /** The entries of a map whose keys are in the part now. get() alone may find another value of the map's keys. */
-class Part implements ReadonlyMap<string, LoadBalancer> {
+class Part extends DesiredView {
   readonly #all: ReadonlyMap<string, LoadBalancer>;
   readonly #isIn: (key: string) => boolean;
   readonly #instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined;
@@ -177,15 +178,10 @@ class Part implements ReadonlyMap<string, LoadBalancer> {
     isIn: (key: string) => boolean,
     instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined = () => undefined,
   ) {
+    super();
     this.#all = all;
     this.#isIn = isIn;
     this.#instead = instead;
-  }
-
-  get size(): number {
-    let size = 0;
-    for (const _ of this) size++;
-    return size;
   }
 
   get(key: string): LoadBalancer | undefined {
@@ -197,25 +193,7 @@ class Part implements ReadonlyMap<string, LoadBalancer> {
     return this.#isIn(key) && this.#all.has(key);
   }
 
-  forEach(
-    callback: (value: LoadBalancer, key: string, map: ReadonlyMap<string, LoadBalancer>) => void,
-  ): void {
-    for (const [key, value] of this) callback(value, key, this);
-  }
-
   *entries(): Generator<[string, LoadBalancer], undefined, void> {
     for (const entry of this.#all) if (this.#isIn(entry[0])) yield entry;
-  }
-
-  *keys(): Generator<string, undefined, void> {
-    for (const [key] of this) yield key;
-  }
-
-  *values(): Generator<LoadBalancer, undefined, void> {
-    for (const [, value] of this) yield value;
-  }
-
-  [Symbol.iterator](): Generator<[string, LoadBalancer], undefined, void> {
-    return this.entries();
   }
 }

@@ -56,7 +56,7 @@ export interface CertificatePlaces {
  */
 export type Share = 'served' | 'withdrawn' | 'left';
 
-const NO_PLACES: CertificatePlaces = { folder: '/', isRefused: () => false };
+const NO_PLACES: CertificatePlaces = { folder: '', isRefused: () => false };
 const NO_ROUTES: RoutePlaces = { folder: '/', tablesOf, isDue: () => false };
 
 /**
@@ -301,7 +301,7 @@ function planCertificates(
   loss: Command[],
 ): ReloadReason | undefined {
   const { folder, isRefused } = places;
-  if (tls === undefined || current.certificates.length === 0) return undefined;
+  if (tls === undefined || current.certificates.size === 0) return undefined;
   const list = crtListFile(folder, listener);
   const desired = new Set<string>();
   let reload: ReloadReason | undefined;
@@ -309,19 +309,21 @@ function planCertificates(
     const { certificate } = line;
     const { name } = certificate;
     desired.add(name);
-    const file = certificateFile(folder, name);
     const due = planCertificate(listener, certificate, running, places, gain);
     reload ??= due;
+    if (current.certificates.has(name)) continue;
     const isThere = running.certificate(name) !== undefined || !isRefused(certificate);
-    if (!current.certificates.includes(name) && isThere && reload === undefined) {
+    if (isThere && reload === undefined) {
+      const file = certificateFile(folder, name);
       const text = crtLineText(folder, line);
       const words = text === file ? {} : { line: text };
       gain.push({ kind: 'AddToList', listener, list, file, certificate: name, ...words });
     }
   }
   // The default one cannot be removed; another default is another structure.
+  const [byDefault] = current.certificates;
   for (const name of current.certificates) {
-    if (desired.has(name) || name === current.certificates[0]) continue;
+    if (desired.has(name) || name === byDefault) continue;
     loss.push({
       kind: 'RemoveFromList',
       listener,

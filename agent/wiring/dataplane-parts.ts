@@ -2,6 +2,7 @@
 
 import type { Metrics } from '../../health/metrics.ts';
 import { Dataplanes } from '../dataplane/dataplanes.ts';
+import { EngineChanges } from '../dataplane/engine-changes.ts';
 import { Landing } from '../dataplane/landing.ts';
 import { Places } from '../dataplane/places.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
@@ -31,7 +32,9 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   const { settings, ownerKeys, pems, replan, changed, metrics, log } = options;
   const { loadBalancers: desired, poolUses } = options.desired;
   const now = settings();
-  const places = new Places(desired, poolUses);
+  const changes = new EngineChanges(desired);
+  const ofHaproxy = changes.viewOf('haproxy');
+  const places = new Places(ofHaproxy, poolUses);
   const onChecked = (keys: readonly string[]): void => {
     kernel.checked(keys);
     changed(keys);
@@ -40,7 +43,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   const haproxy: HaproxyDataplane = new HaproxyDataplane({
     ...common,
     desired: places.main,
-    counted: desired,
+    counted: ofHaproxy,
     onKnown: () => replan(ownerKeys()),
     isElsewhere: (key) => desired.has(key) && !places.main.has(key),
     beside: () => landing.worker,
@@ -63,7 +66,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   });
   const both = new Landing<Settings>({
     engine: 'haproxy',
-    desired,
+    desired: ofHaproxy,
     places,
     main: haproxy,
     landing,
@@ -74,16 +77,16 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   });
   const kernel: NftablesDataplane = new NftablesDataplane({
     settings: now,
-    desired,
+    desired: changes.viewOf('kernel'),
     replan,
     sources: () => anchorGroups(settings().vrrp),
     checkedMembers: (listener) => both.members(listener),
-    isWithHaproxy: (listener) => both.serves(listener),
     metrics,
     log,
   });
   const dataplane = new Dataplanes<Settings>(
     desired,
+    changes,
     { engine: 'haproxy', dataplane: both },
     { engine: 'kernel', dataplane: kernel },
   );

@@ -112,6 +112,10 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
     );
   }
 
+  continues(listener: string): boolean {
+    return this.serves(listener);
+  }
+
   servesElsewhere(key: string, addresses: readonly string[] = []): boolean {
     if (this.running === undefined) return true;
     const own = this.running.get(key)?.listeners.flatMap((listener) => listener.addresses) ?? [];
