@@ -51,7 +51,7 @@ interface LandingPlan extends Plan {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
-/** Listeners, members and routes: a reload with more takes longer than 50 ms. */
+/** Listeners and members, with routes in proportion: a reload with more takes longer than 50 ms. */
 const MAX_SIZE = 1_000;
 /** Each costs the landing a reload, and a client with an open connection keeps the worker of before. */
 const MAX_LANDED = 40;

@@ -140,13 +140,17 @@ export class Places {
 const NONE: readonly never[] = [];
 const NO_PLACES: ReadonlyMap<string, Place> = new Map();
 
-/** Listeners, members, and routes. */
+/** A reload reads so many routes in the time of one listener or member. */
+const ROUTES_PER_MEMBER = 10;
+
+/** Listeners and members, with routes in proportion. */
 function sizeOf(loadBalancer: LoadBalancer | undefined): number {
   let size = 0;
   for (const { pool, routing } of loadBalancer?.listeners ?? []) {
     size += 1 + pool.members.length;
     if (routing?.kind !== 'http') continue;
-    for (const { hosts } of routing.sections) for (const { entries } of hosts) size += entries.length;
+    for (const { hosts } of routing.sections)
+      for (const { entries } of hosts) size += entries.length / ROUTES_PER_MEMBER;
   }
   return size;
 }

@@ -5,9 +5,15 @@ import type { HealthMonitor, LoadBalancer } from '../../../agent/model/load-bala
 import { loadBalancer, REST, setUp } from '../../support/haproxy/landing-model.ts';
 import { entryOf, gatewayOf, POOL, poolName, poolOf, sectionOf } from '../../support/values/routes.ts';
 
-/** A Gateway whose routes send to these Services. */
-function gateway(name: string, services: readonly string[], { limit = 0, address = '192.0.2.20' } = {}) {
-  const entries = services.map((service) => entryOf(`/${service}`, service));
+/** A Gateway with so many routes to each of these Services. */
+function gateway(
+  name: string,
+  services: readonly string[],
+  { limit = 0, address = '192.0.2.20', routes = 1 } = {},
+) {
+  const entries = services.flatMap((service) =>
+    Array.from({ length: routes }, (_, at) => entryOf(`/${service}/${at}`, service)),
+  );
   const sections = [sectionOf('http', '*', { 'a.example': entries })];
   const made = gatewayOf({ address, port: 80 }, sections, { connectionLimit: limit });
   const names = made.listeners.map((each) => ({ ...each, name: each.name.replace('edge', name) }));
@@ -184,7 +190,11 @@ test('A Gateway that lands again takes connections there', async (t) => {
 });
 
 test('A Gateway with more pools than the landing takes goes to the main dataplane, and one that grows moves there', async (t) => {
-  const { main, landing, set, places, reload, advance } = await setUp({}, [edge, web]);
+  const { remove, main, landing, set, places, reload, advance } = await setUp({}, [edge, web]);
+  await set(gateway('routes', ['web'], { routes: 9_000 }));
+  t.deepEqual(places.landed(), ['gateway:default/routes'], 'ten routes count as one');
+  await remove('gateway:default/routes');
+  await reload(landing);
   await set(gateway('large', ['huge']), pool('huge', 1_000));
   t.deepEqual([main.isDue, places.landed()], [true, []]);
   await reload(main);
