@@ -1,6 +1,6 @@
 // A Gateway with hundreds of certificates at a whole agent: one that is renewed costs two commands and one file.
 
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -51,9 +51,12 @@ test.serial(
     // The first one of the first listener is for names that no certificate has.
     await host.write('first.yaml', [secret('tls-0', WEB)]);
     const agent = await host.start();
-    const served = () => shown(place, { servername: 'other.example', rejectUnauthorized: false }).catch(() => '');
+    const served = () =>
+      shown(place, { servername: 'other.example', rejectUnauthorized: false }).catch(() => '');
     await host.until('it is served', async () => (await served()) === WEB.cert);
 
+    const output = await readFile(host.paths.log, 'utf8');
+    t.deepEqual(output.match(/^\[WARNING\].*$/gm) ?? [], [], 'HAProxy has nothing to say of its file');
     const folder = host.paths.certificates;
     const inodes = async (): Promise<ReadonlyMap<string, number>> =>
       new Map(
