@@ -89,6 +89,8 @@ export interface Dataplane<P extends Plan = Plan, S = never> extends DataplaneFa
   plan(keys: Iterable<string>): readonly P[];
   /** Carries plans out. Never throws: the outcome has what failed, which is retried. */
   apply(plans: readonly P[]): Promise<Outcome>;
+  /** True if the listener takes connections, and no reload or load of rules that is under way ends that. */
+  continues(listener: string): boolean;
   status(): DataplaneStatus;
   /** Never throws. */
   liveness(options: LivenessOptions): Promise<Liveness>;

@@ -12,6 +12,7 @@ import type {
   Plan,
   RoundPace,
 } from './dataplane.ts';
+import type { Continues, EngineChanges } from './engine-changes.ts';
 import { type JoinedPlan, joinedLiveness, joinedPlans } from './joined.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
@@ -26,16 +27,22 @@ const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
 export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   readonly #desired: ReadonlyMap<string, LoadBalancer>;
+  readonly #changes: EngineChanges;
   readonly #all: readonly DataplaneOf<S>[];
   readonly #main: Dataplane<Plan, S>;
 
-  /** The first dataplane is the main one: its version and load are shown for the whole. */
+  /**
+   * The first dataplane is the main one: its version and load are shown for the whole. `changes` has the views of the
+   * desired state that the dataplanes have.
+   */
   constructor(
     desired: ReadonlyMap<string, LoadBalancer>,
+    changes: EngineChanges,
     main: DataplaneOf<S>,
     ...others: readonly DataplaneOf<S>[]
   ) {
     this.#desired = desired;
+    this.#changes = changes;
     this.#all = [main, ...others];
     this.#main = main.dataplane;
   }
@@ -45,6 +52,9 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   }
 
   async start(): Promise<void> {
+    // The main one adopts what it serves, and others load what they should serve.
+    for (const { engine, dataplane } of this.#all.slice(1))
+      this.#changes.restore(engine, (await dataplane.runningListeners()) ?? []);
     await Promise.all(this.#all.map(({ dataplane }) => dataplane.start()));
   }
 
@@ -64,33 +74,31 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
     await Promise.all(this.#all.map(({ dataplane }) => dataplane.stop(graceMs)));
   }
 
+  /** Also finds out which listeners change to another engine. */
   plan(keys: Iterable<string>): readonly JoinedPlan[] {
+    const planned = [...keys];
+    this.#changes.update(planned, this.#continues);
     return joinedPlans(
       this.#all.map(({ dataplane }) => dataplane),
-      keys,
+      planned,
     );
   }
 
   async apply(plans: readonly JoinedPlan[]): Promise<Outcome> {
     const outcomes: Outcome[] = [];
-    const partsOf = (some: readonly JoinedPlan[], at: number): readonly Plan[] =>
-      some.flatMap(({ parts }) => parts[at] ?? []);
-    // The main one last: a listener that leaves it for another engine is served there first.
-    for (let at = this.#all.length - 1; at > 0; at--)
-      outcomes.push((await this.#all[at]?.dataplane.apply(partsOf(plans, at))) ?? NOTHING);
-    const held = plans.filter(({ key }) => this.#isLeaving(key));
-    outcomes.push(
-      await this.#main.apply(
-        partsOf(
-          plans.filter((plan) => !held.includes(plan)),
-          0,
-        ),
-      ),
-    );
-    const unplanned = [...held, ...plans.filter((plan) => this.#lacksPart(plan))].map(({ key }) => key);
+    // The main one last: what changes to another engine may leave it as soon as it is served there.
+    for (let at = this.#all.length - 1; at > 0; at--) {
+      const parts = plans.flatMap((plan) => plan.parts[at] ?? []);
+      outcomes.push((await this.#all[at]?.dataplane.apply(parts)) ?? NOTHING);
+    }
+    outcomes.push(await this.#main.apply(this.#mainParts(plans)));
+    const unfinished = plans.filter((plan) => this.#lacksPart(plan) || this.#changes.isUnderWay(plan.key));
     return {
       acknowledged: new Set(outcomes.flatMap(({ acknowledged }) => [...acknowledged])),
-      pending: new Set([...unplanned, ...outcomes.flatMap(({ pending }) => [...pending])]),
+      pending: new Set([
+        ...unfinished.map(({ key }) => key),
+        ...outcomes.flatMap(({ pending }) => [...pending]),
+      ]),
       lost: outcomes.find(({ lost }) => lost !== undefined)?.lost,
     };
   }
@@ -111,6 +119,10 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
 
   serves(listener: string, address?: string): boolean {
     return this.#all.some(({ dataplane }) => dataplane.serves(listener, address));
+  }
+
+  continues(listener: string): boolean {
+    return this.#all.some(({ dataplane }) => dataplane.continues(listener));
   }
 
   servesElsewhere(key: string, addresses?: readonly string[]): boolean {
@@ -174,13 +186,16 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
     return all.includes(undefined) ? undefined : all.flatMap((listeners) => listeners ?? []);
   }
 
-  /** A listener of the main dataplane belongs to another engine by now, whose dataplane does not serve it yet. */
-  #isLeaving(key: string): boolean {
-    return (this.#desired.get(key)?.listeners ?? []).some(({ name, engine }) => {
-      const of = this.#all.find((each) => each.engine === engine)?.dataplane;
-      return of !== this.#main && of?.serves(name) === false && this.#main.serves(name);
-    });
+  /** The plans of the main dataplane; new ones where it keeps less since the others have applied theirs. */
+  #mainParts(plans: readonly JoinedPlan[]): readonly Plan[] {
+    const keys = plans.map(({ key }) => key);
+    const changed = this.#changes.update(keys, this.#continues);
+    const again = new Map(this.#main.plan(changed).map((plan) => [plan.key, plan]));
+    return plans.flatMap(({ key, parts: [main] }) => again.get(key) ?? main ?? []);
   }
+
+  readonly #continues: Continues = (engine, listener) =>
+    this.#all.find((each) => each.engine === engine)?.dataplane.continues(listener) === true;
 
   /** A dataplane that has listeners to serve of this load balancer can plan nothing now. */
   #lacksPart({ key, parts }: JoinedPlan): boolean {

@@ -174,6 +174,10 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     return this.#main.serves(listener, address) || this.#landing.serves(listener, address);
   }
 
+  continues(listener: string): boolean {
+    return this.#main.continues(listener) || this.#landing.continues(listener);
+  }
+
   servesElsewhere(key: string, addresses?: readonly string[]): boolean {
     // A landing that does not serve has nothing but what is placed there.
     const isThere = this.#places.of(key) !== 'main' || this.#landing.status().serving;

@@ -2,6 +2,7 @@
 // has a view of the desired state with its own load balancers only.
 
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import { DesiredView } from './desired-view.ts';
 
 /** `moving`: the landing serves it until the main one is proved to serve it. */
 export type Place = 'main' | 'landing' | 'moving';
@@ -65,7 +66,7 @@ export function sizeOf(loadBalancer: LoadBalancer | undefined): number {
 }
 
 /** The entries of a map whose keys are in the part now. get() alone may find another value of the map's keys. */
-class Part implements ReadonlyMap<string, LoadBalancer> {
+class Part extends DesiredView {
   readonly #all: ReadonlyMap<string, LoadBalancer>;
   readonly #isIn: (key: string) => boolean;
   readonly #instead: (key: string) => LoadBalancer | undefined;
@@ -75,15 +76,10 @@ class Part implements ReadonlyMap<string, LoadBalancer> {
     isIn: (key: string) => boolean,
     instead: (key: string) => LoadBalancer | undefined = () => undefined,
   ) {
+    super();
     this.#all = all;
     this.#isIn = isIn;
     this.#instead = instead;
-  }
-
-  get size(): number {
-    let size = 0;
-    for (const _ of this) size++;
-    return size;
   }
 
   get(key: string): LoadBalancer | undefined {
@@ -95,25 +91,7 @@ class Part implements ReadonlyMap<string, LoadBalancer> {
     return this.#isIn(key) && this.#all.has(key);
   }
 
-  forEach(
-    callback: (value: LoadBalancer, key: string, map: ReadonlyMap<string, LoadBalancer>) => void,
-  ): void {
-    for (const [key, value] of this) callback(value, key, this);
-  }
-
   *entries(): Generator<[string, LoadBalancer], undefined, void> {
     for (const entry of this.#all) if (this.#isIn(entry[0])) yield entry;
-  }
-
-  *keys(): Generator<string, undefined, void> {
-    for (const [key] of this) yield key;
-  }
-
-  *values(): Generator<LoadBalancer, undefined, void> {
-    for (const [, value] of this) yield value;
-  }
-
-  [Symbol.iterator](): Generator<[string, LoadBalancer], undefined, void> {
-    return this.entries();
   }
 }

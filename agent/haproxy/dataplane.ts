@@ -243,6 +243,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return isForHaproxy(booted) && (address === undefined || booted.addresses.includes(address));
   }
 
+  continues(listener: string): boolean {
+    if (!this.serves(listener)) return false;
+    const { next } = this.#parts.reloader;
+    const listeners = next?.get(ownerOfListener(listener))?.listeners ?? [];
+    return next === undefined || listeners.some((each) => each.name === listener && isForHaproxy(each));
+  }
+
   servesElsewhere(key: string, addresses: readonly string[] = []): boolean {
     const { worker } = this.#parts.active;
     if (worker === undefined || worker.structure === '') return true;

@@ -58,8 +58,6 @@ export interface NftablesOptions {
   readonly sources: () => Sources;
   /** What HAProxy knows about the members of a listener that it checks. */
   readonly checkedMembers: (listener: string) => ReadonlyMap<string, MemberFact>;
-  /** Whether HAProxy serves a listener that was the kernel's: until then the kernel keeps it. */
-  readonly isWithHaproxy: (listener: string) => boolean;
   readonly metrics: { repaired(what: 'rules' | 'element'): void };
   readonly log: Log;
 }
@@ -245,6 +243,10 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     return address === undefined || found.addresses.includes(address);
   }
 
+  continues(listener: string): boolean {
+    return this.serves(listener) && this.#running(listener) !== undefined;
+  }
+
   servesElsewhere(key: OwnerKey, addresses: readonly string[] = []): boolean {
     if (!this.#isKnown) return true;
     return this.#table
@@ -367,17 +369,9 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   #plan(key: OwnerKey): KernelPlan {
     const after = this.#listenersOf(this.#options.desired.get(key));
-    const isKept = (listener: string) => this.#isOnItsWay(key, listener);
-    const changes = planListeners(this.#table.of(key), after, isKept);
+    const changes = planListeners(this.#table.of(key), after);
     const isDue = changes.length > 0 || (after.length > 0 && !this.#table.isLoaded);
     return { key, effort: isDue ? 'runtime' : 'none', changes };
-  }
-
-  /** It moves to HAProxy, which has yet to be reloaded. */
-  #isOnItsWay(key: OwnerKey, listener: string): boolean {
-    const { desired, isWithHaproxy } = this.#options;
-    const now = desired.get(key)?.listeners.find(({ name }) => name === listener);
-    return now !== undefined && now.addresses.length > 0 && !isForKernel(now) && !isWithHaproxy(listener);
   }
 
   async #change(changes: readonly ListenerChange[]): Promise<boolean> {

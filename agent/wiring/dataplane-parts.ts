@@ -2,6 +2,7 @@
 
 import type { Metrics } from '../../health/metrics.ts';
 import { Dataplanes } from '../dataplane/dataplanes.ts';
+import { EngineChanges } from '../dataplane/engine-changes.ts';
 import { Landing } from '../dataplane/landing.ts';
 import { Places } from '../dataplane/places.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
@@ -30,7 +31,9 @@ export interface DataplanePartsOptions {
 export function dataplaneOf(options: DataplanePartsOptions) {
   const { settings, desired, ownerKeys, pems, replan, changed, metrics, log } = options;
   const now = settings();
-  const places = new Places(desired);
+  const changes = new EngineChanges(desired);
+  const ofHaproxy = changes.viewOf('haproxy');
+  const places = new Places(ofHaproxy);
   const onChecked = (keys: readonly string[]): void => {
     kernel.checked(keys);
     changed(keys);
@@ -39,7 +42,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   const haproxy: HaproxyDataplane = new HaproxyDataplane({
     ...common,
     desired: places.main,
-    counted: desired,
+    counted: ofHaproxy,
     onKnown: () => replan(ownerKeys()),
     beside: () => landing.worker,
     metrics,
@@ -60,7 +63,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   });
   const both = new Landing<Settings>({
     engine: 'haproxy',
-    desired,
+    desired: ofHaproxy,
     places,
     main: haproxy,
     landing,
@@ -71,16 +74,16 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   });
   const kernel: NftablesDataplane = new NftablesDataplane({
     settings: now,
-    desired,
+    desired: changes.viewOf('kernel'),
     replan,
     sources: () => anchorGroups(settings().vrrp),
     checkedMembers: (listener) => both.members(listener),
-    isWithHaproxy: (listener) => both.serves(listener),
     metrics,
     log,
   });
   const dataplane = new Dataplanes<Settings>(
     desired,
+    changes,
     { engine: 'haproxy', dataplane: both },
     { engine: 'kernel', dataplane: kernel },
   );

@@ -4,6 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Changes } from '../../agent/changes.ts';
 import { Dataplanes } from '../../agent/dataplane/dataplanes.ts';
+import { EngineChanges } from '../../agent/dataplane/engine-changes.ts';
 import { HaproxyDataplane } from '../../agent/haproxy/dataplane.ts';
 import { createLog } from '../../agent/host/log.ts';
 import { Cluster } from '../../agent/kubernetes/cluster.ts';
@@ -74,6 +75,7 @@ await serveAck(async (order: AckOrder) => {
   };
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);
   const common = { settings, desired: desired.loadBalancers, replan, metrics, log };
+  const changesOfEngine = new EngineChanges(desired.loadBalancers);
   const dataplane =
     engine === 'haproxy'
       ? new HaproxyDataplane(common)
@@ -81,7 +83,6 @@ await serveAck(async (order: AckOrder) => {
           ...common,
           sources: () => ({ groups: [], groupOf: () => 0 }),
           checkedMembers: () => new Map(),
-          isWithHaproxy: () => true,
         });
   await dataplane.start();
   const looping = loop({
@@ -89,7 +90,7 @@ await serveAck(async (order: AckOrder) => {
     desired,
     translators,
     addresses: { assign: () => new Set() },
-    dataplane: new Dataplanes<Settings>(desired.loadBalancers, { engine, dataplane }),
+    dataplane: new Dataplanes<Settings>(desired.loadBalancers, changesOfEngine, { engine, dataplane }),
     announcer: undefined,
     metrics,
     programming: new ProgrammingLatency({ now: Date.now, isServed: () => true, observe: nothing }),

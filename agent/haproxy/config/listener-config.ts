@@ -204,8 +204,3 @@ export function serverKeywords(
   }
   return words;
 }
-
-/** `address:port`, an IPv6 address in brackets. */
-export function socketAddress(address: string, port: number): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
-}

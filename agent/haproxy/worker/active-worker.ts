@@ -202,7 +202,8 @@ export class ActiveWorker {
 
   /** A reload has ended, successful or not. */
   reloadEnded(): void {
-    this.#options.replan([...this.#afterReload]);
+    // What the reload would have ended, had it not failed, continues.
+    this.#options.replan([...this.#afterReload, ...this.#changedDuringReload]);
     this.#afterReload.clear();
     this.#changedDuringReload.clear();
     if (this.#worker === undefined) void this.obtain();

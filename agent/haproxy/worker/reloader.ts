@@ -83,6 +83,7 @@ interface Replacement {
 export class Reloader {
   readonly #options: ReloaderOptions;
   readonly #fault = new Fault();
+  #next: ReadonlyMap<string, LoadBalancer> | undefined;
 
   constructor(options: ReloaderOptions) {
     this.#options = options;
@@ -91,6 +92,11 @@ export class Reloader {
   /** Why the last reload failed; '' if it did not. */
   get fault(): string {
     return this.#fault.text;
+  }
+
+  /** The load balancers of the reload that is under way; undefined if there is none. */
+  get next(): ReadonlyMap<string, LoadBalancer> | undefined {
+    return this.#next;
   }
 
   /** Never rejects. */
@@ -103,7 +109,8 @@ export class Reloader {
       await this.#proveRestart();
       await tablesLearned(worker);
       await file.keepBeside();
-      const candidate = await maker.prepare(desired, worker.booted, ({ chunks }) => file.draft(chunks));
+      this.#next = new Map(desired);
+      const candidate = await maker.prepare(this.#next, worker.booted, ({ chunks }) => file.draft(chunks));
       await persister.idle();
       if (isLost()) return this.#leave();
       await file.write(candidate.chunks);
@@ -139,6 +146,8 @@ export class Reloader {
       }
       if (this.#fault.set(failure.error)) log.error('Cannot reload HAProxy', failure);
       return 'failed';
+    } finally {
+      this.#next = undefined;
     }
   }
 

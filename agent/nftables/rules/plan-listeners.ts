@@ -3,11 +3,9 @@
 import { sameValue } from '../../base/same-value.ts';
 import type { KernelListener, ListenerChange } from './kernel-listener.ts';
 
-/** `isKept`: a listener that the kernel keeps for now, although it is not desired there. */
 export function planListeners(
   before: readonly KernelListener[],
   after: readonly KernelListener[],
-  isKept: (listener: string) => boolean,
 ): readonly ListenerChange[] {
   const changes: ListenerChange[] = [];
   for (const now of after) {
@@ -15,7 +13,6 @@ export function planListeners(
     if (was !== now && !sameValue(was, now)) changes.push({ before: was, after: now });
   }
   for (const was of before)
-    if (!after.some(({ name }) => name === was.name) && !isKept(was.name))
-      changes.push({ before: was, after: undefined });
+    if (!after.some(({ name }) => name === was.name)) changes.push({ before: was, after: undefined });
   return changes;
 }

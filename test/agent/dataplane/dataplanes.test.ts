@@ -7,6 +7,7 @@ import type {
   Plan,
 } from '../../../agent/dataplane/dataplane.ts';
 import { Dataplanes } from '../../../agent/dataplane/dataplanes.ts';
+import { EngineChanges } from '../../../agent/dataplane/engine-changes.ts';
 import type { DataplaneStatus, ListenerTraffic } from '../../../agent/dataplane/status.ts';
 import type { Engine, LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { service } from '../../support/values/build.ts';
@@ -88,6 +89,10 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
     return this.isServing && listener === this.listener && address !== '192.0.2.99';
   }
 
+  continues(listener: string): boolean {
+    return this.serves(listener);
+  }
+
   servesElsewhere(): boolean {
     return this.isServing;
   }
@@ -137,12 +142,14 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
 
 function both() {
   const [haproxy, kernel] = [new TestDataplane(TCP), new TestDataplane(UDP)];
+  const changes = new EngineChanges(desired);
   const all = new Dataplanes<{ readonly name: string }>(
     desired,
+    changes,
     { engine: 'haproxy', dataplane: haproxy },
     { engine: 'kernel', dataplane: kernel },
   );
-  return { all, haproxy, kernel };
+  return { all, haproxy, kernel, changes };
 }
 
 const keysOf = ({ acknowledged, pending }: Outcome) => [[...acknowledged], [...pending]];
@@ -172,16 +179,48 @@ test('A dataplane without a plan leaves its load balancers pending, and does not
   t.deepEqual(all.plan([KEY]), []);
 });
 
-test('A listener stays with the main dataplane until the one of its new engine serves it', async (t) => {
-  const { all, haproxy, kernel } = both();
+test('The main dataplane keeps a listener until another engine serves it, and then plans again', async (t) => {
+  const { all, haproxy, kernel, changes } = both();
+  const enginesOf = (engine: Engine) =>
+    changes
+      .viewOf(engine)
+      .get(KEY)
+      ?.listeners.map((listener) => listener.engine);
   // HAProxy still has the listener for UDP, which the kernel is about to load.
   haproxy.listener = UDP;
+  haproxy.effort = 'none';
   kernel.isServing = false;
   t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], [KEY]]);
-  t.deepEqual(haproxy.seen, ['apply ']);
-  kernel.isServing = true;
+  t.deepEqual(
+    [enginesOf('haproxy'), enginesOf('kernel')],
+    [
+      ['haproxy', 'haproxy'],
+      ['haproxy', 'kernel'],
+    ],
+  );
+  kernel.apply = async () => {
+    kernel.isServing = true;
+    haproxy.effort = 'reload';
+    return { acknowledged: new Set([KEY]), pending: new Set(), lost: undefined };
+  };
   t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], []]);
-  t.deepEqual(haproxy.seen, ['apply ', `apply ${KEY} runtime`]);
+  t.deepEqual(haproxy.seen, [`apply ${KEY} none`, `apply ${KEY} reload`]);
+  t.deepEqual(enginesOf('haproxy'), ['haproxy', 'kernel']);
+});
+
+test('A dataplane keeps what it served before this agent, if that is to be served by the main one', async (t) => {
+  const { all, kernel, changes } = both();
+  kernel.running = [TCP, UDP];
+  await all.start();
+  t.deepEqual(
+    changes
+      .viewOf('kernel')
+      .get(KEY)
+      ?.listeners.map(({ engine }) => engine),
+    ['kernel', 'kernel'],
+  );
+  all.plan([KEY]);
+  t.is(changes.viewOf('kernel').get(KEY), web, 'HAProxy serves it');
 });
 
 test('apply() joins what is pending and lost in any dataplane', async (t) => {
@@ -278,7 +317,10 @@ test('Liveness is the first fault of any, and life cycle calls reach all', async
 test('An engine without a dataplane serves nothing, and leaves nothing pending', async (t) => {
   const haproxy = new TestDataplane(TCP);
   const engine: Engine = 'haproxy';
-  const all = new Dataplanes<{ readonly name: string }>(desired, { engine, dataplane: haproxy });
+  const all = new Dataplanes<{ readonly name: string }>(desired, new EngineChanges(desired), {
+    engine,
+    dataplane: haproxy,
+  });
   t.false(all.serves(UDP));
   t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], []]);
 });

@@ -99,6 +99,10 @@ class TestHaproxy implements MainDataplane<LandingSettings>, LandingDataplane<La
     );
   }
 
+  continues(listener: string): boolean {
+    return this.serves(listener);
+  }
+
   servesElsewhere(key: string, addresses: readonly string[] = []): boolean {
     if (this.running === undefined) return true;
     const own = this.running.get(key)?.listeners.flatMap((listener) => listener.addresses) ?? [];
