@@ -41,7 +41,7 @@ test.serial('A client of an Ingress needs a user and a password of its Secret', 
     request(place, '/', { headers: { host: NAME, ...headers } });
   const status = async (user: string, password = 'open'): Promise<number | undefined> =>
     (await ask(basic(user, password)).catch(() => undefined))?.status;
-  await host.until('without the Secret nobody is let in', async () => (await status('ann')) === 403);
+  await host.until('without the Secret no client is let in', async () => (await status('ann')) === 403);
 
   const users = `ann:${HASHES.bcrypt}\nbob:${OTHER_HASHES['MD5 of Apache']}\n`;
   await host.write('users.yaml', [secret('users', { auth: users })]);
