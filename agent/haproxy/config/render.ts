@@ -33,6 +33,7 @@ const templates = {
   global: loadTemplate('haproxy/global'),
   listener: loadTemplate('haproxy/listener'),
   routes: loadTemplate('haproxy/routes'),
+  tlsSection: loadTemplate('haproxy/tls-section'),
   connectionRoutes: loadTemplate('haproxy/connection-routes'),
 };
 const templatesHash = hash(
@@ -159,6 +160,7 @@ function frontView(listener: Listener, context: RenderContext): View {
   return {
     namespace: listener.labels.namespace,
     routes: routesText(listener, context),
+    tlsSection: tlsSectionText(listener, context),
     isHttp: listener.mode === 'http',
     hasProxies: listener.trustedProxies !== undefined,
     // Views of their own, because lines do not see the values around them.
@@ -243,6 +245,22 @@ const STATUS_COUNTERS = [1, 2, 3, 4, 0].map((counter) => ({
   to: counter * 100 + 199,
 }));
 
+/** A view of each line, because lines do not see the values around them. */
+function linesOf(name: string, folder: string, from: number, to: number): readonly View[] {
+  return Array.from({ length: to - from + 1 }, (_, at) => ({ name, folder, number: from + at }));
+}
+
+/** What the rules of routes must know before the first request; '' where one connection is as good as another. */
+function tlsSectionText(listener: Listener, { routes: folder }: RenderContext): string {
+  if (!detectsMisdirected(listener)) return '';
+  const { name } = listener;
+  return templates.tlsSection({ name, folder, labels: linesOf(name, folder, 3, MOST_LABELS) }).trimEnd();
+}
+
+function detectsMisdirected({ routing, tls }: Pick<Listener, 'routing' | 'tls'>): boolean {
+  return tls !== undefined && routing?.kind === 'http' && routing.detectMisdirected;
+}
+
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 function routesText(
   {
@@ -257,9 +275,7 @@ function routesText(
   ended = '',
 ): string {
   if (routing === undefined) return '';
-  // A view of each line, because lines do not see the values around them.
-  const lines = (from: number, to: number): readonly View[] =>
-    Array.from({ length: to - from + 1 }, (_, at) => ({ name, folder, number: from + at }));
+  const lines = (from: number, to: number): readonly View[] => linesOf(name, folder, from, to);
   const labels = lines(3, MOST_LABELS);
   if (routing.kind !== 'http') {
     const isTls = routing.kind === 'tls';
@@ -277,7 +293,7 @@ function routesText(
       rejectsDots: dotSegments === 'reject',
       normalizesDots: dotSegments === 'normalize',
       hasUsers: userLists.length > 0,
-      detectsMisdirected: routing.detectMisdirected && tls !== undefined,
+      detectsMisdirected: detectsMisdirected({ routing, tls }),
       scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER),
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
