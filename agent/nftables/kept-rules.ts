@@ -170,7 +170,7 @@ export class KeptRules {
     if (this.table.isLoaded && this.table.hasOtherSources) void this.#reconciler.reconcile();
   }
 
-  /** False if all rules have to be loaded again, which takes longer: it goes on after this. */
+  /** False if all rules have to be loaded again, which takes longer: it continues after this. */
   async change(changes: readonly ListenerChange[]): Promise<boolean> {
     const isDone = this.table.isLoaded && (await this.#change(changes));
     if (!this.table.isLoaded && !this.#reconciler.isUnderWay && this.#fault.text === '')
