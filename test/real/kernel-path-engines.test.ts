@@ -67,7 +67,9 @@ test.serial(
     await host.write('dns.yaml', web('haproxy'));
     await host.write('other.yaml', dns(['m1'], network, {}, 'other', 54));
     const agent = await host.start(['--nft', nft, '--config', settings]);
-    const loads = () => agent.log.filter(({ message }) => message.includes('loading all of them')).length;
+    const loads = () =>
+      agent.log.filter(({ message }) => /loading all of them|Loads the rules of nftables/.test(message))
+        .length;
     const isServed = async (service: string) => (await host.why(service)).verdict === 'served';
     await host.until('HAProxy answers', async () => (await network.whoServes(VIP, 80)) !== '');
     await host.until(
@@ -88,7 +90,7 @@ test.serial(
     writeFileSync(slow, '');
     await signalNft(network, 'STOP');
     await host.write('dns.yaml', web('kernel'));
-    await host.until('all rules are to be loaded', async () => loads() === 1);
+    await host.until('all rules are to be loaded', async () => loads() > 0);
     const reloads = await host.reloads();
     await writeFile(settings, 'reloadInterval: 100ms\nmaxConnections: 600\n');
     agent.signal('SIGHUP');
@@ -103,11 +105,12 @@ test.serial(
     // HAProxy is late, and all rules are loaded meanwhile.
     await writeFile(settings, 'reloadInterval: 10m\nmaxConnections: 600\n');
     agent.signal('SIGHUP');
+    const before = loads();
     await host.until('it is in effect', async () => agent.log.some(({ to }) => to === '10m'));
     await host.write('dns.yaml', web('haproxy'));
     await signalNft(network, 'STOP');
     await host.write('other.yaml', dns(['m2'], network, {}, 'other', 54));
-    await host.until('all rules are to be loaded', async () => loads() === 2);
+    await host.until('all rules are to be loaded', async () => loads() > before);
     await host.until('they are loaded', async () => (await askByDatagrams(network, VIP, 54)).by[0] === 'm2');
     t.false(await listens(network));
     await writeFile(settings, 'reloadInterval: 100ms\nmaxConnections: 600\n');

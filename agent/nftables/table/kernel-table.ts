@@ -4,7 +4,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, ftruncateSync, openSync, writeSync } from 'node:fs';
-import { unlink } from 'node:fs/promises';
+import { stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BackgroundWrite } from '../../base/background-write.ts';
 import type { DiskFile } from '../../base/disk-file.ts';
@@ -26,6 +26,7 @@ import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts
 import { rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
 import type { Sources } from '../rules/sources.ts';
+import { COMMAND_TIMEOUT_MS, loadTimeoutMs } from './load-timeout.ts';
 import { refusalsIn } from './refusals.ts';
 import { NftSession } from './session.ts';
 
@@ -45,7 +46,8 @@ export interface KernelTableOptions {
 }
 
 const NONE: readonly KernelListener[] = [];
-const LOAD_TIMEOUT_MS = 30_000;
+/** nft keeps each line that it has read, and looks through them before the next one. */
+const MAX_ANSWERS = 1_000;
 /** More elements than these are faster in a file. */
 const MAX_ELEMENTS = 10_000;
 const PERSIST_DELAY_MS = 1_000;
@@ -291,13 +293,17 @@ export class KernelTable {
     return rulesText({ table, generation, listeners, sources, counts, countsTraffic });
   }
 
-  #nft(...words: readonly string[]): ReturnType<typeof runCommand> {
+  /** With `-f`, the last word is the file of the rules. */
+  async #nft(...words: readonly string[]): ReturnType<typeof runCommand> {
     const { nft, netns } = this.#options;
+    const timeout = words.includes('-f')
+      ? loadTimeoutMs((await stat(words.at(-1) ?? '')).size)
+      : COMMAND_TIMEOUT_MS;
     const [program, args] = inNamespace(netns, nft, words);
     const onStart = (pid: number): void => {
       if (words[0] === '-f') this.#started(pid);
     };
-    return runCommand(program, args, { timeout: LOAD_TIMEOUT_MS, onStart });
+    return runCommand(program, args, { timeout, onStart });
   }
 
   #started(process: number): void {
@@ -340,13 +346,22 @@ export class KernelTable {
     return this.#ask(`include "${changeFile}"`);
   }
 
-  #ask(line: string): Promise<string> {
-    const { nft: program, netns } = this.#options;
-    if (this.#session?.isOpen !== true) {
-      this.#session = new NftSession({ program, netns });
-      this.#started(this.#session.process);
+  async #ask(line: string): Promise<string> {
+    const session = this.#session?.isOpen === true ? this.#session : this.#newSession();
+    const answer = await session.ask(line);
+    if (session.answers >= MAX_ANSWERS) {
+      session.close();
+      this.#newSession();
     }
-    return this.#session.ask(line);
+    return answer;
+  }
+
+  #newSession(): NftSession {
+    const { nft: program, netns } = this.#options;
+    const session = new NftSession({ program, netns });
+    this.#session = session;
+    this.#started(session.process);
+    return session;
   }
 
   /** It is not known any more what the kernel has. */
