@@ -27,6 +27,7 @@ import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { routeChange } from './rows/route-change.ts';
 import { routeCost } from './rows/route-cost.ts';
+import { routesAtOnce } from './rows/routes-at-once.ts';
 import { scrape } from './rows/scrape.ts';
 import { throughputHaproxy } from './rows/throughput-haproxy.ts';
 import { benchOf } from './support/bench.ts';
@@ -59,6 +60,7 @@ const benchmarks: readonly Benchmark[] = [
   kernelApi,
   apiColdStart,
   allocate,
+  routesAtOnce,
   failover,
   pairFaults,
 ];

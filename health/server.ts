@@ -11,6 +11,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { HeadgateError } from '../agent/base/errors.ts';
+import { socketAddress } from '../agent/base/socket-address.ts';
 import { http } from '../agent/host/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
 import { limitConnections } from './limit-connections.ts';
@@ -68,8 +69,8 @@ export async function startHealthServer(
     );
     server.listen(listen.port, listen.address, resolve);
   });
-  const { address, port: taken, family } = server.address() as AddressInfo;
-  return { server, address: family === 'IPv6' ? `[${address}]:${taken}` : `${address}:${taken}` };
+  const { address, port } = server.address() as AddressInfo;
+  return { server, address: socketAddress(address, port) };
 }
 
 function cannotListen({ address, port }: { readonly address: string; readonly port: number }): string {

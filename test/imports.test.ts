@@ -29,8 +29,8 @@ const refused = test.macro({
 test(
   'a dataplane that imports an announcer',
   refused,
-  { 'agent/haproxy/plan.ts': "import { render } from '../vips/keepalived/render.ts';" },
-  'agent/haproxy/plan.ts: haproxy-doors must not import keepalived, but it imports agent/vips/keepalived/render.ts',
+  { 'agent/haproxy/plan.ts': "import { render } from '../vips/keepalived/files/render.ts';" },
+  'agent/haproxy/plan.ts: haproxy-doors must not import keepalived-files, but it imports agent/vips/keepalived/files/render.ts',
 );
 test(
   'a room that imports the room above it',

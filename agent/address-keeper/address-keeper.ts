@@ -25,7 +25,7 @@ import type { TranslateSettings } from '../translate/translate-settings.ts';
 import { AddressHolders } from './address-holders.ts';
 import { Provisioning, type ProvisioningMetrics } from './address-provisioning.ts';
 import { type AddressStatus, poolStatuses } from './address-status.ts';
-import { askedAddress, type PoolsView } from './asked-address.ts';
+import { askedAddress, poolsView } from './asked-address.ts';
 import { DecisionLoop } from './decision-loop.ts';
 import { type ClaimHome, KeptClaims } from './kept-claims.ts';
 import { objectsOf, publishedBy } from './owner-objects.ts';
@@ -310,17 +310,11 @@ export class AddressKeeper {
 
   #request(key: string): AddressRequest | undefined {
     const { cluster } = this.#options;
-    const view: PoolsView = {
+    const pools = poolsView(cluster, this.#addresses, {
       isAny: this.#hasPools,
       isOfCluster: this.#kept.home === 'cluster',
-      isOfFolder: (object) => cluster.isOfManifest(object),
-      ingressesOf: (className) => cluster.ingressesOf(className),
-      owns: (address) => this.#addresses.poolOf(address) !== undefined,
-      hasAddress: (service) => this.#addresses.claimsOf(service).some(({ heldUntil }) => heldUntil === 0),
-      hasClaimOn: (service, address) =>
-        this.#addresses.claimsOf(service).some((claim) => claim.address === address),
-    };
-    return askedAddress(requesterOf(cluster, key), this.#translating, view);
+    });
+    return askedAddress(requesterOf(cluster, key), this.#translating, pools);
   }
 
   #apply({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): ReadonlySet<string> {

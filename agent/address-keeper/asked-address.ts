@@ -1,5 +1,6 @@
 // Decides whether a Service, Gateway or IngressClass requests an address of the pools, and which one. Pure.
 
+import type { Addresses } from '../addresses/addresses.ts';
 import { type AddressNeeds, type AddressRequest, addressRequest } from '../addresses/request.ts';
 import {
   gatewayNeeds,
@@ -8,6 +9,7 @@ import {
   type Requester,
   serviceNeeds,
 } from '../addresses/requesters.ts';
+import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Ingress } from '../kubernetes/ingress/ingress-objects.ts';
 import type { OwnerKey } from '../model/load-balancer.ts';
 import { objectOf } from '../model/names.ts';
@@ -30,6 +32,21 @@ export interface PoolsView {
   readonly hasAddress: (key: OwnerKey) => boolean;
   /** The owner has a claim on this address, in use or held. */
   readonly hasClaimOn: (key: OwnerKey, address: string) => boolean;
+}
+
+export function poolsView(
+  cluster: Cluster,
+  addresses: Addresses,
+  pools: Pick<PoolsView, 'isAny' | 'isOfCluster'>,
+): PoolsView {
+  return {
+    ...pools,
+    isOfFolder: (object) => cluster.isOfManifest(object),
+    ingressesOf: (className) => cluster.ingressesOf(className),
+    owns: (address) => addresses.poolOf(address) !== undefined,
+    hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
+    hasClaimOn: (key, address) => addresses.claimsOf(key).some((claim) => claim.address === address),
+  };
 }
 
 /**

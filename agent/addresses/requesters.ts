@@ -6,31 +6,32 @@ import { quote } from '../base/quote.ts';
 import type { ClaimedPort } from '../kubernetes/address-claim.ts';
 import { GATEWAY_CONTROLLER, INGRESS_CONTROLLER } from '../kubernetes/class-names.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
-import type { Gateway, GatewayClass } from '../kubernetes/gateway/gateway-objects.ts';
+import type { Gateway } from '../kubernetes/gateway/gateway-objects.ts';
 import type { Ingress, IngressClass } from '../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
-import { keyOf, NO_NAMESPACE, objectOf, ownerOf } from '../model/names.ts';
+import { keyOf, NO_NAMESPACE, objectOf } from '../model/names.ts';
 import type { AddressNeeds, FamilyAddress } from './request.ts';
 
 export type Requester = Service | Gateway | IngressClass;
 
-type Objects = Pick<
-  Cluster,
-  'service' | 'gateway' | 'gatewayClass' | 'ingressClass' | 'services' | 'gateways' | 'ingressClasses'
->;
+type Objects = Pick<Cluster, 'ownerObject' | 'gatewayClass' | 'services' | 'gateways' | 'ingressClasses'>;
 
 /** undefined if there is none, and if its class has another controller. */
 export function requesterOf(cluster: Objects, owner: OwnerKey): Requester | undefined {
-  const { kind, namespace, name } = ownerOf(owner);
-  if (kind === 'Service') return cluster.service(owner);
-  if (kind === 'Gateway') {
-    const gateway = cluster.gateway(`${namespace}/${name}`);
-    const isOurs = isOwnGatewayClass(cluster.gatewayClass(gateway?.gatewayClassName ?? ''));
-    return isOurs && gateway?.deleting === false ? gateway : undefined;
+  const object = cluster.ownerObject(owner);
+  switch (object?.kind) {
+    case 'Service':
+      return object;
+    case 'Gateway': {
+      const isOurs = cluster.gatewayClass(object.gatewayClassName)?.controllerName === GATEWAY_CONTROLLER;
+      return isOurs && !object.deleting ? object : undefined;
+    }
+    case 'IngressClass':
+      return object.controller === INGRESS_CONTROLLER ? object : undefined;
+    default:
+      return undefined;
   }
-  const ofClass = kind === 'Ingress' ? cluster.ingressClass(name) : undefined;
-  return ofClass?.controller === INGRESS_CONTROLLER ? ofClass : undefined;
 }
 
 export function ownerOfRequester({ kind, key }: Pick<Requester, 'kind' | 'key'>): OwnerKey {
@@ -43,10 +44,6 @@ export function ownerOfRequester({ kind, key }: Pick<Requester, 'kind' | 'key'>)
 export function* requestingOwners(cluster: Objects): Generator<OwnerKey> {
   for (const all of [cluster.services(), cluster.gateways(), cluster.ingressClasses()])
     for (const object of all) yield ownerOfRequester(object);
-}
-
-function isOwnGatewayClass(ofGateway: GatewayClass | undefined): boolean {
-  return ofGateway?.controllerName === GATEWAY_CONTROLLER;
 }
 
 export function serviceNeeds(service: Service, fromAnnotation: readonly string[]): AddressNeeds {

@@ -17,7 +17,6 @@ export interface BackgroundWriteOptions {
   readonly retryMs: number;
   /** Called once while a fault lasts. */
   readonly onFault: (message: string) => void;
-  readonly onRecovered?: () => void;
   readonly clock?: Clock;
 }
 
@@ -83,14 +82,14 @@ export class BackgroundWrite {
     this.#cancel = undefined;
     if (!this.#isDue) return;
     this.#isDue = false;
-    const { write, rest = 0, retryMs, onFault, onRecovered } = this.#options;
+    const { write, rest = 0, retryMs, onFault } = this.#options;
     const began = this.#clock.monotonic();
     try {
       await write();
       this.#writtenAt = this.#clock.wall();
       const ended = this.#clock.monotonic();
       this.#earliest = ended + rest * (ended - began);
-      if (this.#fault.clear()) onRecovered?.();
+      this.#fault.clear();
     } catch (error) {
       this.#isDue = true;
       this.#earliest = this.#clock.monotonic() + retryMs;

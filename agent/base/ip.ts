@@ -34,6 +34,11 @@ export function parseCidr(text: string): { readonly cidr: string; readonly famil
   return { cidr: `${space.networkAddressFromCIDR(`${address.address}/${digits}`)}/${digits}`, family };
 }
 
+/** As parseCidr(); an address alone is a CIDR of its own. */
+export function parseCidrOrAddress(text: string): ReturnType<typeof parseCidr> {
+  return parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
+}
+
 /** `address`: canonical address or CIDR. */
 export function familyOf(address: string): Family {
   return address.includes(':') ? 'v6' : 'v4';

@@ -1,6 +1,6 @@
 // The target of the connection log, as the setting names it. Pure.
 
-import { isIP } from 'node:net';
+import { parseSocketAddress, socketAddress } from './socket-address.ts';
 
 export type LogTarget =
   /** The socket of systemd's journal. */
@@ -23,10 +23,8 @@ export function parseLogTarget(text: string): LogTarget | undefined {
   if (text === 'journald') return { kind: 'journald' };
   const [, kind, path = ''] = /^(socket|file):(.*)$/.exec(text) ?? [];
   if (kind === 'socket' || kind === 'file') return PATH.test(path) ? { kind, path } : undefined;
-  const [, v6, v4, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(text) ?? [];
-  const [address, port] = [v6 ?? v4 ?? '', Number(digits)];
-  if (isIP(address) !== (v6 === undefined ? 4 : 6) || !(port >= 1 && port <= 65_535)) return undefined;
-  return { kind: 'syslog', address, port };
+  const server = parseSocketAddress(text);
+  return server && server.port > 0 ? { kind: 'syslog', ...server } : undefined;
 }
 
 /** The socket that takes the lines; '' for another target. */
@@ -40,9 +38,7 @@ export function formatLogTarget(target: LogTarget): string {
     case 'journald':
       return 'journald';
     case 'syslog':
-      return target.address.includes(':')
-        ? `[${target.address}]:${target.port}`
-        : `${target.address}:${target.port}`;
+      return socketAddress(target.address, target.port);
     default:
       return `${target.kind}:${target.path}`;
   }

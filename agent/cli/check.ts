@@ -1,41 +1,20 @@
 // `headgate check`: can this host run the agent with these settings? Each finding says what is wrong and what to do.
-// Reads only: from the API server one object of each kind, as the agent will, and the rights of its account.
+// Changes nothing.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { agentSocketPath, isAnswered } from '../answer/agent-socket.ts';
-import { HeadgateError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { formatLogTarget, socketOf } from '../base/log-target.ts';
 import { probeBind } from '../haproxy/config/bind-probe.ts';
 import { maxConnections, needsOf } from '../haproxy/config/limits.ts';
 import { isForHaproxy } from '../haproxy/config/listener-config.ts';
 import { capabilitiesOf, haproxyVersion, type Version } from '../haproxy/socket/version.ts';
 import { fileLimit } from '../host/file-limit.ts';
-import type { Finding } from '../host/finding.ts';
+import { bad, type Finding, good } from '../host/finding.ts';
 import { readSysctl } from '../host/sysctl.ts';
-import { refusalText } from '../kubernetes/api/api-answer.ts';
-import type { ApiClient } from '../kubernetes/api/client.ts';
-import {
-  classKindOf,
-  isOwnClass,
-  kindsOf,
-  pluralOf,
-  type ReflectedKind,
-  readAfter,
-  resourcesOf,
-} from '../kubernetes/api/reflected-kinds.ts';
-import { cannot, resourceRequest } from '../kubernetes/api/resource-client.ts';
-import {
-  certificateRights,
-  isAllowed,
-  neededRights,
-  type Right,
-  rightRequest,
-  rightWords,
-} from '../kubernetes/api/rights.ts';
 import { placeFault } from '../kubernetes/manifests/file-system.ts';
-import { parseObject } from '../kubernetes/parse-object.ts';
-import { LEASE } from '../kubernetes/writers/lease.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 import { conntrackdPreflight } from '../nftables/conntrackd/preflight.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { kernelPreflight } from '../nftables/preflight.ts';
@@ -44,18 +23,15 @@ import { pairSettings } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import { logTargetFault } from '../settings/connection-log.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
-import { apiClient } from '../sources/cluster-api.ts';
 import { translateSettings } from '../translate/translate-settings.ts';
+import { networkFinding, preflight } from '../vips/keepalived/host/preflight.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
-import { networkFinding, preflight } from '../vips/keepalived/preflight.ts';
 import { anchorGroups } from '../vips/vrrp.ts';
+import { clusterFindings } from './check-cluster.ts';
 import { type Command, JSON_FLAG } from './command.ts';
 import { print } from './command-line.ts';
-import { desiredState } from './desired.ts';
+import { desiredState, type ReadState } from './desired.ts';
 import { bad as badPart, good as goodPart } from './text.ts';
-
-/** For each request to the API server. */
-const API_TIMEOUT_MS = 5_000;
 
 export const check: Command = {
   name: 'check',
@@ -83,36 +59,35 @@ export const check: Command = {
   },
 };
 
+/** The load balancers of the manifests that can be read. */
+type Found = readonly LoadBalancer[];
+
 async function findingsOf(settings: Settings): Promise<readonly Finding[]> {
   const agentRuns = await isAnswered(agentSocketPath(settings.runtimeDir));
+  // Files that cannot be read have a finding of their own.
+  const manifests = settings.manifests.filter((path) => placeFault(path) === undefined);
+  const state = await desiredState({ ...settings, manifests });
+  const loadBalancers = [...state.desired.loadBalancers.values()];
   return [
     good('settings', 'all settings are valid'),
     nodeVersion(),
-    ...(await haproxy(settings)),
+    ...(await haproxy(settings, loadBalancers)),
     ...[settings.stateDir, settings.runtimeDir].map(writableFolder),
     ...noSource(settings),
     ...settings.manifests.map(manifestPlace),
-    ...(await apiServer(settings)),
+    ...(await clusterFindings(settings)),
     lowPorts(),
-    await limits(settings),
+    limits(settings, loadBalancers),
     ...(await pair(settings)),
     await listenPort(settings, agentRuns),
     ...(await network(settings)),
-    ...(await kernelPath(settings)),
+    ...(await kernelPath(settings, loadBalancers)),
     ...(await connectionSync(settings)),
     ...(await landing(settings)),
-    ...(await connectionLog(settings)),
-    ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings)),
+    ...connectionLog(settings, loadBalancers),
+    ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings, state)),
     good('agent', agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir'),
   ];
-}
-
-function good(what: string, detail: string): Finding {
-  return { what, ok: true, detail };
-}
-
-function bad(what: string, detail: string): Finding {
-  return { what, ok: false, detail };
 }
 
 function nodeVersion(): Finding {
@@ -121,17 +96,17 @@ function nodeVersion(): Finding {
   return bad('Node', `${process.version}: run it with Node 22.20 or newer`);
 }
 
-async function haproxy(settings: Settings): Promise<readonly Finding[]> {
+async function haproxy(settings: Settings, found: Found): Promise<readonly Finding[]> {
   const version = await haproxyVersion(settings.haproxy).catch(messageOf);
   if (typeof version === 'string') return [bad('HAProxy', version)];
-  return [good('HAProxy', version.text), ...(await leastConnections(version, settings))];
+  return [good('HAProxy', version.text), ...leastConnections(version, settings, found)];
 }
 
 /** A HAProxy with this fault stops all traffic if one Service uses the algorithm; only manifests can be checked here. */
-async function leastConnections(version: Version, settings: Settings): Promise<readonly Finding[]> {
+function leastConnections(version: Version, settings: Settings, found: Found): readonly Finding[] {
   const { leastConnectionsSafeFrom: safe } = capabilitiesOf(version);
   if (safe === '') return [];
-  const user = await userOfLeastConnections(settings);
+  const user = userOfLeastConnections(settings, found);
   const usage = user === '' ? 'no Service must use it' : `${user} uses it`;
   const danger = `HAProxy ${version.text} can hang when members come back (its issue 3360)`;
   const what = 'least-connections';
@@ -140,11 +115,10 @@ async function leastConnections(version: Version, settings: Settings): Promise<r
 }
 
 /** '' if neither the settings nor a manifest use it. */
-async function userOfLeastConnections(settings: Settings): Promise<string> {
+function userOfLeastConnections(settings: Settings, found: Found): string {
   if (translateSettings(settings).annotationDefaults.algorithm === 'least-connections')
     return 'the setting "defaults"';
-  const { desired } = await readableState(settings);
-  const user = [...desired.loadBalancers.values()].find(({ listeners }) =>
+  const user = found.find(({ listeners }) =>
     listeners.some(({ pool }) => pool.algorithm === 'least-connections'),
   );
   return user === undefined ? '' : `Service ${user.key}`;
@@ -180,102 +154,6 @@ function isAccessible(path: string, mode: number): boolean {
   }
 }
 
-/** None if the settings name no cluster. Errors: SETTINGS_INVALID. */
-async function apiServer(settings: Settings): Promise<readonly Finding[]> {
-  const client = apiClient(settings);
-  if (client === undefined) return [];
-  try {
-    const { listed, lacking, classes, faults } = await listKinds(client, settings);
-    if (faults.length === 0) faults.push(...(await missingRights(client, settings, listed, classes)));
-    if (faults.length > 0) return faults.map((fault) => bad('API server', fault));
-    const without = lacking.length === 0 ? '' : `; it does not have ${lacking.join(', ')}`;
-    const plurals = [...listed].map((kind) => pluralOf(kind)).join(', ');
-    return [
-      good('API server', `${plurals} can be listed${without}`),
-      await certificates(client, settings.secretNamespaces),
-    ];
-  } catch (error) {
-    if (!(error instanceof HeadgateError)) throw error;
-    return [bad('API server', messageOf(error))];
-  } finally {
-    client.close();
-  }
-}
-
-interface ListedKinds {
-  readonly listed: ReadonlySet<ReflectedKind>;
-  /** Plurals of optional kinds that the API server does not have. */
-  readonly lacking: readonly string[];
-  /** Those of which an object names this agent as its controller. */
-  readonly classes: ReadonlySet<string>;
-  readonly faults: string[];
-}
-
-/** As the agent will: those of the Gateway API and of Ingress only after their classes. */
-async function listKinds(client: ApiClient, settings: Settings): Promise<ListedKinds> {
-  const { namespaces, serviceSelector } = settings;
-  const [listed, lacking, classes] = [new Set<ReflectedKind>(), new Set<string>(), new Set<string>()];
-  const faults: string[] = [];
-  for (const kind of kindsOf(settings)) {
-    const after = readAfter(kind);
-    if (after !== undefined && !classes.has(after)) continue;
-    for (const resource of resourcesOf(kind, namespaces, serviceSelector)) {
-      const limit = after === undefined && classKindOf(kind) !== undefined ? MAX_CLASSES : '1';
-      const response = await client.request(resourceRequest(resource, { limit }, API_TIMEOUT_MS));
-      const isUnknown = response.status === 404 && resource.isOptional;
-      if (response.status === 200) listed.add(kind);
-      else if (isUnknown && resource.orVersion === undefined) lacking.add(resource.plural);
-      else if (!isUnknown)
-        faults.push(`${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status)}`);
-      if (response.status === 401) return { listed, lacking: [...lacking], classes, faults };
-      if (parseObject(response.body, '').objects.some(isOwnClass)) classes.add(kind);
-    }
-  }
-  return { listed, lacking: [...lacking], classes, faults };
-}
-
-const MAX_CLASSES = '500';
-
-/** None if the API server does not answer reviews of access. */
-async function missingRights(
-  client: ApiClient,
-  { namespaces, leaseNamespace }: Settings,
-  kinds: ReadonlySet<ReflectedKind>,
-  classes: ReadonlySet<string>,
-): Promise<readonly string[]> {
-  const lease = { namespace: leaseNamespace, name: LEASE };
-  const missing = await notAllowed(client, neededRights({ namespaces, lease, kinds, classes }));
-  if (missing.length === 0) return [];
-  return [`Its account may not ${missing.map(rightWords).join(', ')}${adviceFor(403)}`];
-}
-
-/** Without `secretNamespaces` only the objects decide which namespaces are needed. */
-async function certificates(client: ApiClient, namespaces: readonly string[]): Promise<Finding> {
-  const what = 'certificates';
-  const places = namespaces.length === 0 ? [''] : namespaces;
-  const missing = await notAllowed(client, places.flatMap(certificateRights));
-  const where = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`;
-  if (missing.length === 0) return good(what, `its account may read Secrets of ${where}`);
-  if (namespaces.length > 0)
-    return bad(what, `its account may not ${missing.map(rightWords).join(', ')}: apply deploy/tls/`);
-  return good(
-    what,
-    'its account may not read Secrets of all namespaces: those with TLS need deploy/tls/namespace.yaml',
-  );
-}
-
-async function notAllowed(client: ApiClient, needed: readonly Right[]): Promise<readonly Right[]> {
-  const answers = await Promise.all(
-    needed.map((right) => client.request(rightRequest(right, API_TIMEOUT_MS))),
-  );
-  return needed.filter((_, index) => isAllowed(answers[index]?.body) === false);
-}
-
-function adviceFor(status: number): string {
-  if (status === 401) return ': correct the credentials';
-  return status === 403 ? ': apply deploy/kubernetes/rbac.yaml' : '';
-}
-
 function lowPorts(): Finding {
   if (process.getuid?.() === 0) return good('rights', 'HAProxy can listen on all ports');
   return good(
@@ -285,14 +163,9 @@ function lowPorts(): Finding {
 }
 
 /** Only the sockets and checks of manifests can be counted here. */
-async function limits(settings: Settings): Promise<Finding> {
+function limits(settings: Settings, found: Found): Finding {
   const files = fileLimit();
-  const { desired } = await readableState(settings);
-  const { value, problem } = maxConnections(
-    settings.maxConnections,
-    files,
-    needsOf(desired.loadBalancers.values()),
-  );
+  const { value, problem } = maxConnections(settings.maxConnections, files, needsOf(found));
   if (problem !== undefined) return bad('limits', problem);
   return good('limits', `${files} open files allow ${value} connections`);
 }
@@ -324,10 +197,8 @@ async function network(settings: Settings): Promise<readonly Finding[]> {
 }
 
 /** Only manifests can be checked for UDP and SCTP ports here. */
-async function kernelPath(settings: Settings): Promise<readonly Finding[]> {
-  const { desired } = await readableState(settings);
-  const listeners = [...desired.loadBalancers.values()].flatMap(kernelListeners);
-  return kernelPreflight(settings, listeners, anchorGroups(settings.vrrp));
+function kernelPath(settings: Settings, found: Found): Promise<readonly Finding[]> {
+  return kernelPreflight(settings, found.flatMap(kernelListeners), anchorGroups(settings.vrrp));
 }
 
 async function connectionSync(settings: Settings): Promise<readonly Finding[]> {
@@ -351,9 +222,8 @@ async function landing({ landing, netns }: Settings): Promise<readonly Finding[]
 }
 
 /** None if no Service of the manifests, and none by default, has a connection log. */
-async function connectionLog(settings: Settings): Promise<readonly Finding[]> {
-  const { desired } = await readableState(settings);
-  const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
+function connectionLog(settings: Settings, found: Found): readonly Finding[] {
+  const listeners = found.flatMap((each) => each.listeners);
   if (settings.connectionLog === 'none' && listeners.every(({ log }) => log === 'none')) return [];
   const what = 'connection log';
   const { connectionLogTarget: target } = settings;
@@ -367,8 +237,10 @@ async function connectionLog(settings: Settings): Promise<readonly Finding[]> {
 }
 
 /** Probes every address and port of the manifests' Services; `status` reports those of a running agent. */
-async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
-  const { desired, problems } = await readableState(settings);
+async function servicePorts(
+  settings: Settings,
+  { desired, problems }: ReadState,
+): Promise<readonly Finding[]> {
   const ignoreAccess = settings.haproxySupervisor === 'external';
   const findings = problems.map(({ object, message }) => bad(object, message));
   let free = 0;
@@ -380,12 +252,4 @@ async function servicePorts(settings: Settings): Promise<readonly Finding[]> {
         else findings.push(bad(`Service ${key}`, `cannot listen on ${address} port ${port}: ${fault}`));
       }
   return [...findings, good('ports of Services', `HAProxy can listen on ${free}`)];
-}
-
-/** The desired state of the manifests that can be read; the others have a finding of their own. */
-function readableState(settings: Settings): ReturnType<typeof desiredState> {
-  return desiredState({
-    ...settings,
-    manifests: settings.manifests.filter((path) => placeFault(path) === undefined),
-  });
 }

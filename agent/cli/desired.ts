@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { CLAIM_FILE } from '../address-keeper/address-keeper.ts';
-import { askedAddress, type PoolsView } from '../address-keeper/asked-address.ts';
+import { askedAddress, poolsView } from '../address-keeper/asked-address.ts';
 import { Addresses } from '../addresses/addresses.ts';
 import { requesterOf, requestingOwners } from '../addresses/requesters.ts';
 import type { HeadgateError } from '../base/errors.ts';
@@ -101,15 +101,7 @@ async function allocated(
   const pools = [...settings.pools, ...cluster.pools()];
   const upserted = [...file.claims, ...[...cluster.claims()].map(({ claim }) => claim)];
   addresses.update({ pools, claims: { upserted } }, Date.now());
-  const view: PoolsView = {
-    isAny: pools.length > 0,
-    isOfCluster: false,
-    isOfFolder: (object) => cluster.isOfManifest(object),
-    ingressesOf: (className) => cluster.ingressesOf(className),
-    owns: (address) => addresses.poolOf(address) !== undefined,
-    hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
-    hasClaimOn: (key, address) => addresses.claimsOf(key).some((claim) => claim.address === address),
-  };
+  const view = poolsView(cluster, addresses, { isAny: pools.length > 0, isOfCluster: false });
   const requests = [...requestingOwners(cluster)].map(
     (key) => [key, askedAddress(requesterOf(cluster, key), translating, view)] as const,
   );

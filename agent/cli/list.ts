@@ -1,7 +1,7 @@
 // `headgate list`: the load balancers of the running agent in a table, the worst first.
 
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
-import type { ListedLoadBalancer } from '../report/list.ts';
+import type { ListedLoadBalancer } from '../report/answers/list.ts';
 import { type Command, JSON_FLAG, NO_AGENT } from './command.ts';
 import { namespaceOf, print } from './command-line.ts';
 import { type Line, type Part, tableLines, title, verdictPart } from './text.ts';

@@ -1,9 +1,9 @@
 // What `headgate why` prints of a route and its like, and of a request.
 
 import { counted } from '../base/counted.ts';
-import type { ObjectExplanation, RuleExplanation } from '../report/explain-object.ts';
-import type { PoolExplanation } from '../report/explain-pools.ts';
-import type { RequestAnswer, RequestExplanation } from '../report/explain-request.ts';
+import type { ObjectExplanation, RuleExplanation } from '../report/answers/explain-object.ts';
+import type { PoolExplanation } from '../report/answers/explain-pools.ts';
+import type { RequestAnswer, RequestExplanation } from '../report/answers/explain-request.ts';
 import { bad, good, type Line, title, verdictPart } from './text.ts';
 
 export function objectLines({

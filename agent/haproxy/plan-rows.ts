@@ -5,9 +5,9 @@
 import type { Listener } from '../model/load-balancer.ts';
 import { isEntry, type Row, rowId } from './routes/maps.ts';
 import { leadingTo, poolsOf } from './routes/needs.ts';
+import type { Tables } from './routes/patched-tables.ts';
 import { mapFile } from './routes/route-files.ts';
 import { type RowsById, SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
-import type { Tables } from './routes/tables.ts';
 import type { Running } from './running.ts';
 import type { Command, RowCommand } from './socket/commands.ts';
 

@@ -3,14 +3,16 @@
 
 import { Slice } from '../base/slice.ts';
 import type { Certificate, Listener, LoadBalancer } from '../model/load-balancer.ts';
+import { listenerOfFrontend } from '../model/names.ts';
 import { certificatesIn, tlsListeners } from './config/certificate-files.ts';
 import { backendsOf, hasSection, isForHaproxy, isRouted, structureOf } from './config/listener-config.ts';
 import { spareProfile } from './config/spare-pools.ts';
 import { certificateFile, certificatesOf, crtListFile, nameOfCertificate } from './config/tls-config.ts';
 import { MAPS } from './routes/maps.ts';
+import type { Tables } from './routes/patched-tables.ts';
 import { mapFile } from './routes/route-files.ts';
 import { SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
-import { type Tables, tablesOf } from './routes/tables.ts';
+import { tablesOf } from './routes/tables.ts';
 import { certificateNames, Running, type RunningListener, type RunningServer } from './running.ts';
 import type { RowCommand } from './socket/commands.ts';
 import type { Lane } from './socket/pipeline.ts';
@@ -48,7 +50,7 @@ export async function readRunning(
   const running = new Running();
   if (!isKnownFile) {
     for (const [name, servers] of await readAllServers(runtime))
-      running.put(name, { structure: '', allowed: [], servers, certificates: [], isDisabled: false });
+      running.put(name, { structure: '', allowed: [], servers, certificates: new Set(), isDisabled: false });
     return running;
   }
   const listeners = loadBalancers.flatMap((each) => each.listeners).filter(hasSection);
@@ -67,7 +69,7 @@ export async function readRunning(
       structure: structureOf(listener),
       allowed: await readAllowed(runtime, ids),
       servers: servers.get(name) ?? new Map(),
-      certificates: name === listener.name ? (lists.get(name) ?? certificateNames(listener)) : [],
+      certificates: new Set(name === listener.name ? (lists.get(name) ?? certificateNames(listener)) : []),
       isDisabled: disabled.has(name),
     });
   });
@@ -106,7 +108,8 @@ export async function readCertificates(
 
 /** The listeners whose sockets refuse connections. Errors: those of the connection. */
 export async function readDisabled(runtime: Runtime): Promise<ReadonlySet<string>> {
-  return disabledFrontends(await runtime.ask('show stat -1 1 -1', { lane: 'bulk' }));
+  const frontends = disabledFrontends(await runtime.ask('show stat -1 1 -1', { lane: 'bulk' }));
+  return new Set([...frontends].map(listenerOfFrontend));
 }
 
 /** The names of certificates in the crt-lists of listeners. */

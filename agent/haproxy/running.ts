@@ -6,8 +6,9 @@ import type { Certificate, Listener, LoadBalancer, Member } from '../model/load-
 import { allowedLines, backendsOf, hasSection, isRouted, structureOf } from './config/listener-config.ts';
 import { spareProfile } from './config/spare-pools.ts';
 import { allCertificates } from './config/tls-config.ts';
+import type { Tables } from './routes/patched-tables.ts';
 import { RunningRows } from './routes/running-rows.ts';
-import { type Tables, tablesOf } from './routes/tables.ts';
+import { tablesOf } from './routes/tables.ts';
 import type {
   AddServer,
   Command,
@@ -39,24 +40,23 @@ export interface RunningListener {
   readonly allowed: readonly { readonly id: number; readonly cidrs: ReadonlySet<string> }[];
   /** By name; servers in `maint` are removed ones that wait for their deletion. */
   readonly servers: ReadonlyMap<string, RunningServer>;
-  /** The names in its crt-list; empty without TLS. */
-  readonly certificates: readonly string[];
+  /** The names in its crt-list, the default one first; empty without TLS. */
+  readonly certificates: ReadonlySet<string>;
   /** Its sockets refuse connections. */
   readonly isDisabled: boolean;
 }
 
 interface MutableListener extends RunningListener {
-  certificates: readonly string[];
+  certificates: Set<string>;
   allowed: { id: number; cidrs: Set<string> }[];
   servers: Map<string, RunningServer>;
   isDisabled: boolean;
 }
 
-const NO_CERTIFICATES: readonly string[] = [];
 const EMPTY = {
   allowed: [],
   servers: new Map<string, never>(),
-  certificates: NO_CERTIFICATES,
+  certificates: new Set<string>(),
   isDisabled: false,
 };
 
@@ -114,6 +114,11 @@ export class Running {
     return this.#certificates.get(name);
   }
 
+  /** All that the worker has in memory. */
+  certificates(): readonly Certificate[] {
+    return [...this.#certificates.values()];
+  }
+
   /** undefined: the worker has another one of that name than this agent knows. */
   putCertificate(name: string, certificate: Certificate | undefined): void {
     if (certificate === undefined) this.#certificates.delete(name);
@@ -157,11 +162,12 @@ export class Running {
 
   /** Replaces the record of a listener by the state that was read from the worker. */
   put(name: string, listener: RunningListener): void {
-    const { allowed, servers } = listener;
+    const { allowed, servers, certificates } = listener;
     this.#listeners.set(name, {
       ...listener,
       allowed: allowed.map(({ id, cidrs }) => ({ id, cidrs: new Set(cidrs) })),
       servers: new Map(servers),
+      certificates: new Set(certificates),
     });
     for (const { id } of allowed) this.#acls.set(id, name);
     this.#touch(name);
@@ -259,8 +265,9 @@ export class Running {
   #foldList({ kind, listener, certificate }: CrtListCommand): void {
     const own = this.#own(listener);
     if (own === undefined) return;
-    const others = own.certificates.filter((name) => name !== certificate);
-    own.certificates = kind === 'AddToList' ? [...others, certificate] : others;
+    // HAProxy adds a line at the end.
+    own.certificates.delete(certificate);
+    if (kind === 'AddToList') own.certificates.add(certificate);
     this.#touch(listener);
   }
 
@@ -310,15 +317,14 @@ function derived(name: string, { listener, acls }: Booted): MutableListener {
     structure: structureOf(listener),
     allowed: lines.map((cidrs, line) => ({ id: acls[line] ?? 0, cidrs: new Set(cidrs) })),
     servers: new Map(members.map((member) => [member.name, bootedServer(member, isChecked)])),
-    certificates: isFallback ? NO_CERTIFICATES : certificateNames(listener),
+    certificates: new Set(isFallback ? [] : certificateNames(listener)),
     isDisabled: false,
   };
 }
 
 /** Of its crt-list, or of its members. */
 export function certificateNames(listener: Listener): readonly string[] {
-  const certificates = allCertificates(listener);
-  return certificates.length === 0 ? NO_CERTIFICATES : certificates.map(({ name }) => name);
+  return allCertificates(listener).map(({ name }) => name);
 }
 
 function bootedServer({ id, weight, state }: Member, isChecked: boolean): RunningServer {

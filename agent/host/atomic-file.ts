@@ -16,8 +16,9 @@ import { type FileIdentity, identityOfOpen } from './file-identity.ts';
 export async function writeAtomically(
   path: string,
   chunks: Iterable<string | Buffer>,
-  { temporary = `${path}.tmp`, mode = 0o600 } = {},
+  { mode = 0o600 } = {},
 ): Promise<FileIdentity> {
+  const temporary = `${path}.tmp`;
   const written = await writeDurably(temporary, chunks, mode).catch((cause: unknown) =>
     fail(path, temporary, cause),
   );

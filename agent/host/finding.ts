@@ -6,3 +6,11 @@ export interface Finding {
   /** The finding, and the remedy if it is a fault. */
   readonly detail: string;
 }
+
+export function good(what: string, detail: string): Finding {
+  return { what, ok: true, detail };
+}
+
+export function bad(what: string, detail: string): Finding {
+  return { what, ok: false, detail };
+}

@@ -5,7 +5,7 @@
 import { sameValue } from '../base/same-value.ts';
 import type { Dependency, RouteParent } from '../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
-import { keyOf, NO_NAMESPACE, type OwnerKind } from '../model/names.ts';
+import { keyOf, NO_NAMESPACE, type OwnerKind, ownerOf } from '../model/names.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
 import type { ConfigMap, Secret } from './certificate-objects.ts';
@@ -18,6 +18,7 @@ import type {
 } from './gateway/gateway-objects.ts';
 import type { Route } from './gateway/route-objects.ts';
 import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
+import { ALL_KINDS, type Kind } from './kinds.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { EndpointSlice, KubernetesObject, Node, Service } from './objects.ts';
 import { SliceIndex } from './slice-index.ts';
@@ -27,7 +28,7 @@ const objectSources = ['files', 'manifests', 'api'] as const;
 export type ObjectSource = (typeof objectSources)[number];
 
 export interface ObjectRef {
-  readonly kind: KubernetesObject['kind'];
+  readonly kind: Kind;
   readonly key: string;
 }
 
@@ -54,7 +55,6 @@ export interface Differences {
   readonly claims: ReadonlySet<string>;
 }
 
-type Kind = KubernetesObject['kind'];
 type ObjectOf<K extends Kind> = Extract<KubernetesObject, { kind: K }>;
 /** Each kind's objects by key. */
 type Store = { readonly [K in Kind]: Map<string, ObjectOf<K>> };
@@ -214,7 +214,24 @@ export class Cluster {
   /** The owners of all objects, for new settings. */
   ownerKeys(): readonly OwnerKey[] {
     const kinds = Object.entries(OWNERS) as [Kind, (key: string) => OwnerKey][];
-    return kinds.flatMap(([kind, ownerOf]) => [...this.#objects[kind].keys()].map(ownerOf));
+    return kinds.flatMap(([kind, keyOfOwner]) => [...this.#objects[kind].keys()].map(keyOfOwner));
+  }
+
+  /** The object that the owner is. */
+  ownerObject(owner: OwnerKey): Service | Gateway | GatewayClass | IngressClass | undefined {
+    const { kind, namespace, name } = ownerOf(owner);
+    switch (kind) {
+      case 'Service':
+        return this.service(owner);
+      case 'Gateway':
+        return this.gateway(`${namespace}/${name}`);
+      case 'GatewayClass':
+        return this.gatewayClass(name);
+      case 'Ingress':
+        return this.ingressClass(name);
+      case 'Pool':
+        return undefined;
+    }
   }
 
   secret(key: string): Secret | undefined {
@@ -250,17 +267,11 @@ export class Cluster {
     const before = objects.get(key);
     const now = this.#winner(kind, key);
     if (!replace(objects, key, now) && !isShadowChanged) return false;
-    if (kind === 'Service') dirty.add(`service ${key}`);
-    if (kind === 'Secret') dirty.add(`secret ${key}`);
-    if (kind === 'ConfigMap') dirty.add(`configmap ${key}`);
     if (kind === 'Endpoints' && this.#slices.of(key) === undefined) dirty.add(`endpoints ${key}`);
     this.#index.replace(before, now, dirty);
     if (before?.kind === 'EndpointSlice') this.#slices.delete(before as EndpointSlice, dirty);
     if (now?.kind === 'EndpointSlice') this.#slices.add(now as EndpointSlice, dirty);
-    if (kind === 'Node') {
-      dirty.add('nodes');
-      this.#sortedNodes = undefined;
-    }
+    if (kind === 'Node') this.#sortedNodes = undefined;
     return true;
   }
 
@@ -302,29 +313,7 @@ function keyOfParts(kind: OwnerKind, key: string): OwnerKey {
 }
 
 function emptyStore(): Store {
-  return {
-    Service: new Map(),
-    EndpointSlice: new Map(),
-    Endpoints: new Map(),
-    Node: new Map(),
-    Secret: new Map(),
-    ConfigMap: new Map(),
-    AddressPool: new Map(),
-    AddressClaim: new Map(),
-    GatewayClass: new Map(),
-    Gateway: new Map(),
-    ListenerSet: new Map(),
-    HTTPRoute: new Map(),
-    GRPCRoute: new Map(),
-    TLSRoute: new Map(),
-    TCPRoute: new Map(),
-    UDPRoute: new Map(),
-    ReferenceGrant: new Map(),
-    BackendTLSPolicy: new Map(),
-    Namespace: new Map(),
-    IngressClass: new Map(),
-    Ingress: new Map(),
-  };
+  return Object.fromEntries(ALL_KINDS.map((kind) => [kind, new Map()])) as unknown as Store;
 }
 
 /** False if the map has an equal value: that keeps its identity. */

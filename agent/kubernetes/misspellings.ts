@@ -6,8 +6,9 @@ import { nearest } from '../base/nearest.ts';
 import { isMapping, pathText, shownValue } from '../base/validate.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import { poolSchema } from './address-pool.ts';
+import { ALL_KINDS, isKind, KINDS } from './kinds.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
-import { API_VERSIONS, GROUPS, groupOf, listedKind, nameOf } from './parse-object.ts';
+import { GROUPS, groupOf, listedKind, nameOf } from './parse-object.ts';
 
 const MOST_LETTERS = 2;
 /** Of one object. */
@@ -44,11 +45,8 @@ export function misspellings(json: unknown, path: string): readonly Problem[] {
 function ofObject(json: Readonly<Record<string, unknown>>, path: string): readonly Problem[] {
   const { kind, apiVersion } = json;
   if (typeof kind !== 'string' || typeof apiVersion !== 'string') return [];
-  const expected = API_VERSIONS.get(kind);
-  if (expected === undefined) {
-    const meant = GROUPS.has(groupOf(apiVersion))
-      ? nearest(kind, [...API_VERSIONS.keys()], MOST_LETTERS)
-      : undefined;
+  if (!isKind(kind)) {
+    const meant = GROUPS.has(groupOf(apiVersion)) ? nearest(kind, ALL_KINDS, MOST_LETTERS) : undefined;
     // Another spelling in upper and lower case is refused.
     if (meant === undefined || meant.toLowerCase() === kind.toLowerCase()) return [];
     return [
@@ -61,6 +59,7 @@ function ofObject(json: Readonly<Record<string, unknown>>, path: string): readon
     ];
   }
   if (!GROUPS.has(groupOf(apiVersion))) {
+    const expected = KINDS[kind].apiVersion;
     if (nearest(apiVersion, [expected], MOST_LETTERS) === undefined) return [];
     return [
       hint(

@@ -15,6 +15,14 @@ type Indexed = Route | ListenerSet | BackendTlsPolicy | ReferenceGrant | Ingress
 /** Where translation finds the object, and what it reads of it; each once. */
 export function placesOf(object: KubernetesObject): readonly Dependency[] {
   switch (object.kind) {
+    case 'Service':
+      return [`service ${object.key}`];
+    case 'Node':
+      return ['nodes'];
+    case 'Secret':
+      return [`secret ${object.key}`];
+    case 'ConfigMap':
+      return [`configmap ${object.key}`];
     case 'GatewayClass':
       return [`gatewayclass ${object.key}`];
     case 'Gateway':

@@ -1,4 +1,4 @@
-// Parses the objects that the agent reads (API_VERSIONS), and lists of them, as kubectl prints them and the API sends them;
+// Parses the objects that the agent reads (kinds.ts), and lists of them, as kubectl prints them and the API sends them;
 // ignores other kinds. Every object of the agent passes here, so the parser is strict.
 // Pure: never throws; a fault is a Problem and costs only its own object.
 
@@ -21,20 +21,20 @@ import {
   referenceGrantOf,
   referenceGrantSchema,
 } from './gateway/gateway-schemas.ts';
-import { GATEWAY_API_VERSION, GATEWAY_GROUP } from './gateway/names.ts';
+import { GATEWAY_GROUP } from './gateway/names.ts';
 import {
+  connectionRouteOf,
   connectionRouteSchema,
   grpcRouteOf,
   grpcRouteSchema,
   httpRouteOf,
   httpRouteSchema,
-  tcpRouteOf,
   tlsRouteOf,
   tlsRouteSchema,
-  udpRouteOf,
 } from './gateway/route-schemas.ts';
 import { ingressClassOf, ingressClassSchema, ingressOf, ingressSchema } from './ingress/ingress-schemas.ts';
-import { ADDRESS_API_VERSION, label, subdomain } from './object-names.ts';
+import { ALL_KINDS, isKind, KINDS, type Kind } from './kinds.ts';
+import { label, subdomain } from './object-names.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
 import { endpointsOf, nodeOf, serviceOf, sliceOf } from './prune-object.ts';
@@ -63,56 +63,20 @@ interface Found {
   readonly problems: Problem[];
 }
 
-type Kind = KubernetesObject['kind'];
-
-/** By kind. */
-export const API_VERSIONS: ReadonlyMap<string, string> = new Map<Kind, string>([
-  ['Service', 'v1'],
-  ['EndpointSlice', 'discovery.k8s.io/v1'],
-  ['Endpoints', 'v1'],
-  ['Node', 'v1'],
-  ['Secret', 'v1'],
-  ['ConfigMap', 'v1'],
-  ['AddressPool', ADDRESS_API_VERSION],
-  ['AddressClaim', ADDRESS_API_VERSION],
-  ['GatewayClass', GATEWAY_API_VERSION],
-  ['Gateway', GATEWAY_API_VERSION],
-  ['ListenerSet', GATEWAY_API_VERSION],
-  ['HTTPRoute', GATEWAY_API_VERSION],
-  ['GRPCRoute', GATEWAY_API_VERSION],
-  ['TLSRoute', GATEWAY_API_VERSION],
-  ['TCPRoute', GATEWAY_API_VERSION],
-  ['UDPRoute', GATEWAY_API_VERSION],
-  ['ReferenceGrant', GATEWAY_API_VERSION],
-  ['BackendTLSPolicy', GATEWAY_API_VERSION],
-  ['Namespace', 'v1'],
-  ['IngressClass', 'networking.k8s.io/v1'],
-  ['Ingress', 'networking.k8s.io/v1'],
-]);
-
 /** Stored, and served, by every version of the Gateway API, with the same fields. */
 const OLD_GRANT_VERSION = `${GATEWAY_GROUP}/v1beta1`;
 
 /** Only Kubernetes and Headgate have kinds in these groups: another spelling of a kind is a mistake. */
-export const GROUPS: ReadonlySet<string> = new Set([...API_VERSIONS.values()].map(groupOf));
-const KINDS: ReadonlyMap<string, string> = new Map(
-  [...API_VERSIONS.keys()].map((kind) => [kind.toLowerCase(), kind]),
+export const GROUPS: ReadonlySet<string> = new Set(
+  Object.values(KINDS).map(({ apiVersion }) => groupOf(apiVersion)),
 );
-
-const WITHOUT_NAMESPACE: ReadonlySet<string> = new Set<Kind>([
-  'Node',
-  'AddressPool',
-  'AddressClaim',
-  'GatewayClass',
-  'Namespace',
-  'IngressClass',
-]);
+const BY_LOWER_CASE: ReadonlyMap<string, Kind> = new Map(ALL_KINDS.map((kind) => [kind.toLowerCase(), kind]));
 
 /** `Service` for `ServiceList`, '' for `List`; undefined for other kinds. */
 export function listedKind(kind: string): string | undefined {
   if (!kind.endsWith('List')) return undefined;
   const listed = kind.slice(0, -'List'.length);
-  return listed === '' || API_VERSIONS.has(listed) ? listed : undefined;
+  return listed === '' || isKind(listed) ? listed : undefined;
 }
 
 /** The API sends the items of a typed list without kind and apiVersion. */
@@ -151,13 +115,13 @@ function addObject(json: unknown, path: string, item: string, found: Found): voi
     refuse('InvalidObject', '', `${field}: missing, every Kubernetes object has one`);
     return;
   }
-  const meant = KINDS.get(kind.toLowerCase());
+  const meant = BY_LOWER_CASE.get(kind.toLowerCase());
   if (meant === undefined || !GROUPS.has(groupOf(apiVersion))) return;
   if (kind !== meant) {
     refuse('InvalidObject', '', `kind: ${shownValue(kind)} is not "${meant}"`);
     return;
   }
-  const expected = API_VERSIONS.get(kind);
+  const expected = KINDS[meant].apiVersion;
   const object = nameOf(kind, json);
   const subject = object === '' ? `${kind}: ` : '';
   const isOldGrant = kind === 'ReferenceGrant' && apiVersion === OLD_GRANT_VERSION;
@@ -203,8 +167,8 @@ const READERS: Readonly<Record<Exclude<Kind, 'EndpointSlice'>, Reader>> = {
   HTTPRoute: (json) => read(httpRouteSchema, json, httpRouteOf),
   GRPCRoute: (json) => read(grpcRouteSchema, json, grpcRouteOf),
   TLSRoute: (json) => read(tlsRouteSchema, json, tlsRouteOf),
-  TCPRoute: (json) => read(connectionRouteSchema, json, tcpRouteOf),
-  UDPRoute: (json) => read(connectionRouteSchema, json, udpRouteOf),
+  TCPRoute: (json) => read(connectionRouteSchema, json, (route) => connectionRouteOf('TCPRoute', route)),
+  UDPRoute: (json) => read(connectionRouteSchema, json, (route) => connectionRouteOf('UDPRoute', route)),
   ReferenceGrant: (json) => read(referenceGrantSchema, json, referenceGrantOf),
   BackendTLSPolicy: (json) => read(backendTlsPolicySchema, json, backendTlsPolicyOf),
   Namespace: (json) => read(namespaceSchema, json, namespaceOf),
@@ -226,7 +190,7 @@ export function nameOf(kind: string, json: Readonly<Record<string, unknown>>): s
   const { name, namespace } = isMapping(json.metadata) ? json.metadata : {};
   const form = kind === 'Service' ? label : subdomain;
   if (typeof name !== 'string' || !form.check(name)) return '';
-  if (WITHOUT_NAMESPACE.has(kind)) return `${kind} ${name}`;
+  if (isKind(kind) && KINDS[kind].isOfCluster) return `${kind} ${name}`;
   const space = namespace || 'default';
   return typeof space === 'string' && label.check(space) ? `${kind} ${space}/${name}` : '';
 }

@@ -1,29 +1,29 @@
 // The kinds of objects whose status the agent writes, besides Services, and their paths in the API.
 
 import type { StatusKind } from '../model/object-status.ts';
-import { GATEWAY_API_VERSION } from './gateway/names.ts';
+import { KINDS } from './kinds.ts';
 
-const PLURALS: Readonly<Record<StatusKind, string>> = {
-  GatewayClass: 'gatewayclasses',
-  Gateway: 'gateways',
-  ListenerSet: 'listenersets',
-  HTTPRoute: 'httproutes',
-  GRPCRoute: 'grpcroutes',
-  TLSRoute: 'tlsroutes',
-  TCPRoute: 'tcproutes',
-  UDPRoute: 'udproutes',
-  BackendTLSPolicy: 'backendtlspolicies',
-  Ingress: 'ingresses',
+const WITH_STATUS: Readonly<Record<StatusKind, true>> = {
+  GatewayClass: true,
+  Gateway: true,
+  ListenerSet: true,
+  HTTPRoute: true,
+  GRPCRoute: true,
+  TLSRoute: true,
+  TCPRoute: true,
+  UDPRoute: true,
+  BackendTLSPolicy: true,
+  Ingress: true,
 };
 
-export const STATUS_KINDS = Object.keys(PLURALS) as readonly StatusKind[];
+export const STATUS_KINDS = Object.keys(WITH_STATUS) as readonly StatusKind[];
 
 export function isStatusKind(kind: string): kind is StatusKind {
-  return Object.hasOwn(PLURALS, kind);
+  return Object.hasOwn(WITH_STATUS, kind);
 }
 
 export function apiVersionOf(kind: StatusKind): string {
-  return kind === 'Ingress' ? 'networking.k8s.io/v1' : GATEWAY_API_VERSION;
+  return KINDS[kind].apiVersion;
 }
 
 /** `/apis/gateway.networking.k8s.io/v1/namespaces/default/gateways/edge`. */
@@ -37,6 +37,7 @@ export function objectPath({
   readonly namespace: string;
   readonly name: string;
 }): string {
+  const { apiVersion, plural } = KINDS[kind];
   const place = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  return `/apis/${apiVersionOf(kind)}${place}/${PLURALS[kind]}/${encodeURIComponent(name)}`;
+  return `/apis/${apiVersion}${place}/${plural}/${encodeURIComponent(name)}`;
 }

@@ -10,8 +10,8 @@ import type { Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import { subjectOfName } from '../model/object-statuses.ts';
 import type { ChangeObserver } from './change-observers.ts';
-import { problemsOf, type ViewSources } from './load-balancer-view.ts';
-import type { StatusBook } from './status-book.ts';
+import { problemsOf, type ViewSources } from './operating/load-balancer-view.ts';
+import type { StatusBook } from './operating/status-book.ts';
 
 const MORE_PROBLEMS = 'There were more problems in the last minute than the log shows';
 

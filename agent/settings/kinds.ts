@@ -1,10 +1,10 @@
 // The kinds of value that a setting can have: reading from a file, a flag or a variable, the allowed values in words, and
 // writing. Pure: an invalid value gives errors, never an exception.
 
-import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { parseAddress, parseCidr } from '../base/ip.ts';
 import { formatLogTarget, LOG_TARGET_IN_WORDS, type LogTarget, parseLogTarget } from '../base/log-target.ts';
+import { parseSocketAddress, socketAddress } from '../base/socket-address.ts';
 import * as kinds from '../translate/annotations/kinds.ts';
 
 /** The value, or one text per fault. */
@@ -68,15 +68,8 @@ export interface ListenAddress {
 export function listenAddress(): Kind<ListenAddress> {
   const allowed =
     'ADDR:PORT with an IP address and a port from 0 to 65535, such as 127.0.0.1:9180 or [::1]:9180';
-  const parse = (raw: string) => {
-    const [, v6, v4, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(raw) ?? [];
-    const address = v6 ?? v4 ?? '';
-    if (isIP(address) !== (v6 === undefined ? 4 : 6) || Number(digits) > 65535) return undefined;
-    return { address, port: Number(digits) };
-  };
-  const format = ({ address, port }: ListenAddress) =>
-    isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
-  return scalar('ADDR:PORT', { words: allowed, parse, format });
+  const format = ({ address, port }: ListenAddress) => socketAddress(address, port);
+  return scalar('ADDR:PORT', { words: allowed, parse: parseSocketAddress, format });
 }
 
 /** Where the connection log goes. */

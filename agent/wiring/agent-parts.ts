@@ -16,18 +16,18 @@ import { emptyDesiredState } from '../model/desired-state.ts';
 import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
+import { LoadBalancerRows } from '../report/answers/load-balancer-rows.ts';
+import { agentState, type StatusSources } from '../report/answers/status.ts';
 import { ChangeLog } from '../report/change-log.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
-import { ClusterWriters } from '../report/cluster-writers.ts';
-import { LoadBalancerRows } from '../report/load-balancer-rows.ts';
-import { ObjectReporter } from '../report/object-reporter.ts';
-import { Overview } from '../report/overview.ts';
+import { ClusterWriters } from '../report/cluster/cluster-writers.ts';
+import { ObjectReporter } from '../report/cluster/object-reporter.ts';
+import { Reporter } from '../report/cluster/reporter.ts';
+import { HealthTracker } from '../report/operating/status-book.ts';
+import { Overview } from '../report/page/overview.ts';
+import { TrafficBook } from '../report/page/traffic-book.ts';
 import { ProblemLog, problemObserver } from '../report/problem-log.ts';
 import { ProgrammingLatency } from '../report/programming-latency.ts';
-import { Reporter } from '../report/reporter.ts';
-import { agentState, type StatusSources } from '../report/status.ts';
-import { HealthTracker } from '../report/status-book.ts';
-import { TrafficBook } from '../report/traffic-book.ts';
 import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
@@ -88,7 +88,7 @@ export async function agentParts(argv: readonly string[]) {
   // HAProxy carries TCP, the kernel UDP and SCTP; keepalived, if this host uses VRRP, makes the VIPs reachable.
   const { dataplane, haproxy } = dataplaneOf({
     settings: () => settings.now,
-    desired: loadBalancers,
+    desired,
     ownerKeys: () => [...cluster.ownerKeys(), ...loadBalancers.keys()],
     pems: certificates.pems,
     replan,

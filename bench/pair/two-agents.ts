@@ -1,10 +1,10 @@
 // Two hosts with Headgate, as docs/high-availability.md has an operator set them up, each with a folder of manifests of its own.
 
 import { agentSocketPath, askAgent } from '../../agent/answer/agent-socket.ts';
-import type { AgentStatus } from '../../agent/report/status.ts';
-import { DumpReader, type InstanceDump } from '../../agent/vips/keepalived/dump.ts';
+import type { AgentStatus } from '../../agent/report/answers/status.ts';
 import { keepalivedPaths } from '../../agent/vips/keepalived/paths.ts';
-import { findKeepalived, keepalivedProgram } from '../../agent/vips/keepalived/process.ts';
+import { DumpReader, type InstanceDump } from '../../agent/vips/keepalived/process/dump.ts';
+import { findKeepalived, keepalivedProgram } from '../../agent/vips/keepalived/process/process.ts';
 import { makeCredentials } from '../../test/support/vrrp/pair-credentials.ts';
 import { type Agent, ManifestFolder, startAgent } from '../support/agent.ts';
 import type { ServiceSpec } from '../support/objects.ts';

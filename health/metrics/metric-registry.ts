@@ -2,7 +2,7 @@
 // The only user of the prom-client package.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { MetricFamily, MetricPart } from '../../agent/base/metric-family.ts';
+import type { MetricFamily, MetricPart, MetricRow } from '../../agent/base/metric-family.ts';
 import { escaped } from '../scrape/exposition.ts';
 
 type LabelValues = readonly string[];
@@ -22,8 +22,14 @@ const LAGS = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
 /** The longest time that a timer takes: prom-client's timer for event loop lag should never expire. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** A sample of a gauge with thousands of them. */
+export interface SampleRow extends MetricRow {
+  readonly sample: number;
+}
+
 export class MetricRegistry {
   readonly #registry = new Registry();
+  readonly #tables: (() => MetricFamily)[] = [];
 
   /** With prom-client's metrics of the process. */
   constructor() {
@@ -86,6 +92,12 @@ export class MetricRegistry {
     this.gauge(name, help, [], () => [[{}, read()]]);
   }
 
+  /** As gauge(), for thousands of samples, of which prom-client would keep a copy each. */
+  table(name: string, help: string, read: () => readonly SampleRow[]): void {
+    const value = (row: unknown): number => (row as SampleRow).sample;
+    this.#tables.push(() => ({ name, help, type: 'gauge', parts: [{ labels: '', rows: read(), value }] }));
+  }
+
   /** With their current values. */
   async families(): Promise<readonly MetricFamily[]> {
     const families: MetricFamily[] = [];
@@ -95,7 +107,7 @@ export class MetricRegistry {
       // Dashboards and alerts for any process look for the names without a prefix.
       if (OF_PROCESS.test(family.name)) families.push({ ...family, name: family.name.slice(PREFIX.length) });
     }
-    return families;
+    return [...families, ...this.#tables.map((make) => make())];
   }
 }
 

@@ -1,6 +1,7 @@
 // Metrics of the objects that the agent has read, and of their load balancers: operating status, problems.
 
 import type { ProblemReason } from '../../agent/model/load-balancer.ts';
+import { escaped } from '../scrape/exposition.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 
 export interface ObjectState {
@@ -73,14 +74,13 @@ export function addObjectMetrics(registry: MetricRegistry, state: () => ObjectSt
         Object.entries(counts).map(([status, count]) => [{ kind, status }, count] as const),
       ),
   );
-  registry.gauge(
+  registry.table(
     'headgate_certificate_expiry_seconds',
     'When a certificate of a listener, or one of its chain, expires: seconds since 1970',
-    ['namespace', 'secret'],
     () =>
       state().certificates.map(({ name, expires }) => {
-        const [namespace = '', secret = ''] = name.split('/');
-        return [{ namespace, secret }, expires / 1000] as const;
+        const [namespace = '', secret = ''] = escaped(name).split('/');
+        return { labels: `namespace="${namespace}",secret="${secret}"`, sample: expires / 1000 };
       }),
   );
   registry.gauge('headgate_problems', 'Problems that users must fix, by reason', ['reason'], () =>

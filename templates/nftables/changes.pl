@@ -6,7 +6,6 @@ socket(my $socket, 16, 3, 12) or die "$!\n"; # AF_NETLINK, SOCK_RAW, NETLINK_NET
 setsockopt($socket, 1, 33, pack('i', 32 << 20)); # SOL_SOCKET, SO_RCVBUFFORCE
 bind($socket, pack('SSLL', 16, 0, 0, 1 << 6)) or die "$!\n"; # NFNLGRP_NFTABLES
 $| = 1;
-print "watching\n";
 my ($process, $what) = (0, '');
 my $both = '';
 vec($both, fileno($_), 1) = 1 for \*STDIN, $socket;

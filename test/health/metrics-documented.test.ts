@@ -14,8 +14,8 @@ import type { Listener, LoadBalancer } from '../../agent/model/load-balancer.ts'
 import type { NftablesOptions } from '../../agent/nftables/dataplane.ts';
 import { kernelFamilies } from '../../agent/nftables/families.ts';
 import type { Refusal } from '../../agent/pair/peers/peer-listener.ts';
-import { operatingFamilies } from '../../agent/report/operating-metrics.ts';
-import type { LoadBalancerStatus } from '../../agent/report/operating-status.ts';
+import { operatingFamilies } from '../../agent/report/operating/operating-metrics.ts';
+import type { LoadBalancerStatus } from '../../agent/report/operating/operating-status.ts';
 import type { StandingReason } from '../../agent/vips/announcer.ts';
 import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
 import type { KeepalivedMetrics } from '../../agent/vips/keepalived/options.ts';
@@ -301,13 +301,16 @@ function servedMetrics(text: string): ReadonlyMap<string, Described> {
   return metrics;
 }
 
-/** Of the tables whose rows begin with a name in code. */
+/** Of the tables whose rows begin with a name in code; a metric of the process has a second name, without `headgate_`. */
 function documentedMetrics(markdown: string): ReadonlyMap<string, Described> {
   const rows = markdown.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \|/gm);
   return new Map(
-    Array.from(rows, ([, name = '', type = '', cell = '']) => {
+    [...rows].flatMap(([, name = '', type = '', cell = '']) => {
       const labels = [...cell.matchAll(/`(\w+)`/g)].map(([, label = '']) => label).sort();
-      return [name, { type, labels }];
+      const [, second] = /^headgate_((?:process|nodejs)_\w+)$/.exec(name) ?? [];
+      return [name, second].flatMap((each) =>
+        each === undefined ? [] : [[each, { type, labels }] as const],
+      );
     }),
   );
 }

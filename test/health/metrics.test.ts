@@ -151,3 +151,18 @@ test('Counters of failures begin at 0', async (t) => {
   t.is((await rowsOf(metrics, 'headgate_haproxy_reloads_total'))[failed], 1);
   t.is((await rowsOf(metrics, 'headgate_repairs_total'))['what="audit"'], 0);
 });
+
+test('Each certificate has a sample with its expiry, and thousands of them are one table', async (t) => {
+  const certificates = Array.from({ length: 10_000 }, (_, at) => ({
+    name: `default/tls-${at}`,
+    expires: 1_000 * at,
+  }));
+  const metrics = withState({ certificates });
+  const name = 'headgate_certificate_expiry_seconds';
+  const samples = await rowsOf(metrics, name);
+  t.is(Object.keys(samples).length, 10_000);
+  t.is(samples['namespace="default",secret="tls-77"'], 77);
+  const family = (await metrics.families()).find((each) => each.name === name);
+  t.is(family?.parts.length, 1);
+  t.is(family?.type, 'gauge');
+});

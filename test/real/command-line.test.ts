@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava from 'ava';
 import { commands } from '../../agent/cli/commands.ts';
-import type { ListedLoadBalancer } from '../../agent/report/list.ts';
+import type { ListedLoadBalancer } from '../../agent/report/answers/list.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { startMembers } from '../support/traffic/members.ts';

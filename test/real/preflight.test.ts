@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import type { Finding } from '../../agent/host/finding.ts';
-import { type PreflightSettings, preflight } from '../../agent/vips/keepalived/preflight.ts';
+import { type PreflightSettings, preflight } from '../../agent/vips/keepalived/host/preflight.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
 import { keepalivedExecutable } from '../support/vrrp/keepalived.ts';

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { inNamespace } from '../../agent/host/namespace.ts';
-import { findKeepalived, vrrpProcess } from '../../agent/vips/keepalived/process.ts';
+import { findKeepalived, vrrpProcess } from '../../agent/vips/keepalived/process/process.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { signal } from '../support/host/agent.ts';
 import { removeFolder } from '../support/host/remove-folder.ts';

@@ -64,6 +64,8 @@ export class CertificateFiles {
   readonly #writes = serial();
   /** By path: the present content. */
   readonly #files = new Map<string, Content>();
+  /** By name of a certificate: the fingerprint in its file, as far as it is certain. */
+  readonly #written = new Map<string, string>();
   /** Of the folder after the last write: another one shows that another process has added or removed files. */
   #folder: FileIdentity | undefined;
   /** Fingerprint to HAProxy's reply. */
@@ -129,6 +131,7 @@ export class CertificateFiles {
         const path = join(folder, file);
         if (used.has(path)) continue;
         this.#files.delete(path);
+        this.#written.clear();
         await rm(path, { force: true });
       }
     });
@@ -172,12 +175,12 @@ export class CertificateFiles {
   #writeCertificate(certificate: Certificate): void {
     const { folder, pems } = this.#options;
     const { name, fingerprint } = certificate;
-    if (this.isRefused(certificate)) return;
-    const path = certificateFile(folder, name);
-    if (this.#files.get(path)?.id === fingerprint) return;
+    if (this.#written.get(name) === fingerprint || this.isRefused(certificate)) return;
     const text = pems.certificate(secretOf(name), fingerprint);
     // Only an earlier agent had it: its file stays.
-    if (text !== undefined) this.#write(path, { id: fingerprint, text });
+    if (text === undefined) return;
+    this.#write(certificateFile(folder, name), { id: fingerprint, text });
+    this.#written.set(name, fingerprint);
   }
 
   /** `path`: named by the content. */

@@ -3,6 +3,7 @@
 
 import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { socketAddress } from '../../base/socket-address.ts';
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { HealthMonitor, Listener, LoadBalancer, Member, Pool } from '../../model/load-balancer.ts';
 import { dispatcher, endedBackend, fallbackBackend } from '../../model/names.ts';
@@ -20,7 +21,6 @@ import {
   isRouted,
   isRoutePool,
   serverKeywords,
-  socketAddress,
   structureOf,
   USUAL_WEIGHT,
 } from './listener-config.ts';

@@ -3,8 +3,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { socketAddress } from '../../base/socket-address.ts';
 import { KeptFile } from '../../host/kept-file.ts';
-import { socketAddress } from './listener-config.ts';
 
 export interface TablesSettings {
   readonly address: string;

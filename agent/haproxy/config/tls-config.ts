@@ -2,7 +2,6 @@
 // Each listener has a crt-list, a file with the names of its certificate files, which commands can change at runtime.
 
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { memoByIdentity } from '../../base/memo.ts';
 import type {
   Authority,
@@ -22,7 +21,7 @@ const MAX_NAME_CHARACTERS = 200;
 
 /** `name`: of a certificate in the model. Without a colon, behind which HAProxy's `del ssl crt-list` expects a line number. */
 export function certificateFile(folder: string, name: string): string {
-  return join(folder, `${fileName(name.replace('/', '_'))}.pem`);
+  return `${folder}/${fileName(name.replace('/', '_'))}.pem`;
 }
 
 /** The name of the certificate in a file, in a list; empty if the name of the file does not show it. */
@@ -33,21 +32,21 @@ export function nameOfCertificate(file: string): readonly string[] {
 
 /** Named by its content, because HAProxy before 3.2 can end when a list of authorities changes at runtime. */
 export function authorityFile(folder: string, { name, fingerprint }: Authority): string {
-  return join(folder, `${fileName(`ca_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.crt`);
+  return `${folder}/${fileName(`ca_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.crt`;
 }
 
 /** Named by its content, as the file of authorities. */
 export function crlFile(folder: string, { name, fingerprint }: Crl): string {
-  return join(folder, `${fileName(`crl_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.crl`);
+  return `${folder}/${fileName(`crl_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.crl`;
 }
 
 /** Named by its content, as the file of authorities: HAProxy has its users in haproxy.cfg, the next agent reads this. */
 export function usersFile(folder: string, { name, fingerprint }: UserList): string {
-  return join(folder, `${fileName(`users_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.users`);
+  return `${folder}/${fileName(`users_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.users`;
 }
 
 export function crtListFile(folder: string, listener: string): string {
-  return join(folder, `${fileName(listener.replaceAll(':', '_'))}.list`);
+  return `${folder}/${fileName(listener.replaceAll(':', '_'))}.list`;
 }
 
 /** A line of a crt-list. */
@@ -65,12 +64,10 @@ export const crtLines = memoByIdentity(
   ({ certificates, clients, sections = [] }: Tls): readonly CrtLine[] => {
     if (sections.length === 0)
       return certificates.map((certificate) => ({ certificate, clients: undefined, filter: '' }));
-    const [byDefault] = certificates;
-    const lines: CrtLine[] = byDefault === undefined ? [] : [named(byDefault, undefined, '!*')];
+    const lines = [...named(certificates.slice(0, 1), undefined, '!*')];
     // HAProxy takes the first of several lines that have a name.
     for (const section of [...sections].sort((x, y) => rank(y.hostname) - rank(x.hostname)))
-      for (const certificate of section.certificates)
-        lines.push(named(certificate, section.clients ?? (clients && 'none'), filterOf(section)));
+      lines.push(...named(section.certificates, section.clients ?? (clients && 'none'), filterOf(section)));
     return lines;
   },
 );
@@ -85,12 +82,25 @@ function rank({ kind, suffix }: HostPattern): number {
   return kind === 'any' ? 0 : suffix.length * 2 + (kind === 'exact' ? 1 : 0);
 }
 
-function named(certificate: Certificate, clients: CrtLine['clients'], filter: string): CrtLine {
+/** The last line of each: of a list in which one of thousands is renewed, all others are the same values. */
+const namedLines = new WeakMap<Certificate, { readonly mark: string; readonly line: CrtLine }>();
+
+function named(
+  certificates: readonly Certificate[],
+  clients: CrtLine['clients'],
+  filter: string,
+): readonly CrtLine[] {
   const mark = createHash('sha256')
     .update(JSON.stringify([clients, filter]))
     .digest('hex')
     .slice(0, 16);
-  return { certificate: { ...certificate, name: `${certificate.name}+${mark}` }, clients, filter };
+  return certificates.map((certificate) => {
+    const known = namedLines.get(certificate);
+    if (known?.mark === mark) return known.line;
+    const line = { certificate: { ...certificate, name: `${certificate.name}+${mark}` }, clients, filter };
+    namedLines.set(certificate, { mark, line });
+    return line;
+  });
 }
 
 /** The certificates of all lines. */

@@ -4,7 +4,8 @@
 import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { type Row, rowId } from './maps.ts';
-import { type Tables, tablesOf } from './tables.ts';
+import type { Tables } from './patched-tables.ts';
+import { tablesOf } from './tables.ts';
 import { faultsOf } from './unservable.ts';
 
 const NO_MESSAGES: readonly string[] = [];

@@ -9,7 +9,7 @@ import { KeptFile } from '../../host/kept-file.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { MAPS, type MapName } from './maps.ts';
-import type { Tables } from './tables.ts';
+import type { Tables } from './patched-tables.ts';
 
 export interface RouteFilesOptions {
   readonly folder: string;

@@ -2,7 +2,8 @@
 // changed are those of the files that the worker booted from, not copies.
 
 import { type MapName, type Row, rowId } from './maps.ts';
-import { changeOf, type Tables } from './tables.ts';
+import type { Tables } from './patched-tables.ts';
+import { changeOf } from './tables.ts';
 
 /** The table, of any listener, of rows that no listener should have. */
 export const UNKNOWN_TABLE = '';

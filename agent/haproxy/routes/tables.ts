@@ -15,11 +15,9 @@ import type {
 } from '../../model/routes.ts';
 import { digest, hostText, patternText } from './encode.ts';
 import type { Row } from './maps.ts';
+import { patchedTables, type Tables } from './patched-tables.ts';
 import { pathRows } from './path-rows.ts';
 import { weightedTarget } from './rule-rows.ts';
-
-/** By the table's name, `SECTION.HOSTNAME` or `HOSTNAME`; all rows in the order in which they must be added. */
-export type Tables = ReadonlyMap<string, readonly Row[]>;
 
 /** No request has a longer one. */
 const MAX_HOST = 253;
@@ -73,8 +71,7 @@ export function changeOf(tables: Tables): TablesChange | undefined {
 function changedTables(listener: string, { routing, tables }: Known, next: Routing): Tables | undefined {
   if (routing.kind !== 'http' || next.kind !== 'http' || routing.sections.length !== next.sections.length)
     return undefined;
-  const patched = new Map(tables);
-  const names: string[] = [];
+  const patches = new Map<string, readonly Row[]>();
   for (const [at, section] of next.sections.entries()) {
     const before = routing.sections[at];
     if (before === section) continue;
@@ -91,11 +88,12 @@ function changedTables(listener: string, { routing, tables }: Known, next: Routi
       const table = knownTable(old, id);
       // The hostname may belong to another section.
       if (table === undefined || !tables.has(table.name)) continue;
-      patched.set(table.name, tableOf(host, id, table.wider, listener).rows);
-      names.push(table.name);
+      patches.set(table.name, tableOf(host, id, table.wider, listener).rows);
     }
   }
-  changes.set(patched, { from: tables, names });
+  if (patches.size === 0) return tables;
+  const patched = patchedTables(tables, patches);
+  changes.set(patched, { from: tables, names: [...patches.keys()] });
   // So that no tables keep all those before them in memory.
   changes.delete(tables);
   return patched;

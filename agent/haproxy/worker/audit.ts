@@ -16,20 +16,29 @@ import {
 import type { RunningListener, RunningServer } from '../running.ts';
 import type { Worker } from '../worker.ts';
 
-/** Listeners whose allowed clients and certificates one audit reads, so that its cost does not grow with the cluster. */
+/** So that the cost of an audit does not grow with the cluster: listeners whose allowed clients it reads, and certificates. */
 const ALLOWED_READ_PER_AUDIT = 50;
+const CERTIFICATES_READ_PER_AUDIT = 200;
+
+/** Where an audit begins among the listeners, whose allowed clients it reads, and among the certificates. */
+export interface AuditPlace {
+  readonly listener: number;
+  readonly certificate: number;
+}
+
+export const FIRST_PLACE: AuditPlace = { listener: 0, certificate: 0 };
 
 export interface AuditResult {
   /** Listeners that differed, with the differences for the log. */
   readonly drifted: ReadonlyMap<string, string>;
-  /** The listener at which the next audit begins to read allowed clients and certificates. */
-  readonly next: number;
+  /** Where the next audit begins. */
+  readonly next: AuditPlace;
 }
 
 /** `from`: `next` of the last audit. Errors: those of the connection. */
 export async function audit(
   worker: Worker,
-  from: number,
+  from: AuditPlace,
   { certificates, routes }: Pick<HaproxyPaths, 'certificates' | 'routes'>,
 ): Promise<AuditResult> {
   const { runtime, running } = worker;
@@ -57,7 +66,7 @@ export async function audit(
   }
   for (const [name, words] of await otherFrontends(worker, (each) => before.get(each)))
     drifted.set(name, words);
-  const some = names.slice(from, from + ALLOWED_READ_PER_AUDIT);
+  const some = names.slice(from.listener, from.listener + ALLOWED_READ_PER_AUDIT);
   for (const name of await withOtherClients(worker, some)) {
     const believed = running.get(name)?.allowed ?? [];
     const changes = running.changesOf(name);
@@ -65,9 +74,23 @@ export async function audit(
     const words = clientsInWords(running.get(name)?.allowed ?? [], believed);
     if (running.changesOf(name) === changes + 1 && words !== '') drifted.set(name, words);
   }
-  for (const [name, words] of await otherCertificates(worker, some, certificates)) drifted.set(name, words);
+  const all = running.certificates();
+  const believed = all.slice(from.certificate, from.certificate + CERTIFICATES_READ_PER_AUDIT);
+  for (const [name, words] of await otherCertificates(worker, believed, certificates))
+    drifted.set(name, words);
   for (const [name, words] of await correctRows(worker, routes)) drifted.set(name, shortened(words));
-  return { drifted, next: from + some.length >= names.length ? 0 : from + some.length };
+  return {
+    drifted,
+    next: {
+      listener: after(from.listener, some.length, names.length),
+      certificate: after(from.certificate, believed.length, all.length),
+    },
+  };
+}
+
+/** The first one again after the last one. */
+function after(from: number, read: number, all: number): number {
+  return from + read >= all ? 0 : from + read;
 }
 
 /** Listeners whose sockets another process has disabled or enabled, with words for the log. */
@@ -92,21 +115,20 @@ async function otherFrontends(
 /** Listeners with a certificate of which the worker has another content than recorded, with words for the log. */
 async function otherCertificates(
   { runtime, running }: Worker,
-  listeners: readonly string[],
+  believed: readonly Certificate[],
   folder: string,
 ): Promise<ReadonlyMap<string, string>> {
-  const listenerOf = new Map(
-    listeners.flatMap((listener) =>
-      (running.get(listener)?.certificates ?? []).map((name) => [name, listener] as const),
-    ),
-  );
-  const believed = [...listenerOf.keys()].flatMap((name) => running.certificate(name) ?? []);
   const drifted = new Map<string, string>();
-  for (const [name, found] of await readCertificates(runtime, believed, folder)) {
-    const isChangedSince = !believed.includes(running.certificate(name) as Certificate);
-    if (found !== undefined || isChangedSince) continue;
+  const found = await readCertificates(runtime, believed, folder);
+  for (const certificate of believed) {
+    const { name } = certificate;
+    const isChangedSince = running.certificate(name) !== certificate;
+    // Of a certificate that no list has, the worker may have no file any more.
+    if (found.get(name) !== undefined || isChangedSince) continue;
     running.putCertificate(name, undefined);
-    drifted.set(listenerOf.get(name) ?? '', `certificate ${name} has another content`);
+    for (const listener of running.names())
+      if (running.get(listener)?.certificates.has(name) === true)
+        drifted.set(listener, `certificate ${name} has another content`);
   }
   return drifted;
 }

@@ -16,7 +16,7 @@ import { spareProfile } from '../config/spare-pools.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { isOwn } from '../process/find-master.ts';
 import { readRunning } from '../readback.ts';
-import type { Tables } from '../routes/tables.ts';
+import type { Tables } from '../routes/patched-tables.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
 import { Spares } from '../spares.ts';

@@ -2,14 +2,11 @@
 
 import { GATEWAY_CONTROLLER, INGRESS_CONTROLLER } from '../class-names.ts';
 import { GATEWAY_API_VERSION, GATEWAY_GROUP } from '../gateway/names.ts';
-import { ADDRESS_API_VERSION } from '../object-names.ts';
+import { KINDS, type Kind } from '../kinds.ts';
 import type { KubernetesObject } from '../objects.ts';
 import type { ReflectedResource } from './reflector-terms.ts';
 
-interface KindOfApi
-  extends Pick<ReflectedResource<never>, 'apiVersion' | 'orVersion' | 'plural' | 'isOptional'> {
-  /** Objects of this kind have no namespace. */
-  readonly isOfCluster?: boolean;
+interface Reading extends Pick<ReflectedResource<never>, 'orVersion' | 'isOptional'> {
   /**
    * Read only once there is an object of this kind that names this agent as its controller: the objects of other
    * controllers cost no memory, no watch and no right.
@@ -17,42 +14,34 @@ interface KindOfApi
   readonly after?: 'GatewayClass' | 'IngressClass';
 }
 
-/** Only in clusters that have the definitions of deploy/kubernetes/. */
-const OF_POOLS = { apiVersion: ADDRESS_API_VERSION, isOfCluster: true, isOptional: true } as const;
-const GATEWAY_V1 = { apiVersion: GATEWAY_API_VERSION, isOptional: true } as const;
-const OF_GATEWAYS = { ...GATEWAY_V1, after: 'GatewayClass' } as const;
-const INGRESS_V1 = { apiVersion: 'networking.k8s.io/v1', isOptional: true } as const;
+/** Only in clusters that have its definition. */
+const OPTIONAL = { isOptional: true } as const;
+const OF_GATEWAYS = { ...OPTIONAL, after: 'GatewayClass' } as const;
 
-const API = {
-  Service: { apiVersion: 'v1', plural: 'services' },
-  EndpointSlice: { apiVersion: 'discovery.k8s.io/v1', plural: 'endpointslices' },
-  Node: { apiVersion: 'v1', plural: 'nodes', isOfCluster: true },
-  AddressPool: { ...OF_POOLS, plural: 'addresspools' },
-  AddressClaim: { ...OF_POOLS, plural: 'addressclaims' },
-  GatewayClass: { ...GATEWAY_V1, plural: 'gatewayclasses', isOfCluster: true },
-  Gateway: { ...OF_GATEWAYS, plural: 'gateways' },
-  ListenerSet: { ...OF_GATEWAYS, plural: 'listenersets' },
-  HTTPRoute: { ...OF_GATEWAYS, plural: 'httproutes' },
-  GRPCRoute: { ...OF_GATEWAYS, plural: 'grpcroutes' },
-  TLSRoute: { ...OF_GATEWAYS, plural: 'tlsroutes' },
-  TCPRoute: { ...OF_GATEWAYS, plural: 'tcproutes' },
-  UDPRoute: { ...OF_GATEWAYS, plural: 'udproutes' },
-  ReferenceGrant: { ...OF_GATEWAYS, plural: 'referencegrants', orVersion: `${GATEWAY_GROUP}/v1beta1` },
-  BackendTLSPolicy: { ...OF_GATEWAYS, plural: 'backendtlspolicies' },
-  Namespace: {
-    apiVersion: 'v1',
-    plural: 'namespaces',
-    isOfCluster: true,
-    isOptional: true,
-    after: 'GatewayClass',
-  },
-  IngressClass: { ...INGRESS_V1, plural: 'ingressclasses', isOfCluster: true },
-  Ingress: { ...INGRESS_V1, plural: 'ingresses', after: 'IngressClass' },
-} as const satisfies Readonly<Record<string, KindOfApi>>;
+const READ = {
+  Service: {},
+  EndpointSlice: {},
+  Node: {},
+  AddressPool: OPTIONAL,
+  AddressClaim: OPTIONAL,
+  GatewayClass: OPTIONAL,
+  Gateway: OF_GATEWAYS,
+  ListenerSet: OF_GATEWAYS,
+  HTTPRoute: OF_GATEWAYS,
+  GRPCRoute: OF_GATEWAYS,
+  TLSRoute: OF_GATEWAYS,
+  TCPRoute: OF_GATEWAYS,
+  UDPRoute: OF_GATEWAYS,
+  ReferenceGrant: { ...OF_GATEWAYS, orVersion: `${GATEWAY_GROUP}/v1beta1` },
+  BackendTLSPolicy: OF_GATEWAYS,
+  Namespace: OF_GATEWAYS,
+  IngressClass: OPTIONAL,
+  Ingress: { ...OPTIONAL, after: 'IngressClass' },
+} as const satisfies Partial<Record<Kind, Reading>>;
 
-export type ReflectedKind = keyof typeof API;
+export type ReflectedKind = keyof typeof READ;
 
-const KINDS = Object.keys(API) as readonly ReflectedKind[];
+const READ_KINDS = Object.keys(READ) as readonly ReflectedKind[];
 
 /** The kinds that the settings ask for. */
 export function kindsOf({
@@ -62,7 +51,7 @@ export function kindsOf({
   readonly gatewayApi: boolean;
   readonly ingress: boolean;
 }): readonly ReflectedKind[] {
-  return KINDS.filter((kind) => {
+  return READ_KINDS.filter((kind) => {
     const ofClass = classKindOf(kind);
     return ofClass === undefined || (ofClass === 'GatewayClass' ? gatewayApi : ingress);
   });
@@ -74,20 +63,17 @@ export function classKindOf(kind: ReflectedKind): 'GatewayClass' | 'IngressClass
   return ofClass === 'GatewayClass' || ofClass === 'IngressClass' ? ofClass : undefined;
 }
 
-/** See KindOfApi. */
+/** See Reading. */
 export function readAfter(kind: ReflectedKind): ReflectedKind | undefined {
-  const { after }: KindOfApi = API[kind];
+  const { after }: Reading = READ[kind];
   return after;
-}
-
-/** `services`. */
-export function pluralOf(kind: ReflectedKind): string {
-  return API[kind].plural;
 }
 
 /** The names of the definitions of the Gateway API's kinds that the agent reads. */
 export function gatewayDefinitions(): readonly string[] {
-  const ofGateways = Object.values(API).filter(({ apiVersion }) => apiVersion === GATEWAY_API_VERSION);
+  const ofGateways = READ_KINDS.map((kind) => KINDS[kind]).filter(
+    ({ apiVersion }) => apiVersion === GATEWAY_API_VERSION,
+  );
   return ofGateways.map(({ plural }) => `${plural}.${GATEWAY_GROUP}`);
 }
 
@@ -103,10 +89,12 @@ export function resourcesOf(
   namespaces: readonly string[],
   serviceSelector: string,
 ): (Omit<ReflectedResource<KubernetesObject>, 'parse'> & { readonly kind: ReflectedKind })[] {
-  const { isOfCluster, after, ...resource }: KindOfApi = API[kind];
+  const { isOfCluster, ...ofApi } = KINDS[kind];
+  const { after, ...reading }: Reading = READ[kind];
   const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
   return places.map((namespace) => ({
-    ...resource,
+    ...ofApi,
+    ...reading,
     kind,
     namespace,
     labelSelector: kind === 'Service' ? serviceSelector : '',

@@ -257,20 +257,9 @@ export const connectionRouteSchema = object({
   spec: object({ parentRefs, rules: connectionRules }),
 });
 
-export function tcpRouteOf({ metadata: meta, spec }: Valid<typeof connectionRouteSchema>): TcpRoute {
-  return {
-    kind: 'TCPRoute',
-    ...identityOf(meta),
-    parents: spec.parentRefs,
-    rules: connectionRulesOf(spec.rules),
-  };
-}
-
-export function udpRouteOf({ metadata: meta, spec }: Valid<typeof connectionRouteSchema>): UdpRoute {
-  return {
-    kind: 'UDPRoute',
-    ...identityOf(meta),
-    parents: spec.parentRefs,
-    rules: connectionRulesOf(spec.rules),
-  };
+export function connectionRouteOf(
+  kind: (TcpRoute | UdpRoute)['kind'],
+  { metadata: meta, spec }: Valid<typeof connectionRouteSchema>,
+): TcpRoute | UdpRoute {
+  return { kind, ...identityOf(meta), parents: spec.parentRefs, rules: connectionRulesOf(spec.rules) };
 }

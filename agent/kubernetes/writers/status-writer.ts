@@ -213,9 +213,16 @@ export class StatusWriter {
     const after = this.#services.get(key);
     this.#settle(key, desired, after);
     const entry = this.#entries.get(key);
-    if (entry === undefined || (desired.kind === 'release' && entry.desired === desired)) this.#forget(key);
+    // While the answer was on its way, the watch may have shown that another writer put the agent's part back.
+    const isReleased =
+      entry?.desired === desired && desired.kind === 'release' && !this.#differs(after, desired);
+    if (entry === undefined || isReleased) this.#forget(key);
     if (after !== undefined) this.#options.onWritten?.(before, after);
     return { result: 'done' };
+  }
+
+  #differs(service: CurrentService | undefined, desired: DesiredService): boolean {
+    return service !== undefined && this.#patch(service, desired) !== undefined;
   }
 
   #patch(current: CurrentService, desired: DesiredService): ServicePatch | undefined {

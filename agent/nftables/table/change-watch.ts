@@ -24,6 +24,8 @@ export interface ChangeWatchOptions {
 
 const PROGRAM = readFileSync(new URL('../../../templates/nftables/changes.pl', import.meta.url), 'utf8');
 const RETRY = { firstMs: 1_000, mostMs: 600_000 } as const;
+/** A process that ends earlier has failed once more, even if it began to watch. */
+const LASTING_MS = 60_000;
 const MAX_LINE_BYTES = 100;
 
 export class ChangeWatch {
@@ -31,6 +33,7 @@ export class ChangeWatch {
   #child: ChildProcess | undefined;
   #cancelRetry: (() => void) | undefined;
   #failures = 0;
+  #startedAt = 0;
   #isOpen = false;
 
   constructor(options: ChangeWatchOptions) {
@@ -51,7 +54,8 @@ export class ChangeWatch {
   }
 
   #run(): void {
-    const { netns, tables } = this.#options;
+    const { netns, tables, clock = systemClock } = this.#options;
+    this.#startedAt = clock.monotonic();
     const [program, args] = inNamespace(netns, 'perl', ['-e', PROGRAM, ...tables]);
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
@@ -72,7 +76,6 @@ export class ChangeWatch {
   }
 
   #read(line: string): void {
-    if (line === 'watching') this.#failures = 0;
     const [, process = '', what] = /^(\d+) (elements|rules)$/.exec(line) ?? [];
     if (what === 'elements' || what === 'rules') this.#options.onChanged(Number(process), what);
   }
@@ -81,7 +84,7 @@ export class ChangeWatch {
     const { log, clock = systemClock } = this.#options;
     this.#child = undefined;
     if (!this.#isOpen) return;
-    this.#failures++;
+    this.#failures = clock.monotonic() - this.#startedAt < LASTING_MS ? this.#failures + 1 : 1;
     if (this.#failures === 1)
       log.warn('Cannot watch the tables of nftables: their elements are compared now and then', {
         error: why || 'perl has ended',

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Rounds } from '../../base/rounds.ts';
 import { type HandoverReport, type PairReport, UNCOUNTED } from '../peers/report.ts';
 import { isActive, masterOf } from '../roles.ts';
 import { HandoverWindow, type WindowOptions } from './window.ts';
@@ -34,6 +35,8 @@ const CHECK_INTERVAL_MS = 60_000;
 export class Handover {
   readonly #options: HandoverOptions;
   readonly #window: HandoverWindow;
+  /** Parameters of the kernel and its modules may change while the agent runs. */
+  readonly #checks: Rounds;
   #whyNotGive = 'It has not been checked yet';
   #whyNotTake = this.#whyNotGive;
   readonly #checked = Promise.withResolvers<void>();
@@ -53,11 +56,17 @@ export class Handover {
   #request = '';
   #requesting: Promise<void> | undefined;
   #onPrepared: () => void = () => undefined;
-  #cancelCheck: () => void = () => undefined;
   #closed = false;
 
   constructor(options: HandoverOptions) {
     this.#options = options;
+    this.#checks = new Rounds({
+      intervalMs: () => CHECK_INTERVAL_MS,
+      work: () => this.#check(),
+      onFailed: (error) =>
+        options.log.error('Cannot check what a handover needs', { error: messageOf(error) }),
+      clock: options.clock ?? systemClock,
+    });
     this.#window = new HandoverWindow(options, {
       isMoving: () => this.#order !== '',
       onCheck: () => {
@@ -79,17 +88,7 @@ export class Handover {
     await this.#check();
     await this.#window.start(this.#whyNotTake === '');
     this.#checked.resolve();
-    this.#checkLater();
-  }
-
-  /** Parameters of the kernel and its modules may change while the agent runs. */
-  #checkLater(): void {
-    const { clock = systemClock } = this.#options;
-    if (!this.#closed)
-      this.#cancelCheck = clock.after(
-        CHECK_INTERVAL_MS,
-        () => void this.#check().then(() => this.#checkLater()),
-      );
+    if (!this.#closed) this.#checks.start();
   }
 
   async #check(): Promise<void> {
@@ -171,7 +170,7 @@ export class Handover {
 
   close(): void {
     this.#closed = true;
-    this.#cancelCheck();
+    this.#checks.close();
     this.#window.close();
   }
 

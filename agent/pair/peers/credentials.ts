@@ -4,6 +4,7 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { pemBlocks } from '../../base/pem.ts';
 
 export interface PairCredentials {
   /** The private key and its certificate, PEM. */
@@ -50,27 +51,24 @@ async function readPrivate(path: string): Promise<string> {
 }
 
 function credentialsIn(text: string, now: number): PairCredentials {
-  const keys = blocksOf(text, '(?:[A-Z]+ )?PRIVATE KEY');
-  const certificates = blocksOf(text, 'CERTIFICATE').map((pem) => ({ pem, parsed: parsed(pem) }));
+  const blocks = pemBlocks(text);
+  const keys = blocks.filter(({ label }) => /^(?:[A-Z]+ )?PRIVATE KEY$/.test(label));
+  const certificates = blocks
+    .filter(({ label }) => label === 'CERTIFICATE')
+    .map(({ text: pem }) => ({ pem, parsed: parsed(pem) }));
   const [own] = certificates;
   const [key] = keys;
   if (key === undefined || keys.length > 1)
     throw new Error(`It has ${keys.length} private keys: one is needed`);
   if (own === undefined) throw new Error('It has no certificate');
-  if (!own.parsed.checkPrivateKey(privateKey(key)))
+  if (!own.parsed.checkPrivateKey(privateKey(key.text)))
     throw new Error('Its first certificate does not belong to its private key');
   const expires = Date.parse(own.parsed.validTo);
   if (expires <= now) throw new Error(`Its first certificate ended on ${own.parsed.validTo}`);
-  const trusted = certificates.map(({ pem }) => `${pem}\n`).join('');
-  const identity = `${key}\n${own.pem}\n`;
+  const trusted = certificates.map(({ pem }) => pem).join('');
+  const identity = key.text + own.pem;
   const fingerprint = createHash('sha256').update(trusted).digest('hex').slice(0, 32);
   return { identity, trusted, expires, fingerprint };
-}
-
-function blocksOf(text: string, label: string): readonly string[] {
-  return (
-    text.match(new RegExp(`-----BEGIN ${label}-----[A-Za-z0-9+/=\\s]+-----END ${label}-----`, 'g')) ?? []
-  );
 }
 
 function parsed(pem: string): X509Certificate {

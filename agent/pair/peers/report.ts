@@ -3,6 +3,7 @@
 
 import { parseAddress } from '../../base/ip.ts';
 import { Lines } from '../../base/lines.ts';
+import { parseJson } from '../../base/parse-json.ts';
 import {
   boolean,
   isMapping,
@@ -126,12 +127,8 @@ export class ReportReader {
 
 /** The report in a line, or a sentence that says what is wrong with it. Unknown fields are left out. */
 export function parseReport(line: string): PairReport | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return 'It is not JSON';
-  }
+  const value = parseJson(line);
+  if (value === undefined) return 'It is not JSON';
   if (!isMapping(value)) return 'It is not an object';
   const judgement = reportSchema.judge(value);
   if (judgement.success) return judgement.data;

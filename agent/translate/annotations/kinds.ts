@@ -2,7 +2,7 @@
 // The result of `parse` is safe as a bare word in HAProxy's configuration and commands: no blank, quote, backslash, `#`,
 // `$`, `%`, `;` and only ASCII. The kinds for a body are safe between single quotes. Pure.
 
-import { parseAddress, parseCidr } from '../../base/ip.ts';
+import { parseAddress, parseCidrOrAddress } from '../../base/ip.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
 
 export type Limits = readonly [min: number, max: number];
@@ -191,7 +191,7 @@ export const cidrList: Kind<readonly string[]> = {
   words: `a list of 1 to ${MOST_CIDRS} CIDRs or addresses, separated by commas, or nothing`,
   parse: (text) => {
     if (text === '') return [];
-    const cidrs = text.split(',').map((each) => cidrOf(each.trim()));
+    const cidrs = text.split(',').map((each) => parseCidrOrAddress(each.trim())?.cidr);
     const known = cidrs.filter((each) => each !== undefined);
     return known.length === cidrs.length && known.length <= MOST_CIDRS
       ? [...new Set(known)].sort()
@@ -199,10 +199,6 @@ export const cidrList: Kind<readonly string[]> = {
   },
   format: (value) => value.join(','),
 };
-
-function cidrOf(text: string): string | undefined {
-  return parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`)?.cidr;
-}
 
 /** A non-empty value of a Kubernetes label. */
 export const word = textKind(

@@ -92,7 +92,8 @@ export class GatewayTranslator implements Translator {
     const addresses = gatewayVips(gateway, ofPools(key));
     const context = { view: cluster, certificates, reads };
     const forMembers = memberCertificate(gateway, context);
-    const judged = this.#withPorts(key, addresses.vips, gatewayListeners(gateway, sets.allowed, context));
+    const found = gatewayListeners(gateway, sets.allowed, context);
+    const judged = this.#withPorts(key, addresses.vips, found.listeners);
     const listeners = memory.listeners(judged.listeners);
     const attached = memory.routes({
       listeners,
@@ -119,6 +120,7 @@ export class GatewayTranslator implements Translator {
       key,
       gateway,
       listeners,
+      certificatesOf: found.certificates,
       places,
       vips: addresses.vips,
       memory,

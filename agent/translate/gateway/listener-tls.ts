@@ -84,8 +84,8 @@ function certificateFor(
     );
   if (!isPermittedNow(owner, reference, view, reads))
     return { certificate: undefined, fault: notPermitted(owner, reference) };
-  const key = `${reference.namespace || owner.namespace}/${reference.name}`;
-  reads.add(`secret ${key}`);
+  const { key, dependency } = secretOf(owner, reference);
+  reads.add(dependency);
   const { content, fault } = certificates.pair(key);
   if (content === undefined) return invalid(`Cannot use Secret "${key}": ${fault || 'it is not read yet'}`);
   const certificate = certificateOf(key, content);
@@ -94,6 +94,24 @@ function certificateFor(
     `Cannot use Secret "${key}": ${fault}; the certificate that it had stays in use`,
     certificate,
   );
+}
+
+interface ReferredSecret {
+  readonly owner: string;
+  readonly key: string;
+  readonly dependency: Dependency;
+}
+
+/** The same strings each time: those of thousands of references would be made and hashed again for each change. */
+const secrets = new WeakMap<ObjectReference, ReferredSecret>();
+
+function secretOf({ namespace: owner }: Referrer, reference: ObjectReference): ReferredSecret {
+  const known = secrets.get(reference);
+  if (known?.owner === owner) return known;
+  const key = `${reference.namespace || owner}/${reference.name}`;
+  const secret = { owner, key, dependency: `secret ${key}` } as const;
+  secrets.set(reference, secret);
+  return secret;
 }
 
 function isPermittedNow(

@@ -36,14 +36,15 @@ export interface GatewayListener {
   /** Why it is not accepted, `conflict` included. */
   readonly notAccepted: Fault | undefined;
   readonly unresolved: Fault | undefined;
-  readonly tls: ListenerCertificates | undefined;
+  /** It ends TLS with one or more, which are in `CertificatesBySection`: a renewed one changes nothing for routes. */
+  readonly hasCertificates: boolean;
   /** A client's name may belong to another TLS listener of the port, too. */
   readonly overlaps: boolean;
 }
 
 /** True if it gets traffic. */
-export function isUsable({ notAccepted, spec, tls }: GatewayListener): boolean {
-  return notAccepted === undefined && (!endsTls(spec) || (tls !== undefined && tls.certificates.length > 0));
+export function isUsable({ notAccepted, spec, hasCertificates }: GatewayListener): boolean {
+  return notAccepted === undefined && (!endsTls(spec) || hasCertificates);
 }
 
 export function endsTls({ protocol, tls }: ListenerSpec): boolean {
@@ -63,6 +64,14 @@ const KINDS: Readonly<Record<string, readonly RouteKind[]>> = {
   UDP: ['UDPRoute'],
 };
 
+/** By section, of listeners that end TLS. */
+export type CertificatesBySection = ReadonlyMap<string, ListenerCertificates>;
+
+export interface JudgedListeners {
+  readonly listeners: readonly GatewayListener[];
+  readonly certificates: CertificatesBySection;
+}
+
 export interface ListenersContext {
   readonly view: GatewayView;
   readonly certificates: CertificatesView;
@@ -75,7 +84,8 @@ export function gatewayListeners(
   gateway: Gateway,
   sets: readonly ListenerSet[],
   context: ListenersContext,
-): readonly GatewayListener[] {
+): JudgedListeners {
+  const certificates = new Map<string, ListenerCertificates>();
   const objects = [
     { parent: `gateway ${gateway.key}` as const, object: gateway, prefix: '' },
     ...sets.toSorted(byPrecedence).map((set) => ({
@@ -95,14 +105,20 @@ export function gatewayListeners(
       return { spec, conflict: lost.get(spec) ?? firstConflict(spec, siblings) };
     });
     for (const { spec, conflict } of judged) if (conflict === undefined) accepted.add(spec);
-    return judged.map(({ spec, conflict }) =>
-      judge(gateway, owner, { parent, section: `${prefix}${spec.name}`, spec, conflict }, context),
-    );
+    return judged.map(({ spec, conflict }) => {
+      const section = `${prefix}${spec.name}`;
+      const tls = endsTls(spec) ? listenerCertificates(gateway, owner, spec, context) : undefined;
+      if (tls !== undefined) certificates.set(section, tls);
+      return judge(owner, { parent, section, spec, conflict }, tls);
+    });
   });
   const overlapping = overlappingOf(listeners);
-  return listeners.map((listener) =>
-    overlapping.has(listener) ? { ...listener, overlaps: true } : listener,
-  );
+  return {
+    listeners: listeners.map((listener) =>
+      overlapping.has(listener) ? { ...listener, overlaps: true } : listener,
+    ),
+    certificates,
+  };
 }
 
 /** The listeners that have no conflict: of each port one of each way to speak, and one of each host. */
@@ -135,17 +151,15 @@ function portText(spec: ListenerSpec): string {
 interface Judged extends Pick<GatewayListener, 'parent' | 'section' | 'spec' | 'conflict'> {}
 
 function judge(
-  gateway: Gateway,
-  owner: { readonly kind: 'Gateway' | 'ListenerSet'; readonly namespace: string },
+  owner: { readonly namespace: string },
   { spec, conflict, ...judged }: Judged,
-  context: ListenersContext,
+  tls: ListenerCertificates | undefined,
 ): GatewayListener {
   const known = KINDS[spec.protocol] ?? [];
   const supportedKinds = known
     .map((kind): GroupKind => ({ group: GATEWAY_GROUP, kind }))
     .filter((each) => spec.kinds.length === 0 || spec.kinds.some((kind) => isSameKind(kind, each)));
   const unknown = spec.kinds.find((kind) => !supportedKinds.some((each) => isSameKind(kind, each)));
-  const tls = endsTls(spec) ? listenerCertificates(gateway, owner, spec, context) : undefined;
   const kindFault = unknown && {
     reason: 'InvalidRouteKinds',
     message: `allowedRoutes has kind ${quote(unknown.kind)}; a listener of protocol ${spec.protocol} takes ${known.join(', ') || 'none'}`,
@@ -159,7 +173,7 @@ function judge(
     conflict,
     notAccepted: conflict ?? protocolFault(spec) ?? tls?.notAccepted,
     unresolved: kindFault ?? tls?.unresolved,
-    tls,
+    hasCertificates: tls !== undefined && tls.certificates.length > 0,
     overlaps: false,
   };
 }

@@ -15,7 +15,14 @@ import { routedListener } from '../routes/routed-listener.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import type { GatewayMemory } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
-import { endsTls, type GatewayListener, isPassedThrough, isUsable, transportOf } from './listeners.ts';
+import {
+  type CertificatesBySection,
+  endsTls,
+  type GatewayListener,
+  isPassedThrough,
+  isUsable,
+  transportOf,
+} from './listeners.ts';
 import type { PlacesByListener, RoutePlace } from './route-portions.ts';
 import { udpMembers } from './udp-members.ts';
 
@@ -23,6 +30,7 @@ export interface ModelOptions {
   readonly key: OwnerKey;
   readonly gateway: Gateway;
   readonly listeners: readonly GatewayListener[];
+  readonly certificatesOf: CertificatesBySection;
   readonly places: PlacesByListener;
   readonly vips: readonly Vip[];
   readonly memory: GatewayMemory;
@@ -47,12 +55,12 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
     const own = others.length === 0 ? passed : others;
     const routing = protocol === 'UDP' ? undefined : routingOf(own, places, options);
     const isMixed = passed.length > 0 && others.length > 0;
+    const tls = tlsOf(ofPort, options.certificatesOf);
     for (const family of ['v4', 'v6'] as const) {
       const ofFamily = vips.filter((vip) => vip.family === family).map(({ address }) => address);
       if (ofFamily.length === 0) continue;
       const { own: addresses } = ownAddresses(key, { protocol, port }, ofFamily, options.desired.portOwners);
       const { front, users } = options;
-      const tls = tlsOf(ofPort);
       const place = { key, protocol, port, family, addresses, routing, tls, front, users };
       const listener = routedListener(place, options.settings());
       const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];
@@ -152,24 +160,25 @@ function byAge(places: readonly RoutePlace[]): readonly RoutePlace[] {
  * A name that belongs to no listener gets the certificates of the one for all names, else those of the first one; and it needs a
  * client certificate if any listener does, so that it is no way around.
  */
-function tlsOf(listeners: readonly GatewayListener[]): Tls | undefined {
+function tlsOf(listeners: readonly GatewayListener[], of: CertificatesBySection): Tls | undefined {
   const ofTls = listeners.filter(({ spec }) => endsTls(spec));
   const any = ofTls.find(({ host }) => host.kind === 'any');
-  const certificates = (any ?? ofTls[0])?.tls?.certificates ?? [];
+  const wide = any ?? ofTls[0];
+  const certificates = (wide && of.get(wide.section)?.certificates) ?? [];
   if (certificates.length === 0) return undefined;
-  const clients = any === undefined ? ofTls.find(({ tls }) => tls?.clients !== undefined) : any;
+  const strict = any ?? ofTls.find(({ section }) => of.get(section)?.clients !== undefined);
   return {
     certificates,
     minVersion: '1.2',
     ciphers: [],
-    clients: clients?.tls?.clients,
+    clients: strict && of.get(strict.section)?.clients,
     alpn: ofTls[0]?.spec.protocol === 'HTTPS' ? ['h2', 'http/1.1'] : [],
     sections: ofTls
       .filter((listener) => listener !== any)
-      .map(({ host, tls }) => ({
+      .map(({ host, section }) => ({
         hostname: host,
-        certificates: tls?.certificates ?? [],
-        clients: tls?.clients,
+        certificates: of.get(section)?.certificates ?? [],
+        clients: of.get(section)?.clients,
       })),
   };
 }

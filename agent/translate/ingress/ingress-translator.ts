@@ -2,25 +2,25 @@
 // Kubernetes API reference (networking.k8s.io/v1); what it leaves open is as in ingress-nginx.
 // Reads the store of objects, the settings and the index of port owners; remembers what did not change.
 
-import { compactList } from '../../base/compact.ts';
 import { quote } from '../../base/quote.ts';
 import { INGRESS_CONTROLLER } from '../../kubernetes/class-names.ts';
 import type { Ingress, IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
-import type { Listener, OwnerKey, Problem, Tls, UserList, Vip } from '../../model/load-balancer.ts';
+import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { HostRoutes, RouteSection } from '../../model/routes.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
-import { type FrontOptions, frontOptions } from '../routes/front-options.ts';
+import { frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
-import { routedListener } from '../routes/routed-listener.ts';
+import { type RoutedPlace, routedListener } from '../routes/routed-listener.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
+import { loadBalancerOf } from '../service/plain-listener.ts';
 import { parseVip } from '../service/service-vips.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
@@ -141,49 +141,15 @@ export class IngressTranslator implements Translator {
     for (const each of front.reads) reads.add(each);
     problems.push(...front.problems);
     const users = userLists(authRoutes(owned), certificates, reads, problems);
-    const listeners: Listener[] = [];
-    if (all.length > 0) {
-      for (const family of ['v4', 'v6'] as const) {
-        listeners.push(
-          ...this.#listener(
-            key,
-            HTTP,
-            family,
-            vips,
-            sectionsOf(plain, NO_HOSTS),
-            undefined,
-            front,
-            users,
-            problems,
-          ),
-        );
-        if (tls !== undefined)
-          listeners.push(
-            ...this.#listener(
-              key,
-              HTTPS,
-              family,
-              vips,
-              sectionsOf(secure, guarded),
-              tls,
-              front,
-              users,
-              problems,
-            ),
-          );
-      }
-    }
-    const { namespace, name } = ownerOf(key);
+    const ports = [
+      { port: HTTP, sections: sectionsOf(plain, NO_HOSTS), tls: undefined },
+      ...(tls === undefined ? [] : [{ port: HTTPS, sections: sectionsOf(secure, guarded), tls }]),
+    ];
+    const listeners = (all.length === 0 ? [] : (['v4', 'v6'] as const)).flatMap((family) =>
+      ports.flatMap((each) => this.#listener({ ...each, key, family, front, users }, vips, problems)),
+    );
     return {
-      result: {
-        kind: 'LoadBalancer',
-        key,
-        namespace,
-        name,
-        vips,
-        listeners: compactList(listeners),
-        problems: compactList(problems),
-      },
+      result: loadBalancerOf(key, vips, listeners, problems),
       reads: [...reads],
       pools: poolsOf(owned),
       statuses: all.map(({ ingress }) => statusOf(ingress, vips, listeners)),
@@ -210,30 +176,21 @@ export class IngressTranslator implements Translator {
 
   /** None without an address of the family. */
   #listener(
-    key: OwnerKey,
-    port: number,
-    family: 'v4' | 'v6',
+    place: Omit<RoutedPlace, 'protocol' | 'addresses' | 'routing'> & {
+      readonly sections: readonly RouteSection[];
+    },
     vips: readonly Vip[],
-    sections: readonly RouteSection[],
-    tls: Tls | undefined,
-    front: FrontOptions,
-    users: readonly UserList[],
     problems: Problem[],
   ): readonly Listener[] {
     const { desired, settings } = this.#options;
-    const ofFamily = vips.filter((vip) => vip.family === family);
-    if (ofFamily.length === 0) return [];
-    const named = ofFamily.map(({ address }) => address);
-    const place = { protocol: 'TCP', port } as const;
-    const { own: addresses, refused } = ownAddresses(key, place, named, desired.portOwners);
+    const { key, port, family, sections } = place;
+    const named = vips.filter((vip) => vip.family === family).map(({ address }) => address);
+    if (named.length === 0) return [];
+    const protocol = 'TCP';
+    const { own: addresses, refused } = ownAddresses(key, { protocol, port }, named, desired.portOwners);
     problems.push(...refused);
     const routing = { kind: 'http', sections, detectMisdirected: sections.length > 1 } as const;
-    return [
-      routedListener(
-        { key, protocol: 'TCP', port, family, addresses, routing, tls, front, users },
-        settings(),
-      ),
-    ];
+    return [routedListener({ ...place, protocol, addresses, routing }, settings())];
   }
 }
 

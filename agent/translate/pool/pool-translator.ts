@@ -1,7 +1,6 @@
 // Translates the pools that routes send to: one for each Service, with a listener for each of its ports that a route uses. The
 // Service's annotations for members hold here, too. Pure.
 
-import { compactList } from '../../base/compact.ts';
 import type { BackendTlsPolicy } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
@@ -13,12 +12,13 @@ import type {
   OwnerKey,
   Problem,
 } from '../../model/load-balancer.ts';
-import { ownerOf, poolListener, serviceOfPool } from '../../model/names.ts';
+import { poolListener, serviceOfPool } from '../../model/names.ts';
 import type { PortAddress } from '../../model/port-owners.ts';
 import { type AnnotationValues, readAnnotations } from '../annotations/annotations.ts';
 import { healthMonitor } from '../service/health-monitor.ts';
 import { usableMembers } from '../service/member-rules.ts';
 import { membersFromEndpoints } from '../service/members.ts';
+import { loadBalancerOf, plainListener, plainPool } from '../service/plain-listener.ts';
 import { selectEndpoints } from '../service/select-endpoints.ts';
 import { type CertificatesView, certificateOf } from '../service/tls.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
@@ -82,16 +82,7 @@ export class PoolTranslator implements Translator {
         ? []
         : [this.#listener(key, service, port, annotations.values, reads, problems)];
     });
-    const { namespace, name } = ownerOf(key);
-    return {
-      kind: 'LoadBalancer',
-      key,
-      namespace,
-      name,
-      vips: [],
-      listeners: compactList(listeners),
-      problems: compactList(problems),
-    };
+    return loadBalancerOf(key, [], listeners, problems);
   }
 
   #listener(
@@ -109,34 +100,14 @@ export class PoolTranslator implements Translator {
     const members =
       policy !== undefined && judged?.tls === undefined ? [] : this.#members(service, port, reads, problems);
     const tls = judged?.tls ?? (isTls ? UNVERIFIED : undefined);
+    const { namespace, name: serviceName } = service;
+    const place = { name: poolListener(key, port.port), namespace, service: serviceName };
     return {
-      name: poolListener(key, port.port),
-      labels: {
-        namespace: service.namespace,
-        service: service.name,
-        port: String(port.port),
-        protocol: 'TCP',
-        family: 'v4',
-      },
-      engine: 'haproxy',
-      sourceAddress: 'load-balancer',
+      ...plainListener({ ...port, ...place, portName: port.name, family: 'v4' }, values),
       reachedBy: 'routes',
-      routing: undefined,
-      protocol: 'TCP',
-      port: port.port,
-      portName: port.name,
-      family: 'v4',
-      addresses: [],
       mode,
-      tls: undefined,
-      acceptProxy: false,
-      allowedCidrs: [],
-      connectionLimit: 0,
-      rateLimit: 0,
-      log: 'none',
-      clientTimeout: values.timeoutClient,
       pool: {
-        algorithm: values.algorithm,
+        ...plainPool(values),
         persistence: service.affinitySeconds,
         monitor: healthMonitor(service, port, values, false),
         tls: tls && this.#withCertificate(key, tls, reads),
@@ -144,15 +115,7 @@ export class PoolTranslator implements Translator {
         cookie: isSticky ? COOKIE : '',
         ...(retry && { retry }),
         proxyProtocol: values.proxyProtocol,
-        timeouts: {
-          connect: values.timeoutConnect,
-          server: values.timeoutServer,
-          tunnel: values.timeoutTunnel,
-          queue: values.timeoutQueue,
-        },
         memberConnectionLimit: values.memberConnectionLimit,
-        whenEmpty: 'reject',
-        whenAllDown: 'reject',
         members,
       },
     };

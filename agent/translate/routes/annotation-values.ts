@@ -1,6 +1,6 @@
 // The kinds of value that annotations of routes and Ingresses have: functions that read a text, or refuse it. Pure.
 
-import { parseCidr } from '../../base/ip.ts';
+import { parseCidrOrAddress } from '../../base/ip.ts';
 
 /** A text that has passed its rule, or undefined. */
 export type Parse<T> = (text: string) => T | undefined;
@@ -53,8 +53,8 @@ export const url: Parse<URL> = (text) => {
     : undefined;
 };
 
-export const cidr: Parse<string> = (text) =>
-  parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`)?.cidr;
+export const cidr: Parse<string> = (text) => parseCidrOrAddress(text)?.cidr;
+
 export const oneOf =
   <T extends string>(...choices: readonly T[]): Parse<T> =>
   (text) =>

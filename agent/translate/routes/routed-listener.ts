@@ -2,9 +2,11 @@
 // classes. Pure.
 
 import { compactList } from '../../base/compact.ts';
-import type { Family, Listener, OwnerKey, Pool, Protocol, Tls, UserList } from '../../model/load-balancer.ts';
+import type { Family, Listener, OwnerKey, Protocol, Tls, UserList } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { Routing } from '../../model/routes.ts';
+import { plainListener } from '../service/plain-listener.ts';
+import { ALL_CLIENTS } from '../service/source-ranges.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import type { FrontOptions } from './front-options.ts';
 
@@ -22,57 +24,24 @@ export interface RoutedPlace {
   readonly users: readonly UserList[];
 }
 
-const ALL_CLIENTS: Readonly<Record<Family, readonly string[]>> = { v4: ['0.0.0.0/0'], v6: ['::/0'] };
-
 export function routedListener(place: RoutedPlace, settings: TranslateSettings): Listener {
   const { key, protocol, port, family, addresses, routing, tls, front, users } = place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
+  const listener = listenerName(ownerOf(key), { protocol, port }, family);
   return {
-    name: listenerName(ownerOf(key), { protocol, port }, family),
-    labels: { namespace, service: name, port: String(port), protocol, family },
+    ...plainListener(
+      { name: listener, namespace, service: name, protocol, port, portName: '', family },
+      values,
+    ),
     engine: isUdp ? 'kernel' : 'haproxy',
-    sourceAddress: 'load-balancer',
-    reachedBy: 'clients',
     routing,
-    protocol,
-    port,
-    portName: '',
-    family,
     addresses: compactList(addresses),
-    mode: routing?.kind === 'http' ? 'http' : 'tcp',
     tls,
-    acceptProxy: !isUdp && values.acceptProxyProtocol,
     allowedCidrs: ALL_CLIENTS[family],
-    connectionLimit: 0,
-    rateLimit: 0,
-    ...(routing?.kind === 'http' && front.http),
+    ...(!isUdp && { acceptProxy: values.acceptProxyProtocol, log: front.log }),
+    ...(routing?.kind === 'http' && { mode: 'http', ...front.http }),
     ...(routing?.kind === 'http' && users.length > 0 && { userLists: users }),
-    log: isUdp ? 'none' : front.log,
-    clientTimeout: values.timeoutClient,
-    pool: emptyPool(settings),
-  };
-}
-
-function emptyPool({ annotationDefaults: values }: TranslateSettings): Pool {
-  return {
-    algorithm: values.algorithm,
-    persistence: 0,
-    monitor: undefined,
-    tls: undefined,
-    httpVersion: '1.1',
-    cookie: '',
-    proxyProtocol: 'none',
-    timeouts: {
-      connect: values.timeoutConnect,
-      server: values.timeoutServer,
-      tunnel: values.timeoutTunnel,
-      queue: values.timeoutQueue,
-    },
-    memberConnectionLimit: 0,
-    whenEmpty: 'reject',
-    whenAllDown: 'reject',
-    members: [],
   };
 }

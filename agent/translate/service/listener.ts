@@ -16,6 +16,7 @@ import type {
 import { listenerName } from '../../model/names.ts';
 import type { AnnotationValues } from '../annotations/annotations.ts';
 import { engineOf } from './engine.ts';
+import { plainListener, plainPool } from './plain-listener.ts';
 import type { SourceRanges } from './source-ranges.ts';
 
 export interface ListenerParts {
@@ -35,33 +36,26 @@ export interface ListenerParts {
 }
 
 export function listenerOf(parts: ListenerParts): Listener {
-  const { service, port, family, addresses, values, log, tls, ranges, errorPages } = parts;
+  const { service, port, family, addresses, values, ranges } = parts;
   const { namespace, name } = service;
+  const place = { ...port, name: serviceListenerName(service, port, family), namespace, service: name };
   const engine = engineOf(port, values);
   return {
-    name: serviceListenerName(service, port, family),
-    labels: { namespace, service: name, port: String(port.port), protocol: port.protocol, family },
+    ...plainListener({ ...place, portName: port.name, family }, values),
     engine,
-    sourceAddress: engine === 'kernel' ? values.sourceAddress : 'load-balancer',
-    reachedBy: 'clients',
-    routing: undefined,
-    protocol: port.protocol,
-    port: port.port,
-    portName: port.name,
-    family,
     addresses,
-    mode: engine === 'kernel' || values.mode === 'tcp' ? 'tcp' : 'http',
-    tls: engine === 'haproxy' ? tls : undefined,
-    acceptProxy: engine === 'haproxy' && values.acceptProxyProtocol,
     allowedCidrs: ranges.allowed[family],
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
-    clientTimeout: values.timeoutClient,
-    ...(engine === 'haproxy' && values.mode !== 'tcp' && httpOptions(values)),
-    ...(engine === 'haproxy' && values.mode !== 'tcp' && errorPages && { errorPages }),
-    log: engine === 'haproxy' ? log : 'none',
     pool: poolOf(parts, engine),
+    ...(engine === 'kernel' ? { sourceAddress: values.sourceAddress } : ofHaproxy(parts)),
   };
+}
+
+function ofHaproxy({ values, log, tls, errorPages }: ListenerParts): Partial<Listener> {
+  const own = { tls, acceptProxy: values.acceptProxyProtocol, log };
+  if (values.mode === 'tcp') return own;
+  return { ...own, mode: 'http', ...httpOptions(values), ...(errorPages && { errorPages }) };
 }
 
 export type HttpOption = 'trustedProxies' | 'requestIds' | 'compression';
@@ -87,25 +81,20 @@ export function serviceListenerName(
   return listenerName({ kind: 'Service', namespace, name }, port, family);
 }
 
-function poolOf(parts: ListenerParts, engine: Engine): Pool {
-  const { values, service, memberTls, members, monitor } = parts;
+function poolOf({ values, service, memberTls, members, monitor }: ListenerParts, engine: Engine): Pool {
+  const { whenEmpty, whenAllDown, proxyProtocol, memberConnectionLimit } = values;
   return {
-    algorithm: values.algorithm,
+    ...plainPool(values),
     persistence: service.affinitySeconds,
     monitor,
-    tls: engine === 'haproxy' ? memberTls : undefined,
-    httpVersion: engine === 'haproxy' && values.mode !== 'tcp' ? values.memberHttpVersion : '1.1',
-    cookie: '',
-    proxyProtocol: engine === 'haproxy' ? values.proxyProtocol : 'none',
-    timeouts: {
-      connect: values.timeoutConnect,
-      server: values.timeoutServer,
-      tunnel: values.timeoutTunnel,
-      queue: values.timeoutQueue,
-    },
-    memberConnectionLimit: engine === 'haproxy' ? values.memberConnectionLimit : 0,
-    whenEmpty: values.whenEmpty,
-    whenAllDown: values.whenAllDown,
+    whenEmpty,
+    whenAllDown,
     members,
+    ...(engine === 'haproxy' && {
+      tls: memberTls,
+      httpVersion: values.mode === 'tcp' ? '1.1' : values.memberHttpVersion,
+      proxyProtocol,
+      memberConnectionLimit,
+    }),
   };
 }

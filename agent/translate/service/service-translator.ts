@@ -2,7 +2,6 @@
 // Kubernetes API reference and of kube-proxy; the comments name them.
 // Pure: reads the store of objects, the settings, and the index of port owners.
 
-import { compactList } from '../../base/compact.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
 import type { Family, Listener, LoadBalancer, Member, OwnerKey, Problem } from '../../model/load-balancer.ts';
@@ -18,6 +17,7 @@ import { healthMonitor, monitorProblems } from './health-monitor.ts';
 import { listenerOf, serviceListenerName } from './listener.ts';
 import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
+import { loadBalancerOf } from './plain-listener.ts';
 import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
 import { hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
@@ -92,7 +92,7 @@ export class ServiceTranslator implements Translator {
   ): LoadBalancer {
     const { cluster, desired, ofPools, isUndecided, certificates } = this.#options;
     const { values } = annotations;
-    const { key, namespace, name } = service;
+    const { key, namespace } = service;
     const pools = ofPools(key);
     const ranges = sourceRanges(service);
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
@@ -153,15 +153,7 @@ export class ServiceTranslator implements Translator {
         listeners.push(listenerOf({ ...parts, ranges, members, monitor }));
       }
     }
-    return {
-      kind: 'LoadBalancer',
-      key,
-      namespace,
-      name,
-      vips,
-      listeners: compactList(listeners),
-      problems: compactList(problems),
-    };
+    return loadBalancerOf(key, vips, listeners, problems);
   }
 
   #slices({ key, ports }: Service): readonly EndpointSlice[] {

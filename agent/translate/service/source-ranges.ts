@@ -10,7 +10,7 @@ import type { Family, Problem } from '../../model/load-balancer.ts';
 const ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 /** Invalid ranges that get a Problem each; the others share one. */
 const MAX_INVALID = 8;
-const ALL_CLIENTS = { v4: ['0.0.0.0/0'], v6: ['::/0'] } as const;
+export const ALL_CLIENTS = { v4: ['0.0.0.0/0'], v6: ['::/0'] } as const;
 
 export interface SourceRanges {
   /** Canonical CIDRs, sorted. Empty for a family that a list of ranges does not name: its clients may not connect. */

@@ -230,9 +230,14 @@ function nameOf(field: Field): string {
   return ANNOTATIONS[field].name;
 }
 
-export function certificateOf(
-  name: string,
-  { fingerprint, sha1, chainLength, bytes, expires }: KeyPair,
-): Certificate {
-  return { name, fingerprint, sha1, chainLength, bytes, expires };
+const certificates = new WeakMap<KeyPair, Certificate>();
+
+/** The same value for the same pair, so that nothing compares, or names, certificates that did not change. */
+export function certificateOf(name: string, pair: KeyPair): Certificate {
+  const known = certificates.get(pair);
+  if (known?.name === name) return known;
+  const { fingerprint, sha1, chainLength, bytes, expires } = pair;
+  const certificate = { name, fingerprint, sha1, chainLength, bytes, expires };
+  certificates.set(pair, certificate);
+  return certificate;
 }

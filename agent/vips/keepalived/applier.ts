@@ -5,16 +5,16 @@ import { type HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { Reconciler } from '../../base/reconciler.ts';
 import { instanceName, type VrrpSettings } from '../vrrp.ts';
-import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
-import type { NotifyFifo } from './fifo.ts';
-import type { HostReadiness } from './host-readiness.ts';
+import type { ConfigFile } from './files/config-file.ts';
+import { renderKeepalived } from './files/render.ts';
+import type { StandingFile } from './files/standing-file.ts';
+import type { HostReadiness } from './host/host-readiness.ts';
 import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { renderKeepalived } from './render.ts';
-import type { StandingFile } from './standing-file.ts';
+import type { NotifyFifo } from './process/fifo.ts';
+import type { VrrpStates } from './states/vrrp-states.ts';
 import type { VipChoice } from './vip-choice.ts';
-import type { VrrpStates } from './vrrp-states.ts';
 
 export interface ApplierOptions extends Pick<KeepalivedOptions, 'settings' | 'log'> {
   readonly paths: KeepalivedPaths;

@@ -4,11 +4,11 @@
 import { sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
-import { differenceOf, heldIn } from './config-text.ts';
-import { DumpReader, type InstanceDump } from './dump.ts';
-import { removeForeign, removeLeftovers } from './leftovers.ts';
+import { differenceOf, heldIn } from './files/config-text.ts';
 import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
+import { DumpReader, type InstanceDump } from './process/dump.ts';
+import { removeForeign, removeLeftovers } from './process/leftovers.ts';
 import {
   findKeepalived,
   type KeepalivedProgram,
@@ -20,8 +20,8 @@ import {
   startKeepalived,
   stopKeepalived,
   vrrpProcess,
-} from './process.ts';
-import type { VrrpStates } from './vrrp-states.ts';
+} from './process/process.ts';
+import type { VrrpStates } from './states/vrrp-states.ts';
 
 export interface DaemonOptions extends Pick<KeepalivedOptions, 'settings' | 'metrics' | 'log'> {
   readonly paths: KeepalivedPaths;

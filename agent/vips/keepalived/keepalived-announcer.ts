@@ -17,22 +17,22 @@ import {
   type VrrpStatus,
 } from '../vrrp.ts';
 import { Applier } from './applier.ts';
-import { ConfigFile } from './config-file.ts';
 import { Daemon } from './daemon.ts';
-import { NotifyFifo } from './fifo.ts';
-import { HostReadiness } from './host-readiness.ts';
+import { ConfigFile } from './files/config-file.ts';
+import { StandingFile } from './files/standing-file.ts';
+import { HostReadiness } from './host/host-readiness.ts';
+import { OwnAddress } from './host/own-address.ts';
+import { preflight } from './host/preflight.ts';
 import { KeepalivedMonitor } from './keepalived-monitor.ts';
 import { Notices } from './notices.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
-import { OwnAddress } from './own-address.ts';
 import { keepalivedPaths } from './paths.ts';
-import { preflight } from './preflight.ts';
-import { Rivals } from './rivals.ts';
-import { StandingFile } from './standing-file.ts';
+import { NotifyFifo } from './process/fifo.ts';
+import { Rivals } from './states/rivals.ts';
+import { VrrpCounters } from './states/vrrp-counters.ts';
+import { VrrpStates } from './states/vrrp-states.ts';
+import { vrrpFamilies, vrrpStatus } from './states/vrrp-status.ts';
 import { VipChoice } from './vip-choice.ts';
-import { VrrpCounters } from './vrrp-counters.ts';
-import { VrrpStates } from './vrrp-states.ts';
-import { vrrpFamilies, vrrpStatus } from './vrrp-status.ts';
 
 export class KeepalivedAnnouncer implements VrrpAnnouncer {
   readonly ownFiles: readonly OwnFile[];

@@ -5,14 +5,14 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Reconciler } from '../../base/reconciler.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { DaemonLog } from '../../host/daemon-output.ts';
-import { AdvertFlow } from './advert-flow.ts';
-import type { ConfigFile } from './config-file.ts';
 import type { Daemon } from './daemon.ts';
-import type { HostReadiness } from './host-readiness.ts';
+import type { ConfigFile } from './files/config-file.ts';
+import type { HostReadiness } from './host/host-readiness.ts';
 import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';
-import { Pulse, stillAfterMs } from './pulse.ts';
-import type { VrrpStates } from './vrrp-states.ts';
+import { Pulse, stillAfterMs } from './process/pulse.ts';
+import { AdvertFlow } from './states/advert-flow.ts';
+import type { VrrpStates } from './states/vrrp-states.ts';
 
 export interface KeepalivedMonitorOptions extends Pick<KeepalivedOptions, 'metrics' | 'log'> {
   readonly paths: KeepalivedPaths;

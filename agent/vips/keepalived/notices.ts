@@ -5,8 +5,8 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Reconciler } from '../../base/reconciler.ts';
 import type { VrrpStateName } from '../vrrp.ts';
 import type { Daemon } from './daemon.ts';
-import type { Rivals } from './rivals.ts';
-import type { VrrpStates } from './vrrp-states.ts';
+import type { Rivals } from './states/rivals.ts';
+import type { VrrpStates } from './states/vrrp-states.ts';
 
 export type Notification =
   | {

@@ -3,9 +3,9 @@
 import { hasV6, hostAddresses } from '../host-addresses.ts';
 import { type Refused, usableVips } from '../usable.ts';
 import type { VrrpSettings } from '../vrrp.ts';
-import type { ConfigFile } from './config-file.ts';
-import { heldIn } from './config-text.ts';
 import type { Daemon } from './daemon.ts';
+import type { ConfigFile } from './files/config-file.ts';
+import { heldIn } from './files/config-text.ts';
 
 export interface VipChoiceOptions {
   readonly netns: string;

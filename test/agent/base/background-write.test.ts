@@ -4,7 +4,7 @@ import { FakeClock } from '../../support/basics/fake-clock.ts';
 
 function background(write: () => Promise<void> = () => Promise.resolve(), rest = 0) {
   const clock = new FakeClock();
-  const seen = { writes: 0, faults: [] as string[], recovered: 0 };
+  const seen = { writes: 0, faults: [] as string[] };
   const made = new BackgroundWrite({
     write: () => {
       seen.writes++;
@@ -14,9 +14,6 @@ function background(write: () => Promise<void> = () => Promise.resolve(), rest =
     rest,
     retryMs: 1_000,
     onFault: (message) => seen.faults.push(message),
-    onRecovered: () => {
-      seen.recovered++;
-    },
     clock,
   });
   return { clock, made, seen };
@@ -59,7 +56,7 @@ test('BackgroundWrite retries a failed write, and reports a lasting fault once',
   await clock.advance(999);
   t.is(seen.writes, 1);
   await clock.advance(1_001);
-  t.deepEqual(seen, { writes: 3, faults: ['full'], recovered: 1 });
+  t.deepEqual(seen, { writes: 3, faults: ['full'] });
   t.is(made.fault, '');
   t.deepEqual(made.file('/state/x'), { path: '/state/x', writtenAt: clock.wall(), fault: '' });
 });

@@ -2,7 +2,7 @@ import test from 'ava';
 import { statusLines } from '../../../agent/cli/status.ts';
 import type { Line } from '../../../agent/cli/text.ts';
 import type { PairStatus } from '../../../agent/pair/pair.ts';
-import type { AgentStatus } from '../../../agent/report/status.ts';
+import type { AgentStatus } from '../../../agent/report/answers/status.ts';
 
 /** A host without load balancers; tests add the parts that they read. */
 const linesOf = (parts: Partial<AgentStatus>): readonly string[] =>

@@ -29,9 +29,31 @@ test('pause() waits as long as the check took, and 300 ms at most', async (t) =>
     [5_000, 290, 4_000],
   ] as const) {
     now += took;
-    const began = performance.now();
-    await deadline.pause();
-    const waited = performance.now() - began;
+    const waited = await pauseOf(deadline);
     t.true(waited >= least && waited < most, `${waited} ms after a check of ${took} ms`);
   }
 });
+
+test('pause() waits longer the longer the wait is, and the deadline counts that', async (t) => {
+  let now = 0;
+  const deadline = new Deadline(1_500, 30, () => now);
+  t.false(deadline.isOver);
+  // The pause of the real clock does not advance the time of this one.
+  for (const passed of [500, 1_000]) {
+    now = passed - 1;
+    await deadline.pause();
+    now = passed;
+    const waited = await pauseOf(deadline);
+    t.true(waited >= 0.04 * passed - 2, `${waited} ms after ${passed} ms`);
+  }
+  now = 1_500;
+  t.false(deadline.isOver, 'a few checks in all that time: the machine is busy');
+  for (let left = 30; left > 0; left--) await deadline.pause();
+  t.true(deadline.isOver, 'as many pauses as fit');
+});
+
+async function pauseOf(deadline: Deadline): Promise<number> {
+  const began = performance.now();
+  await deadline.pause();
+  return performance.now() - began;
+}

@@ -5,21 +5,24 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** On a busy machine the deadline is at most this many timeouts away. */
 const STRETCH = 4;
+/** A pause is this part of the wait so far: most of the checks of a long wait find what the one before found. */
+const SHARE = 1 / 25;
 /** Milliseconds. */
 const MOST_PAUSE = 300;
 
 export class Deadline {
   readonly #timeout: number;
-  readonly #looks: number;
+  readonly #interval: number;
   readonly #now: () => number;
   readonly #begin: number;
-  #looked = 0;
+  /** The time that the checks and pauses so far would have taken on an idle machine. */
+  #counted = 0;
   #pausedAt: number;
 
-  /** Both in milliseconds. `interval` is the time of a check and the pause after it on an idle machine. */
+  /** Both in milliseconds. `interval` is the time of a check and the shortest pause after it on an idle machine. */
   constructor(timeout: number, interval: number, now = () => performance.now()) {
     this.#timeout = timeout;
-    this.#looks = timeout / interval;
+    this.#interval = interval;
     this.#now = now;
     this.#begin = now();
     this.#pausedAt = this.#begin;
@@ -27,14 +30,18 @@ export class Deadline {
 
   /** Callers must read it once after each check. */
   get isOver(): boolean {
-    this.#looked++;
+    this.#counted += this.#interval;
     const passed = this.#now() - this.#begin;
-    return passed >= this.#timeout && (this.#looked >= this.#looks || passed >= STRETCH * this.#timeout);
+    return passed >= this.#timeout && (this.#counted >= this.#timeout || passed >= STRETCH * this.#timeout);
   }
 
-  /** For as long as the check took, so that waiting takes at most half a processor from what is waited for. */
+  /** At least as long as the check took, so that waiting takes at most half a processor from what is waited for. */
   async pause(least = 10): Promise<void> {
-    await delay(Math.min(MOST_PAUSE, Math.max(least, this.#now() - this.#pausedAt)));
+    const now = this.#now();
+    const wanted = Math.max(least, now - this.#pausedAt, SHARE * (now - this.#begin));
+    const pause = Math.min(MOST_PAUSE, wanted);
+    this.#counted += Math.max(0, pause - least);
+    await delay(pause);
     this.#pausedAt = this.#now();
   }
 }

@@ -118,7 +118,7 @@ export async function connection(target: string | number): Promise<ReturnType<ty
 }
 
 async function answered<T>(child: ChildProcess, ask: () => Promise<T>): Promise<T> {
-  for (const deadline = new Deadline(30_000, 30); ; await delay(10)) {
+  for (const deadline = new Deadline(30_000, 30); ; await deadline.pause()) {
     try {
       return await ask();
     } catch (error) {

@@ -3,7 +3,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../agent/base/errors.ts';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
@@ -177,7 +176,7 @@ export class Loopback {
 }
 
 async function untilDefined<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
-  for (const deadline = new Deadline(20_000, 30); ; await delay(10)) {
+  for (const deadline = new Deadline(20_000, 30); ; await deadline.pause()) {
     const value = await ask();
     if (value !== undefined) return value;
     if (deadline.isOver) throw new Error(`Not within 20 s: ${what}`);

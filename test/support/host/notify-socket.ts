@@ -7,7 +7,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 
 const LISTEN = `
@@ -52,7 +51,7 @@ export class NotifySocket {
   }
 
   async until(what: string, condition: () => boolean, timeout = 15_000): Promise<void> {
-    for (const deadline = new Deadline(timeout, 30); !condition(); await delay(10))
+    for (const deadline = new Deadline(timeout, 30); !condition(); await deadline.pause())
       if (deadline.isOver)
         throw new Error(`Not within ${timeout} ms: ${what}; received: ${JSON.stringify(this.messages)}`);
   }

@@ -28,7 +28,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'main',
     files: /^agent\/main\.ts$/,
-    imports: ['cli', 'wiring', 'loop', 'answer', 'sources', 'report', ...LOW],
+    imports: ['cli', 'wiring', 'loop', 'answer', 'sources', 'report', 'report-answers', ...LOW],
   },
   {
     name: 'wiring',
@@ -41,6 +41,11 @@ const PLACES: readonly Place[] = [
         'sources',
         'state',
         'report',
+        'report-page',
+        'report-answers',
+        'report-cluster',
+        'report-operating',
+        'observers',
         'settings',
         'translate-gateways',
         'translate-ingresses',
@@ -58,6 +63,7 @@ const PLACES: readonly Place[] = [
         'conntrackd',
         'announcer',
         'keepalived',
+        'keepalived-options',
         'pair',
         'pair-values',
         'handover',
@@ -76,7 +82,8 @@ const PLACES: readonly Place[] = [
         'addresses',
         'certificates',
         'answer',
-        'report',
+        'report-answers',
+        'report-operating',
         'sources',
         'settings',
         'translate-gateways',
@@ -99,7 +106,17 @@ const PLACES: readonly Place[] = [
         'api',
         'objects',
       ],
-      ...['announcer', 'keepalived', 'pair', 'pair-values', 'orders', 'peers', ...LOW],
+      ...[
+        'announcer',
+        'keepalived-files',
+        'keepalived-host',
+        'keepalived-options',
+        'pair',
+        'pair-values',
+        'orders',
+        'peers',
+        ...LOW,
+      ],
     ],
   },
   {
@@ -110,7 +127,18 @@ const PLACES: readonly Place[] = [
   {
     name: 'answer',
     files: /^agent\/answer\//,
-    imports: ['sources', 'report', 'settings', 'dataplane', 'pair', 'orders', 'health', ...LOW],
+    imports: [
+      'sources',
+      'report-page',
+      'report-answers',
+      'report-operating',
+      'settings',
+      'dataplane',
+      'pair',
+      'orders',
+      'health',
+      ...LOW,
+    ],
   },
   {
     name: 'sources',
@@ -130,13 +158,35 @@ const PLACES: readonly Place[] = [
       ...['api', 'access', 'manifests', ...LOW, ...OBJECTS],
     ],
   },
+  // What the commands and the page show, what the cluster gets, and what they are made from.
+  {
+    name: 'report-page',
+    files: /^agent\/report\/page\//,
+    imports: ['report-answers', 'report-operating', 'dataplane', 'health', ...VALUES],
+  },
+  {
+    name: 'report-answers',
+    files: /^agent\/report\/answers\//,
+    imports: [
+      ...['changes', 'address-keeper', 'report-cluster', 'report-operating', 'observers'],
+      ...['translate-services', 'dataplane', 'announcer', 'pair', 'health', 'api', ...OBJECTS],
+    ],
+  },
+  {
+    name: 'report-cluster',
+    files: /^agent\/report\/cluster\//,
+    imports: ['report-operating', 'observers', 'dataplane', 'writers', 'api', ...LOW, ...OBJECTS],
+  },
+  {
+    name: 'report-operating',
+    files: /^agent\/report\/operating\//,
+    imports: ['observers', 'dataplane', 'announcer', 'health', ...VALUES],
+  },
+  { name: 'observers', files: /^agent\/report\/change-observers\.ts$/, imports: [] },
   {
     name: 'report',
-    files: /^agent\/report\//,
-    imports: [
-      ...['changes', 'address-keeper', 'translate-services', 'dataplane', 'announcer', 'pair', 'health'],
-      ...['writers', 'api', ...LOW, ...OBJECTS],
-    ],
+    files: /^agent\/report\/[\w-]+\.ts$/,
+    imports: ['changes', 'report-operating', 'observers', 'dataplane', ...LOW],
   },
   {
     name: 'address-keeper',
@@ -169,7 +219,39 @@ const PLACES: readonly Place[] = [
   { name: 'orders', files: /^agent\/pair\/orders\//, imports: ['pair-values', ...LOW] },
   { name: 'peers', files: /^agent\/pair\/peers\//, imports: ['pair-values', ...LOW] },
   { name: 'pair-values', files: /^agent\/pair\/[\w-]+\.ts$/, imports: [...LOW] },
-  { name: 'keepalived', files: /^agent\/vips\/keepalived\//, imports: ['announcer', 'daemon', ...LOW] },
+  {
+    name: 'keepalived',
+    files: /^agent\/vips\/keepalived\/(?!options|paths)[\w-]+\.ts$/,
+    imports: [
+      ...['keepalived-files', 'keepalived-states', 'keepalived-host', 'keepalived-process'],
+      ...['keepalived-options', 'announcer', 'daemon', ...LOW],
+    ],
+  },
+  {
+    name: 'keepalived-files',
+    files: /^agent\/vips\/keepalived\/files\//,
+    imports: ['keepalived-process', 'keepalived-options', 'announcer', ...LOW],
+  },
+  {
+    name: 'keepalived-states',
+    files: /^agent\/vips\/keepalived\/states\//,
+    imports: ['keepalived-process', 'announcer', ...LOW],
+  },
+  {
+    name: 'keepalived-host',
+    files: /^agent\/vips\/keepalived\/host\//,
+    imports: ['keepalived-process', 'keepalived-options', 'announcer', ...LOW],
+  },
+  {
+    name: 'keepalived-process',
+    files: /^agent\/vips\/keepalived\/process\//,
+    imports: ['keepalived-options', 'announcer', 'daemon', ...LOW],
+  },
+  {
+    name: 'keepalived-options',
+    files: /^agent\/vips\/keepalived\/(options|paths)\.ts$/,
+    imports: ['announcer', ...LOW],
+  },
   { name: 'announcer', files: /^agent\/vips\//, imports: [...LOW] },
 
   // HAProxy: a configuration, a control socket, what it counts, the program, its workers.

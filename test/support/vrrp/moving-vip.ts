@@ -3,7 +3,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { Deadline } from '../basics/deadline.ts';
@@ -43,7 +42,7 @@ export async function startMovingVipClient(
     last = JSON.parse(line) as MovingVipResult;
   });
   const until = async (what: string, holds: () => boolean): Promise<void> => {
-    for (const deadline = new Deadline(WAIT_TIMEOUT_MS, 30); !holds(); await delay(10))
+    for (const deadline = new Deadline(WAIT_TIMEOUT_MS, 30); !holds(); await deadline.pause())
       if (deadline.isOver)
         throw new Error(`Not within ${WAIT_TIMEOUT_MS} ms: ${what}: ${JSON.stringify(last)}`);
   };

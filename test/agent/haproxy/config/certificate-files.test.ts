@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
@@ -129,4 +129,50 @@ ava('A refused certificate is a problem, and its file gets the served content ba
     ],
   );
   t.deepEqual(files.problemsOf(before), []);
+});
+
+ava('write() reads and writes only the certificate that was renewed', async (t) => {
+  const parent = await mkdtemp(join(tmpdir(), 'headgate-files-'));
+  t.teardown(() => rm(parent, { recursive: true }));
+  const read: string[] = [];
+  const files = new CertificateFiles({
+    folder: parent,
+    fileMode: 0o600,
+    folderMode: 0o700,
+    pems: {
+      certificate: (name, fingerprint) => {
+        read.push(name);
+        return PEMS.get(fingerprint);
+      },
+      authority: () => AUTHORITY,
+      crl: () => CRL,
+    },
+  });
+  const names = Array.from({ length: 8 }, (_, at) => `tls-${at}`);
+  const withRenewed = (renewed: string) =>
+    withTls(
+      names.join(','),
+      names.map((name) => secret(name, name === renewed ? API : WEB)),
+    );
+  const inode = async (name: string) => (await stat(join(parent, `default_${name}.pem`))).ino;
+  await files.write([withRenewed('')]);
+  t.is(read.length, names.length);
+  const before = await Promise.all(names.map(inode));
+  await files.write([withRenewed('tls-7')]);
+  t.deepEqual(read.slice(names.length), ['default/tls-7']);
+  const after = await Promise.all(names.map(inode));
+  t.deepEqual(
+    names.filter((_, at) => before[at] !== after[at]),
+    ['tls-7'],
+  );
+});
+
+ava('write() writes a certificate again that keepOnly() has removed', async (t) => {
+  const { files, names } = await started(t);
+  const loadBalancer = withTls('web-tls');
+  await files.write([loadBalancer]);
+  await files.keepOnly([]);
+  t.deepEqual(await names(), []);
+  await files.write([loadBalancer]);
+  t.true((await names()).includes('default_web-tls.pem'));
 });

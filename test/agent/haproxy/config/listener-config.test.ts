@@ -9,7 +9,6 @@ import {
   hasSection,
   isForHaproxy,
   serverKeywords,
-  socketAddress,
   structureOf,
 } from '../../../../agent/haproxy/config/listener-config.ts';
 import { renderLoadBalancer } from '../../../../agent/haproxy/config/render.ts';
@@ -109,11 +108,6 @@ test('HAProxy serves listeners of its engine that have an address', (t) => {
   t.false(isForHaproxy({ ...listener, engine: 'kernel' }));
   t.deepEqual(bindsOf(listener), ['192.0.2.10 80']);
   t.deepEqual(bindsOf({ ...listener, engine: 'kernel' }), []);
-});
-
-test('An IPv6 address has brackets before its port', (t) => {
-  t.is(socketAddress('2001:db8::1', 80), '[2001:db8::1]:80');
-  t.is(socketAddress('192.0.2.1', 80), '192.0.2.1:80');
 });
 
 // Conformance: kube-proxy’s :10256/healthz

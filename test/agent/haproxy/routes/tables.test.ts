@@ -124,3 +124,9 @@ test('tablesOf() makes the same tables from those before as without them', (t) =
   t.is(changeOf(fresh), undefined);
   t.deepEqual(new Map(changed), new Map(fresh));
 });
+
+test('tablesOf() gives the same tables for routes that are equal to those before', (t) => {
+  const section = sectionOf('one', '*', { 'a.org': ROOT, 'b.org': ROOT });
+  const before = tables([section]);
+  t.is(tables([{ ...section }]), before);
+});

@@ -318,6 +318,29 @@ test('StatusWriter releases a Service after the teardown, in one write', async (
   t.deepEqual(api.objects.get(PATH).status, { loadBalancer: { ingress: [] }, conditions: [] });
 });
 
+test('StatusWriter releases again what another writer puts back before the answer to the release', async (t) => {
+  const { api, writer, clock, watch } = start();
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(1_000);
+  watch();
+  const { status } = api.objects.get(PATH);
+  const answered = Promise.withResolvers<undefined>();
+  api.fault = async (request) => {
+    const response = api.carryOut(request);
+    await answered.promise;
+    return response;
+  };
+  writer.set('default/web', { kind: 'release', uid: 'uid-web', isTornDown: true });
+  await clock.advance(0);
+  api.put(PATH, { ...api.objects.get(PATH), status });
+  watch();
+  writer.observed('default/web');
+  answered.resolve(undefined);
+  await clock.advance(1_000);
+  t.deepEqual(api.objects.get(PATH).status.conditions, []);
+  t.is(writer.waiting, 0);
+});
+
 test('StatusWriter waits for the teardown of a release that comes during a conflict', async (t) => {
   const { api, writer, clock, watch } = start();
   writer.set('default/web', serve('192.0.2.10'));

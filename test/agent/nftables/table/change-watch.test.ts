@@ -1,10 +1,13 @@
 // ChangeWatch with real nftables.
 
+import { readdirSync, readFileSync } from 'node:fs';
 import ava from 'ava';
+import { createLog } from '../../../../agent/host/log.ts';
 import { inNamespace } from '../../../../agent/host/namespace.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
 import { type Changed, ChangeWatch } from '../../../../agent/nftables/table/change-watch.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { TestNetwork } from '../../../support/host/namespaces.ts';
 import { nftExecutable } from '../../../support/host/nft.ts';
@@ -70,3 +73,44 @@ test('ChangeWatch reports each transaction in its tables, with its process, and 
     [flushed, 'rules'],
   ]);
 });
+
+test('A process that ends again and again is reported once, and started more and more seldom', async (t) => {
+  const network = await TestNetwork.create(t, ['a']);
+  const clock = new FakeClock();
+  const waits: number[] = [];
+  const after = (milliseconds: number, callback: () => void): (() => void) => {
+    waits.push(milliseconds);
+    return clock.after(milliseconds, callback);
+  };
+  const lines: string[] = [];
+  const watch = new ChangeWatch({
+    netns: network.netns('a'),
+    tables: ['lb'],
+    onChanged: () => undefined,
+    log: createLog({ level: 'warn', destination: { write: (text) => lines.push(text) }, format: 'json' }),
+    clock: { monotonic: () => clock.monotonic(), wall: () => clock.wall(), after },
+  });
+  t.teardown(() => watch.close());
+  const others = childrenOf(process.pid);
+  watch.start();
+  for (const waitMs of [1_000, 2_000, 4_000]) {
+    const [child = 0] = await eventually(
+      async () => childrenOf(process.pid).filter((child) => !others.includes(child)),
+      (children) => children.length === 1,
+    );
+    process.kill(child, 'SIGKILL');
+    await eventually(
+      async () => waits.at(-1),
+      (last) => last === waitMs,
+    );
+    await clock.advance(waitMs);
+  }
+  t.is(lines.length, 1, lines.join(''));
+  t.regex(lines.join(''), /Cannot watch the tables of nftables/);
+});
+
+function childrenOf(pid: number): readonly number[] {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const lists = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'));
+  return lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number));
+}

@@ -4,11 +4,15 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import test from 'ava';
 import fc from 'fast-check';
+import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
+import { Running } from '../../../../agent/haproxy/running.ts';
+import type { HttpRoute } from '../../../../agent/kubernetes/gateway/route-objects.ts';
 import type { HttpRouting } from '../../../../agent/model/routes.ts';
 import { processorTime } from '../../../support/measure/processor-time.ts';
 import { service, slice } from '../../../support/values/build.ts';
+import { API, secret, WEB } from '../../../support/values/certificates.ts';
 import { GatewayWorld } from '../../../support/values/gateway-world.ts';
-import { gatewayJson, routeJson } from '../../../support/values/gateways.ts';
+import { gatewayJson, parsed, routeJson } from '../../../support/values/gateways.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -60,6 +64,77 @@ test.serial(
     const median = times.toSorted((a, b) => a - b)[4] ?? Number.POSITIVE_INFINITY;
     t.log(`first ${first.toFixed(0)} ms, a change ${median.toFixed(1)} ms`);
     t.true(median < first / 5, `first ${first} ms, a change ${median} ms`);
+  },
+);
+
+const TLS = { name: 'https', port: 443, protocol: 'HTTPS' };
+
+test('A renewed certificate attaches no route again, and keeps all other certificates', (t) => {
+  const names = ['a-tls', 'b-tls', 'c-tls'];
+  const listeners = [{ ...TLS, tls: { certificateRefs: names.map((name) => ({ name })) } }];
+  const world = new GatewayWorld([gatewayJson('edge', { listeners }), ...names.map((name) => secret(name))]);
+  const route = parsed(routeOf('a', 'a.org')) as HttpRoute;
+  let reads = 0;
+  const { parents } = route;
+  const counting = Object.defineProperty({ ...route }, 'parents', {
+    enumerable: true,
+    get: () => {
+      reads++;
+      return parents;
+    },
+  });
+  world.apply([counting]);
+  t.true(reads > 0);
+  const before = world.listener(443);
+  reads = 0;
+  t.deepEqual([...world.apply([secret('b-tls', API)])], ['gateway:default/edge']);
+  const after = world.listener(443);
+  t.is(reads, 0);
+  t.deepEqual(
+    after.tls?.certificates.map((each, at) => each === before.tls?.certificates[at]),
+    [true, false, true],
+  );
+});
+
+test.serial(
+  'Of thousands of certificates a renewed one is planned in a time that they do not multiply',
+  (t) => {
+    const timeOf = (count: number): number => {
+      const names = Array.from({ length: count }, (_, at) => `tls-${at}`);
+      const listeners = Array.from({ length: count / 64 }, (_, at) => ({
+        ...TLS,
+        name: `l${at}`,
+        hostname: `h${at}.org`,
+        tls: { certificateRefs: names.slice(at * 64, at * 64 + 64).map((name) => ({ name })) },
+      }));
+      const first = secret('tls-0');
+      const world = new GatewayWorld([
+        gatewayJson('edge', { listeners }),
+        ...names.map((name) => ({ ...first, name, key: `default/${name}`, pair: { ...first.pair } })),
+      ]);
+      const key = 'gateway:default/edge';
+      const running = Running.booted([world.loadBalancer(key)], () => 1);
+      const renewed = [secret('tls-7', API), secret('tls-7', WEB)];
+      const times = Array.from({ length: 10 }, (_, at) => {
+        const began = processorTime();
+        world.apply(renewed.slice(at % 2, (at % 2) + 1));
+        const now = world.loadBalancer(key);
+        const { commands, reload } = planLoadBalancer(key, running, now, now);
+        const time = processorTime() - began;
+        t.deepEqual(
+          [commands.map(({ kind }) => kind), reload],
+          [['StageCertificate', 'CommitCertificate'], undefined],
+        );
+        for (const command of commands) running.fold(command);
+        return time;
+      });
+      return times.toSorted((a, b) => a - b)[4] ?? Number.POSITIVE_INFINITY;
+    };
+    timeOf(384);
+    const [few, many] = [timeOf(384), timeOf(3_840)];
+    t.log(`384: ${few.toFixed(2)} ms, 3,840: ${many.toFixed(2)} ms`);
+    // Ten times as many certificates: a hundred times the time would be the square.
+    t.true(many < 20 * few, `${few} ms, ${many} ms`);
   },
 );
 

@@ -1,0 +1,226 @@
+// Explains one load balancer for the command `why`: whether it is served, what is wrong, and the state of each listener and
+// member. Reads the parts of the agent; changes nothing.
+
+import { isAbsolute } from 'node:path';
+import type { Verdict } from '../../../health/page-model.ts';
+import type { MemberFact } from '../../dataplane/dataplane.ts';
+import type { EndpointSlice } from '../../kubernetes/objects.ts';
+import type {
+  Engine,
+  Family,
+  Listener,
+  LoadBalancer,
+  Member,
+  OwnerKey,
+  Problem,
+  Protocol,
+} from '../../model/load-balancer.ts';
+import { listenerInWords, objectInWords, objectOf, ownerOf, serviceOfPool } from '../../model/names.ts';
+import type { OperatingStatus } from '../../model/operating-status.ts';
+import { type Selection, selectEndpoints } from '../../translate/service/select-endpoints.ts';
+import { viewOf } from '../operating/load-balancer-view.ts';
+import type { LoadBalancerStatus } from '../operating/operating-status.ts';
+import type { ApiStatus, StatusSources } from './status.ts';
+import { withoutEndpoints } from './without-endpoints.ts';
+
+export interface ServiceExplanation {
+  readonly key: string;
+  readonly verdict: 'not found' | 'not ours' | Verdict;
+  /** undefined if this agent does not serve it. */
+  readonly status: OperatingStatus | undefined;
+  /** Sentences on what is wrong, most important first. */
+  readonly reasons: readonly string[];
+  readonly addresses: readonly string[];
+  readonly listeners: readonly ListenerExplanation[];
+  readonly problems: readonly Problem[];
+}
+
+export interface ListenerExplanation {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly family: Family;
+  readonly engine: Engine;
+  readonly status: OperatingStatus;
+  readonly pool: OperatingStatus;
+  readonly members: readonly {
+    readonly name: string;
+    readonly target: string;
+    readonly state: string;
+    /** The state in HAProxy: ready, drain, maint, or missing. */
+    readonly haproxy: string;
+    readonly status: OperatingStatus;
+    /** Why its check fails; '' if it does not. */
+    readonly cause: string;
+  }[];
+  /** How many endpoints are neither ready nor serving, and so no members. */
+  readonly notReady: number;
+  /** Why it has no member; '' if it has one, or has routes instead. */
+  readonly empty: string;
+  /** How many rules of routes it has; undefined for a listener with members of its own. */
+  readonly rules: number | undefined;
+}
+
+/** Of one answer, so that a folder of broken files does not hide the other reasons. */
+const MAX_SOURCE_PROBLEMS = 5;
+
+export function explainService(key: string, sources: StatusSources): ServiceExplanation {
+  const { desired, cluster, dataplane } = sources;
+  const empty = { key, status: undefined, addresses: [], listeners: [], problems: [] };
+  const ignored = desired.ignored.get(key);
+  if (ignored !== undefined) return { ...empty, verdict: 'not ours', reasons: [ignored.reason] };
+  const loadBalancer = desired.loadBalancers.get(key);
+  if (loadBalancer === undefined) {
+    const reason =
+      cluster.ownerObject(serviceOf(key)) === undefined
+        ? `There is no ${objectInWords(key)}`
+        : 'The agent has not read it yet';
+    const about = [...problemsOfObjects(key, sources), ...unreadable(sources)].slice(0, MAX_SOURCE_PROBLEMS);
+    return {
+      ...empty,
+      verdict: 'not found',
+      reasons: [reason, ...unseen(sources.api()), ...about.map(({ message }) => message)],
+      problems: about,
+    };
+  }
+  const { health, problems: own, verdict } = viewOf(loadBalancer, sources);
+  const listeners = loadBalancer.listeners.map((listener) =>
+    explainListener(loadBalancer, listener, health, sources),
+  );
+  const isEmpty = listeners.some((listener) => listener.empty !== '');
+  const about = new Set(problemsOfObjects(key, sources));
+  if (isEmpty) for (const problem of ofMissingSlices(loadBalancer, sources)) about.add(problem);
+  const problems = [...own, ...[...about].slice(0, MAX_SOURCE_PROBLEMS)];
+  const reasons = [
+    ...problems.map(({ message }) => message),
+    ...listeners
+      .filter(({ members, rules }) => rules === undefined && !members.some(isUp))
+      .map(withoutMembers),
+    ...listeners
+      .filter(({ name }) => !dataplane.serves(name))
+      .map(
+        (listener) =>
+          `${listener.engine === 'kernel' ? 'The kernel' : 'HAProxy'} does not serve ${listenerInWords(listener)} (yet)`,
+      ),
+  ];
+  const addresses = loadBalancer.vips.map(({ address }) => address);
+  return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
+}
+
+/** The Service of a pool; another owner itself. */
+function serviceOf(key: OwnerKey): string {
+  return ownerOf(key).kind === 'Pool' ? serviceOfPool(key).service : key;
+}
+
+/** The problems of the owner's own objects, and of the files that have them. */
+function problemsOfObjects(key: OwnerKey, { cluster, pathsOf, sourceProblems }: StatusSources) {
+  const slices = cluster.slices(serviceOf(key)).map((slice) => `EndpointSlice ${slice.key}`);
+  const names = [objectOf(key), `Endpoints ${key}`, ...slices];
+  const concerned = new Set([...names, ...names.flatMap(pathsOf)]);
+  return sourceProblems().filter(({ object }) => concerned.has(object));
+}
+
+/** An object that the agent does not have may be in what it cannot read. */
+function unreadable({ sourceProblems }: StatusSources): readonly Problem[] {
+  return sourceProblems().filter(({ object, reason }) => reason === 'InvalidFile' || isAbsolute(object));
+}
+
+function ofMissingSlices({ namespace }: LoadBalancer, sources: StatusSources): readonly Problem[] {
+  const refused = sources
+    .sourceProblems()
+    .filter(({ object }) => object.startsWith(`EndpointSlice ${namespace}/`));
+  return [...refused, ...unreadable(sources)];
+}
+
+/** Why the agent may not have all objects. */
+function unseen(api: ApiStatus | undefined): readonly string[] {
+  if (api === undefined || (api.isSynced && api.fault === '')) return [];
+  const problem = api.isSynced ? 'does not answer now' : 'has not been read yet';
+  return [`The API server ${problem}${api.fault === '' ? '' : `: ${api.fault}`}`];
+}
+
+function isUp(member: ListenerExplanation['members'][number]): boolean {
+  return member.haproxy === 'ready';
+}
+
+function withoutMembers({ empty, ...listener }: ListenerExplanation): string {
+  const port = listenerInWords(listener);
+  return empty === '' ? `No member of ${port} takes connections` : `${port} has no member: ${empty}`;
+}
+
+/** Problems that leave a port without members although there are endpoints. */
+const NO_MEMBERS: readonly Problem['reason'][] = ['InvalidEndpoint', 'ShareExceeded'];
+
+function whyEmpty(
+  loadBalancer: LoadBalancer,
+  listener: Listener,
+  slices: readonly EndpointSlice[],
+  { use, notReady }: Selection,
+  { cluster, desired }: StatusSources,
+): string {
+  const { key, problems } = loadBalancer;
+  if (listener.pool.members.length > 0 || listener.routing !== undefined) return '';
+  const problem = problems.find(
+    ({ reason, port }) =>
+      (reason === 'NodePortMissing' || (use.length > 0 && NO_MEMBERS.includes(reason))) &&
+      (port === undefined || (port.port === listener.port && port.protocol === listener.protocol)),
+  );
+  if (problem !== undefined) return `none can be one (${problem.reason})`;
+  // With externalTrafficPolicy Local only Nodes with endpoints are members.
+  const needsEndpoints =
+    cluster.service(serviceOf(key))?.externalTrafficPolicy === 'Local' && use.length === 0;
+  if (desired.dependents.of(['nodes']).has(key) && !needsEndpoints)
+    return 'its members are Nodes, and no Node can be one';
+  if (notReady > 0) return `${notReady} endpoints are there, none is ready`;
+  const [, name = loadBalancer.name] = serviceOf(key).split('/');
+  return withoutEndpoints({ ...loadBalancer, name }, listener, slices);
+}
+
+/** A member that drained before HAProxy started has weight 0 from the configuration, which has the same effect. */
+function stateOf({ state }: Member, fact: MemberFact | undefined): MemberFact['state'] | 'missing' {
+  if (fact === undefined) return 'missing';
+  return state === 'drain' && fact.state === 'ready' && fact.weight === 0 ? 'drain' : fact.state;
+}
+
+function explainListener(
+  loadBalancer: LoadBalancer,
+  listener: Listener,
+  health: LoadBalancerStatus,
+  sources: StatusSources,
+): ListenerExplanation {
+  const { cluster, dataplane, zone } = sources;
+  const { name, addresses, protocol, port, portName, family, engine, pool } = listener;
+  const slices = cluster.slices(serviceOf(loadBalancer.key));
+  const selection = selectEndpoints(slices, { name: portName, protocol }, family, {
+    zone: zone(),
+    ignoreHints: true,
+  });
+  const facts = dataplane.members(name);
+  const own = health.listeners.find((each) => each.name === name);
+  const statuses = new Map(own?.members.map((each) => [each.name, each]));
+  const members = pool.members.map((member) => ({
+    name: member.name,
+    target: member.target,
+    state: member.state,
+    haproxy: stateOf(member, facts.get(member.name)),
+    status: statuses.get(member.name)?.status ?? 'OFFLINE',
+    cause: statuses.get(member.name)?.cause ?? '',
+  }));
+  const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
+  const { notReady } = selection;
+  const empty = whyEmpty(loadBalancer, listener, slices, selection, sources);
+  const counts = { members, notReady, empty, rules: rulesOf(listener) };
+  return { name, addresses, protocol, port, family, engine, status, pool: poolStatus, ...counts };
+}
+
+/** Each rule once, whatever matches it has. */
+function rulesOf({ routing }: Listener): number | undefined {
+  if (routing === undefined) return undefined;
+  if (routing.kind === 'tls') return routing.hosts.length;
+  if (routing.kind === 'tcp') return 1;
+  const names = routing.sections.flatMap(({ hosts }) =>
+    hosts.flatMap(({ entries }) => entries.map(({ rule }) => rule.name)),
+  );
+  return new Set(names).size;
+}

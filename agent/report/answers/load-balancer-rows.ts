@@ -1,0 +1,121 @@
+// One row for each load balancer, with sums over all of them: the status page and the command `list` show them. A row is
+// made again only after its load balancer changed, in slices, when the rows are requested. Reads the agent's parts.
+
+import type { Verdict } from '../../../health/page-model.ts';
+import { handleInSlices, Slice } from '../../base/slice.ts';
+import { NO_NAMESPACE, ownerOf } from '../../model/names.ts';
+import type { ChangeObserver } from '../change-observers.ts';
+import type { LoadBalancerRow } from './load-balancer-row.ts';
+import { RANKS, rankOf, rowOf } from './load-balancer-row.ts';
+import type { StatusSources } from './status.ts';
+
+export class LoadBalancerRows implements ChangeObserver {
+  readonly #sources: Pick<StatusSources, 'desired' | 'dataplane' | 'announcer'>;
+  readonly #rows = new Map<string, LoadBalancerRow>();
+  /** Load balancers whose row may be out of date. */
+  readonly #marked = new Set<string>();
+  /** The keys of all rows in order; undefined after one has come or gone. */
+  #order: readonly string[] | undefined;
+  /** Address → how many load balancers have it. */
+  readonly #vips = new Map<string, number>();
+  /** Namespace → how many load balancers it has. */
+  readonly #namespaces = new Map<string, number>();
+  /** Load balancers with ports that the kernel forwards. */
+  ofKernel = 0;
+  readonly counts: Record<Verdict, number> = {
+    served: 0,
+    'served in part': 0,
+    'no ready member': 0,
+    'members down': 0,
+    'not served': 0,
+  };
+  readonly members = { ready: 0, down: 0, all: 0 };
+  #workerPid = -1;
+  readonly #updateMarked: () => Promise<void>;
+
+  constructor(sources: Pick<StatusSources, 'desired' | 'dataplane' | 'announcer'>) {
+    this.#sources = sources;
+    this.#updateMarked = handleInSlices(this.#marked, (key) => {
+      const loadBalancer = sources.desired.loadBalancers.get(key);
+      this.#put(key, loadBalancer && rowOf(loadBalancer, sources));
+    });
+  }
+
+  began(keys: ReadonlySet<string>): void {
+    this.changed(keys);
+  }
+
+  changed(keys: Iterable<string>): void {
+    for (const key of keys) {
+      if (this.#sources.desired.loadBalancers.has(key)) {
+        this.#marked.add(key);
+      } else {
+        // The rows may never be requested: memory of what is gone is released now.
+        this.#marked.delete(key);
+        this.#put(key, undefined);
+      }
+    }
+  }
+
+  /** Another worker of HAProxy may serve any of the load balancers differently. */
+  update(): Promise<void> {
+    const { desired, dataplane } = this.#sources;
+    const { workerPid } = dataplane.status();
+    if (workerPid !== this.#workerPid) {
+      this.#workerPid = workerPid;
+      this.changed(desired.loadBalancers.keys());
+    }
+    return this.#updateMarked();
+  }
+
+  /** The rows as of the last update that pass the filter, the worst first, those of one rank in the order of their keys. */
+  async worstFirst(isWanted: (row: LoadBalancerRow) => boolean): Promise<readonly LoadBalancerRow[]> {
+    const ranks: LoadBalancerRow[][] = Array.from({ length: RANKS }, () => []);
+    const slice = new Slice();
+    this.#order ??= [...this.#rows.keys()].sort();
+    for (const key of this.#order) {
+      const row = this.#rows.get(key);
+      if (row !== undefined && isWanted(row)) ranks[rankOf(row)]?.push(row);
+      if (slice.isOver) await slice.breathe();
+    }
+    return ranks.flat();
+  }
+
+  /** Those with load balancers, in order. */
+  namespaces(): readonly string[] {
+    return [...this.#namespaces.keys()].filter((each) => each !== NO_NAMESPACE).sort();
+  }
+
+  /** How many different addresses there are. */
+  get vips(): number {
+    return this.#vips.size;
+  }
+
+  #put(key: string, row: LoadBalancerRow | undefined): void {
+    const before = this.#rows.get(key);
+    if ((before === undefined) !== (row === undefined)) this.#order = undefined;
+    if (before !== undefined) this.#count(before, -1);
+    if (row === undefined) {
+      this.#rows.delete(key);
+    } else {
+      this.#count(row, 1);
+      this.#rows.set(key, row);
+    }
+  }
+
+  #count({ key, verdict, ready, down, members, addresses, engines }: LoadBalancerRow, by: 1 | -1): void {
+    this.counts[verdict] += by;
+    this.members.ready += by * ready;
+    this.members.down += by * down;
+    this.members.all += by * members;
+    if (engines.includes('kernel')) this.ofKernel += by;
+    add(this.#namespaces, ownerOf(key).namespace, by);
+    for (const address of addresses) add(this.#vips, address, by);
+  }
+}
+
+function add(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}

@@ -1,0 +1,188 @@
+// The state of the agent as plain data: for the command `status`, with all problems, and for the gauges of the metrics.
+// Reads the parts of the agent; changes nothing.
+
+import type { AgentState } from '../../../health/metrics.ts';
+import type { AddressKeeper, AddressStatus } from '../../address-keeper/address-keeper.ts';
+import type { DiskFile } from '../../base/disk-file.ts';
+import type { Changes } from '../../changes.ts';
+import type { Dataplane } from '../../dataplane/dataplane.ts';
+import type { ConnectionSyncStatus, DataplaneStatus } from '../../dataplane/status.ts';
+import type { ApiSource } from '../../kubernetes/api/api-source.ts';
+import type { Cluster } from '../../kubernetes/cluster.ts';
+import type { DesiredState } from '../../model/desired-state.ts';
+import type { Problem } from '../../model/load-balancer.ts';
+import type { Pair, PairStatus } from '../../pair/pair.ts';
+import type { VrrpAnnouncer, VrrpStatus } from '../../vips/vrrp.ts';
+import type { ClusterWriters, WritingStatus } from '../cluster/cluster-writers.ts';
+import { problemsOf } from '../operating/load-balancer-view.ts';
+import type { LoadBalancerStatus } from '../operating/operating-status.ts';
+import type { StatusBook, StatusCounts } from '../operating/status-book.ts';
+
+export interface StatusSources {
+  readonly version: string;
+  readonly startedAt: Date;
+  readonly cluster: Cluster;
+  readonly desired: DesiredState;
+  readonly dataplane: Dataplane;
+  readonly operating: StatusBook;
+  /** undefined if this host has no VRRP. */
+  readonly announcer: VrrpAnnouncer | undefined;
+  /** undefined if this host has no peer. */
+  readonly pair: Pair | undefined;
+  /** Its status is undefined if connections are not synchronised. */
+  readonly connectionSync: { status(): ConnectionSyncStatus | undefined };
+  readonly addresses: AddressKeeper;
+  /** undefined without a cluster. */
+  readonly api: () => ApiStatus | undefined;
+  /** undefined without a cluster. */
+  readonly writing: () => WritingStatus | undefined;
+  /** Of the sources: unreadable files, duplicate objects. */
+  readonly sourceProblems: () => readonly Problem[];
+  /** The manifests that have the object (`Service default/web`). */
+  readonly pathsOf: (identity: string) => readonly string[];
+  /** The state on disk: the folder, and what this agent writes in it. */
+  readonly disk: () => DiskState;
+  readonly zone: () => string;
+  /** '' for none. */
+  readonly dashboardUrl: () => string;
+}
+
+/** What the agent writes for the next agent, or for a reboot. */
+export interface DiskState {
+  readonly folder: string;
+  readonly files: readonly DiskFile[];
+}
+
+/** Of the connection to the API server. */
+export interface ApiStatus {
+  /** All objects have been read since the start. */
+  readonly isSynced: boolean;
+  /** Why the last request failed, '' if it did not; the objects read before count in the meantime. */
+  readonly fault: string;
+  /** The last time that it has sent anything to the agent's watches, milliseconds since the epoch; 0: never yet. */
+  readonly lastAnswer: number;
+}
+
+export interface AgentStatus {
+  readonly version: string;
+  readonly startedAt: string;
+  readonly api:
+    | {
+        readonly synced: boolean;
+        readonly fault: string;
+        /** ISO 8601; '' before the first. A watch may be silent for a minute. */
+        readonly lastAnswer: string;
+      }
+    | undefined;
+  /** Of what this agent writes to the cluster. */
+  readonly writing: WritingStatus | undefined;
+  readonly objects: Readonly<Record<string, number>>;
+  readonly loadBalancers: number;
+  readonly ignoredServices: number;
+  readonly listeners: number;
+  readonly members: number;
+  readonly operating: {
+    readonly counts: StatusCounts;
+    /** Load balancers in ERROR, OFFLINE or DEGRADED. */
+    readonly unwell: readonly LoadBalancerStatus[];
+  };
+  readonly haproxy: DataplaneStatus;
+  readonly disk: DiskState;
+  readonly vrrp: VrrpStatus | undefined;
+  readonly pair: PairStatus | undefined;
+  readonly connectionSync: ConnectionSyncStatus | undefined;
+  readonly addresses: AddressStatus;
+  readonly problems: readonly Problem[];
+  /** '' for none. */
+  readonly fault: string;
+}
+
+export function agentStatus(sources: StatusSources): AgentStatus {
+  const { version, startedAt, cluster, desired, dataplane, addresses } = sources;
+  const vrrp = sources.announcer?.status();
+  const pair = sources.pair?.status();
+  const connectionSync = sources.connectionSync.status();
+  const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
+  const haproxy = dataplane.status();
+  const api = sources.api();
+  return {
+    version,
+    startedAt: startedAt.toISOString(),
+    api: api && { synced: api.isSynced, fault: api.fault, lastAnswer: timeOf(api.lastAnswer) },
+    writing: sources.writing(),
+    objects: cluster.counts(),
+    loadBalancers: desired.loadBalancers.size,
+    ignoredServices: desired.ignored.size,
+    listeners: listeners.length,
+    members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
+    operating: { counts: sources.operating.counts, unwell: sources.operating.unwell() },
+    haproxy,
+    disk: sources.disk(),
+    vrrp,
+    pair,
+    connectionSync,
+    addresses: addresses.status(),
+    problems: allProblems(sources),
+    fault:
+      [
+        haproxy.fault,
+        haproxy.persistFault,
+        haproxy.unserved,
+        vrrp?.fault,
+        pair?.fault,
+        connectionSync?.fault,
+      ].find(Boolean) ?? '',
+  };
+}
+
+export interface StateSources {
+  readonly known: StatusSources;
+  readonly certificates: { expiries(): AgentState['certificates'] };
+  readonly changes: Changes;
+  readonly sources: { readonly api: ApiSource | undefined };
+  /** undefined without a cluster. */
+  readonly writers: ClusterWriters | undefined;
+}
+
+/** For the metrics, at each scrape. */
+export function agentState({ known, certificates, changes, sources, writers }: StateSources): AgentState {
+  const { cluster, desired, dataplane, operating, announcer, pair, connectionSync, addresses } = known;
+  return {
+    objects: cluster.counts(),
+    loadBalancers: desired.loadBalancers.size,
+    ignoredServices: desired.ignored.size,
+    certificates: certificates.expiries(),
+    waiting: changes.waiting,
+    problems: countsByReason(allProblems(known)),
+    haproxy: dataplane.status(),
+    operating: operating.counts,
+    api: writers && { ...writers.leadership(), watches: sources.api?.status() ?? [] },
+    vrrp: announcer?.status(),
+    pair: pair?.status(),
+    connectionSync: connectionSync.status(),
+    addresses: addresses.status(),
+  };
+}
+
+function countsByReason(problems: readonly Problem[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { reason } of problems) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return counts;
+}
+
+/** All problems that an operator or the author of an object has to solve. */
+function allProblems(sources: StatusSources): readonly Problem[] {
+  const { desired, operating, addresses, pair, sourceProblems } = sources;
+  return [
+    ...sourceProblems(),
+    ...addresses.problems,
+    ...(pair?.problems() ?? []),
+    ...operating.unwell().flatMap(({ problems }) => problems),
+    ...[...desired.loadBalancers.values()].flatMap((each) => problemsOf(each, sources, [])),
+  ];
+}
+
+/** ISO 8601; '' for 0. */
+function timeOf(milliseconds: number): string {
+  return milliseconds === 0 ? '' : new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,115 @@
+// Decides what the cluster gets for each Service: status, conditions, finalizer and Events, after the dataplane has
+// acknowledged the change. The writers send it if this agent holds the Lease.
+
+import { systemClock } from '../../base/clock.ts';
+import type { Dataplane } from '../../dataplane/dataplane.ts';
+import type { Cluster } from '../../kubernetes/cluster.ts';
+import type { Service } from '../../kubernetes/objects.ts';
+import type { DesiredService } from '../../kubernetes/writers/service-patch.ts';
+import { desiredStatus, isItsOwn, type StatusFacts } from '../../kubernetes/writers/service-status.ts';
+import type { DesiredState } from '../../model/desired-state.ts';
+import type { ChangeObserver } from '../change-observers.ts';
+import { foundProblems, problemsOf, type ViewSources } from '../operating/load-balancer-view.ts';
+import { type LoadBalancerStatus, listenersInWords } from '../operating/operating-status.ts';
+import type { StatusBook } from '../operating/status-book.ts';
+import { type ClusterWriters, subjectOf } from './cluster-writers.ts';
+import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
+
+export interface ReporterOptions extends ViewSources {
+  readonly writers: ClusterWriters;
+  readonly cluster: Cluster;
+  readonly desired: Pick<DesiredState, 'loadBalancers'>;
+  readonly dataplane: Pick<Dataplane, 'problemsOf' | 'serves' | 'servesElsewhere' | 'members' | 'served'>;
+  readonly operating: StatusBook;
+  /** A label selector restricts the Services. */
+  readonly selects: boolean;
+  /** The agent writes the status: not if it serves only external IPs or cluster IPs of the Service. */
+  readonly isOurs: (service: Service) => boolean;
+  /** The addresses of the Service may be published, see AddressKeeper. */
+  readonly isKept: (key: string) => boolean;
+}
+
+export class Reporter implements ChangeObserver {
+  readonly #options: ReporterOptions;
+  readonly #problems: ProblemEvents;
+
+  constructor(options: ReporterOptions) {
+    const { writers, desired } = options;
+    this.#options = options;
+    this.#problems = new ProblemEvents({
+      events: writers.events,
+      clock: systemClock,
+      keys: () => desired.loadBalancers.keys(),
+      problemsOf: (key) => this.#problemsOf(key),
+    });
+    writers.onLeader((isLeader) => this.#problems.lead(isLeader));
+  }
+
+  /** A Service of a manifest has no status; the Service of the API that it replaces only gets an Event. */
+  changed(keys: Iterable<string>): void {
+    const { cluster, writers } = this.#options;
+    const { services } = writers;
+    for (const key of keys) {
+      const service = cluster.service(key);
+      if (service === undefined) {
+        services.set(key, this.#desiredOfUnseen(key));
+      } else if (cluster.isOfFolder(key)) {
+        const shadowed = cluster.shadowed(key);
+        services.set(key, shadowed && { kind: 'release', uid: shadowed.uid, isTornDown: true });
+      } else {
+        services.set(key, this.#desired(key, service));
+      }
+      this.#problems.touched(key);
+    }
+  }
+
+  close(): void {
+    this.#problems.close();
+  }
+
+  /** Of a Service of the API that a manifest replaces, only the problem that it is replaced. */
+  #problemsOf(key: string): ServiceProblems | undefined {
+    const { cluster, desired, operating } = this.#options;
+    const loadBalancer = desired.loadBalancers.get(key);
+    const service = cluster.isOfFolder(key) ? cluster.shadowed(key) : cluster.service(key);
+    if (loadBalancer === undefined || service === undefined) return undefined;
+    const subject = subjectOf(service);
+    const problems = cluster.isOfFolder(key)
+      ? loadBalancer.problems.filter(({ reason }) => reason === 'DuplicateObject')
+      : problemsOf(loadBalancer, this.#options, operating.problemsOf(key));
+    return { subject, problems };
+  }
+
+  /** A Service that the API no longer shows is gone, or no longer matches the label selector. */
+  #desiredOfUnseen(key: string): DesiredService | undefined {
+    const { selects, writers, dataplane } = this.#options;
+    const uid = selects && writers.isLeader ? writers.services.uidOf(key) : undefined;
+    return uid === undefined
+      ? undefined
+      : { kind: 'release', uid, isTornDown: !dataplane.servesElsewhere(key) };
+  }
+
+  #desired(key: string, service: Service): DesiredService {
+    const { desired, dataplane, operating, isOurs } = this.#options;
+    const loadBalancer = desired.loadBalancers.get(key);
+    const { uid } = service;
+    if (loadBalancer === undefined || !isOurs(service)) {
+      const vips = service.deleting ? [] : (loadBalancer?.vips ?? []);
+      const itsOwn = vips.filter(isItsOwn).map(({ address }) => address);
+      return { kind: 'release', uid, isTornDown: !dataplane.servesElsewhere(key, itsOwn) };
+    }
+    if (!this.#options.isKept(key)) return { kind: 'finalizer', uid };
+    const status = desiredStatus(loadBalancer, {
+      serves: (listener, address) => dataplane.serves(listener, address),
+      problems: foundProblems(loadBalancer, this.#options, operating.problemsOf(key)),
+      health: healthOf(operating.of(key)),
+    });
+    return { kind: 'serve', uid, status };
+  }
+}
+
+/** undefined without a health monitor. */
+function healthOf(now: LoadBalancerStatus | undefined): StatusFacts['health'] {
+  if (now?.isMonitored !== true) return undefined;
+  return { status: now.status, message: listenersInWords(now.listeners) };
+}

@@ -1,0 +1,79 @@
+// The load balancers that a status page lists: those that its query asks for, in the order that it asks for. Reads the rows;
+// changes nothing.
+
+import type { PageColumn, PageList } from '../../../health/page-model.ts';
+import { ownerOf } from '../../model/names.ts';
+import { isWell, type LoadBalancerRow } from '../answers/load-balancer-row.ts';
+import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
+import { hasText, pageRowOf } from './overview-row.ts';
+import type { TrafficBook } from './traffic-book.ts';
+
+/** Of one page, which counts the rest. */
+const MAX_ROWS = 50;
+
+/** The number by which a column sorts; those of one number stay in the order of the other rows. */
+type NumberOf = (row: LoadBalancerRow, traffic: Pick<TrafficBook, 'of'>) => number;
+
+const NUMBERS: Readonly<Record<Exclude<PageColumn, 'name' | 'state'>, NumberOf>> = {
+  members: ({ members }) => members,
+  open: ({ key }, traffic) => traffic.of(key).open,
+  rate: ({ key }, traffic) => traffic.of(key).rate,
+};
+
+/**
+ * `search`: a part of a key, an address or a port; `namespace`: of the load balancers; `only=trouble`: load balancers that
+ * are not well; `sort`: a column, from the greatest down with `-`, otherwise the worst first; `page`: from 1.
+ */
+export async function listOf(
+  query: URLSearchParams,
+  rows: Pick<LoadBalancerRows, 'worstFirst'>,
+  traffic: Pick<TrafficBook, 'of'>,
+): Promise<PageList> {
+  const search = (query.get('search') ?? '').trim().toLowerCase();
+  const namespace = query.get('namespace') ?? '';
+  const onlyTrouble = query.get('only') === 'trouble';
+  const found = await rows.worstFirst(
+    (row) =>
+      (namespace === '' || ownerOf(row.key).namespace === namespace) &&
+      hasText(row, search) &&
+      !(onlyTrouble && isWell(row)),
+  );
+  const sorted = sortedBy(query.get('sort') ?? '', found, traffic);
+  const pages = Math.max(1, Math.ceil(found.length / MAX_ROWS));
+  const requested = Number.parseInt(query.get('page') ?? '1', 10);
+  const page = Math.min(pages, Math.max(1, requested || 1));
+  const shown = sorted.slice((page - 1) * MAX_ROWS, page * MAX_ROWS);
+  return {
+    rows: shown.map((row) => pageRowOf(row, traffic.of(row.key))),
+    found: found.length,
+    page,
+    pages,
+  };
+}
+
+function sortedBy(
+  sort: string,
+  worstFirst: readonly LoadBalancerRow[],
+  traffic: Pick<TrafficBook, 'of'>,
+): readonly LoadBalancerRow[] {
+  const isDown = sort.startsWith('-');
+  const column = isDown ? sort.slice(1) : sort;
+  if (column === 'state') return isDown ? worstFirst : worstFirst.toReversed();
+  if (column === 'name') {
+    const byName = worstFirst.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+    return isDown ? byName.reverse() : byName;
+  }
+  if (!Object.hasOwn(NUMBERS, column)) return worstFirst;
+  const numberOf = NUMBERS[column as keyof typeof NUMBERS];
+  const turn = isDown ? -1 : 1;
+  return worstFirst
+    .map((row) => ({ row, number: numberOf(row, traffic) }))
+    .sort((a, b) => compared(a.number, b.number, turn))
+    .map(({ row }) => row);
+}
+
+/** An unknown number comes last in both directions. */
+function compared(a: number, b: number, turn: 1 | -1): number {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+  return turn * (a - b);
+}

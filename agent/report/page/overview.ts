@@ -1,0 +1,179 @@
+// The content of the status page: the list, the sums and the details of the open load balancer. Reads the agent's parts;
+// changes nothing.
+
+import { hostname } from 'node:os';
+import type {
+  PageDetail,
+  PageListener,
+  PageLoad,
+  PageMember,
+  PageSummary,
+  PageView,
+} from '../../../health/page-model.ts';
+import type { ServerStats } from '../../dataplane/status.ts';
+import { explainService, type ListenerExplanation } from '../answers/explain.ts';
+import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
+import type { StatusSources } from '../answers/status.ts';
+import { takesConnections } from '../operating/load-balancer-view.ts';
+import { dashboardOf, dashboardOfOne } from './dashboard-link.ts';
+import { clusterOf, diskOf, kernelOf, poolsOf } from './overview-host.ts';
+import { listOf } from './overview-list.ts';
+import { cut, type Found, groupsOf, MAX_ADDRESSES, MAX_PROBLEMS, rounded, shown } from './overview-row.ts';
+import type { TrafficBook } from './traffic-book.ts';
+import { BIN_MS } from './traffic-history.ts';
+
+/** Of one page, which counts the rest. */
+const MAX_LISTENERS = 20;
+const MAX_MEMBERS = 200;
+const MAX_NAMESPACES = 500;
+const NO_SESSIONS: ServerStats = { sessions: 0, sessionRate: 0 };
+
+export class Overview {
+  readonly #sources: StatusSources;
+  readonly #rows: LoadBalancerRows;
+  readonly #traffic: TrafficBook;
+
+  constructor(sources: StatusSources, rows: LoadBalancerRows, traffic: TrafficBook) {
+    this.#sources = sources;
+    this.#rows = rows;
+    this.#traffic = traffic;
+  }
+
+  /** `open`: the key of the load balancer with details; the others are those of listOf(). */
+  async look(query: URLSearchParams): Promise<PageView> {
+    this.#traffic.want();
+    await this.#rows.update();
+    const open = query.get('open') ?? '';
+    return {
+      summary: await this.#summary(),
+      list: await listOf(query, this.#rows, this.#traffic),
+      namespaces: this.#rows.namespaces().slice(0, MAX_NAMESPACES),
+      load: this.#load(),
+      detail: open === '' ? undefined : await this.#detail(open),
+    };
+  }
+
+  async #summary(): Promise<PageSummary> {
+    const { version, startedAt, desired } = this.#sources;
+    const haproxy = this.#sources.dataplane.status();
+    const vrrp = this.#sources.announcer?.status();
+    const pair = this.#sources.pair?.status();
+    const found = await this.#problems();
+    const instances = (vrrp?.instances ?? []).map(({ name, state, since, priority, anchors, vips }) => ({
+      ...{ name, state, since, priority, anchors, vips },
+      peerState: pair?.peer?.roles[name] ?? '',
+    }));
+    const peer = pair && {
+      address: pair.peerAddress,
+      isHeard: pair.peer !== undefined,
+      version: pair.peer?.version ?? '',
+      notReady: pair.peerNotReady,
+      lowered: pair.peer?.lowered ?? [],
+    };
+    const faults = [haproxy.fault, haproxy.persistFault, vrrp?.fault, pair?.fault];
+    return {
+      host: hostname(),
+      version,
+      startedAt: startedAt.toISOString(),
+      fault: cut(faults.find(Boolean) ?? ''),
+      role: roleOf(instances.map(({ state }) => state)),
+      instances,
+      peer,
+      lowered: pair?.lowered.map(({ reason }) => reason) ?? vrrp?.lowered ?? [],
+      maintenance: pair?.maintenance ?? false,
+      haproxy: {
+        version: haproxy.version,
+        serving: haproxy.serving,
+        reloadPending: haproxy.reloadPending,
+      },
+      kernel: kernelOf(this.#sources, this.#rows.ofKernel),
+      disk: diskOf(this.#sources),
+      dashboard: dashboardOf(this.#sources.dashboardUrl()),
+      counts: { ...this.#rows.counts, ignored: desired.ignored.size },
+      members: { ...this.#rows.members },
+      vips: this.#rows.vips,
+      cluster: clusterOf(this.#sources),
+      ...poolsOf(this.#sources),
+      problems: groupsOf(found),
+      problemCount: found.reduce((sum, { problems }) => sum + problems.length, 0),
+    };
+  }
+
+  /** Those of the host and of the sources first, then those of the load balancers, the worst first. */
+  async #problems(): Promise<readonly Found[]> {
+    const { sourceProblems, addresses, pair } = this.#sources;
+    const ofNone = [...(pair?.problems() ?? []), ...sourceProblems(), ...addresses.problems];
+    const troubled = await this.#rows.worstFirst(({ problems }) => problems.length > 0);
+    return [{ key: '', problems: ofNone }, ...troubled];
+  }
+
+  #load(): PageLoad {
+    const loads = this.#sources.dataplane.loads();
+    return {
+      connections: loads.map(({ connections }) => connections),
+      connectionRate: loads.map(({ connectionRate }) => connectionRate),
+      busy: loads.map(({ busy }) => busy),
+    };
+  }
+
+  async #detail(key: string): Promise<PageDetail> {
+    const { reasons, verdict, addresses, listeners } = explainService(key, this.#sources);
+    let room = MAX_MEMBERS;
+    const traffic = this.#traffic.of(key);
+    const { rates, open } = this.#traffic.history(key);
+    const listed: PageListener[] = [];
+    for (const listener of listeners.slice(0, MAX_LISTENERS)) {
+      const stats = await this.#sources.dataplane.stats(listener.name);
+      const { name, protocol, port, engine } = listener;
+      const members = listener.members
+        .toSorted((a, b) => Number(takesConnections(a)) - Number(takesConnections(b)))
+        .slice(0, room)
+        .map((member) => memberOf(member, stats && (stats.servers.get(member.name) ?? NO_SESSIONS)));
+      room -= members.length;
+      listed.push({
+        ...{ name, protocol, port, engine, members },
+        isServed: this.#sources.dataplane.serves(name),
+        addresses: listener.addresses.slice(0, MAX_ADDRESSES),
+        sessions: stats?.sessions,
+        sessionRate: stats?.sessionRate,
+      });
+    }
+    const all = listeners.reduce((sum, { members }) => sum + members.length, 0);
+    return {
+      key: cut(key),
+      verdict,
+      reasons: reasons.slice(0, MAX_PROBLEMS).map(cut),
+      vips: addresses.slice(0, MAX_PROBLEMS),
+      listeners: listed,
+      moreListeners: listeners.length - listed.length,
+      moreMembers: all - (MAX_MEMBERS - room),
+      open: nowOf(listeners, listed, 'sessions') ?? shown(traffic.open),
+      rate: nowOf(listeners, listed, 'sessionRate') ?? shown(traffic.rate),
+      history: { seconds: BIN_MS / 1_000, open: open.map(rounded), rate: rates.map(rounded) },
+      dashboard: verdict === 'not found' ? '' : dashboardOfOne(this.#sources.dashboardUrl(), key),
+    };
+  }
+}
+
+/** The sum of all listeners, as HAProxy has just answered; undefined if it has not for some, as for those of the kernel. */
+function nowOf(
+  all: readonly ListenerExplanation[],
+  listed: readonly PageListener[],
+  field: 'sessions' | 'sessionRate',
+): number | undefined {
+  if (listed.length < all.length || listed.some((each) => each[field] === undefined)) return undefined;
+  return listed.reduce((sum, each) => sum + (each[field] ?? 0), 0);
+}
+
+function roleOf(states: readonly string[]): PageSummary['role'] {
+  if (states.length === 0) return 'alone';
+  return (['master', 'fault', 'backup'] as const).find((role) => states.includes(role)) ?? 'unknown';
+}
+
+function memberOf(
+  { name, target, status, cause }: ListenerExplanation['members'][number],
+  stats: ServerStats | undefined,
+): PageMember {
+  const counts = { sessions: stats?.sessions, sessionRate: stats?.sessionRate };
+  return { name, target: cut(target), state: status, why: cut(cause), ...counts };
+}

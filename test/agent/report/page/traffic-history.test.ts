@@ -1,0 +1,132 @@
+import test from 'ava';
+import {
+  BIN_MS,
+  BINS,
+  MAX_PLACES,
+  type Traffic,
+  TrafficHistory,
+} from '../../../../agent/report/page/traffic-history.ts';
+
+const LAST = `lb-${MAX_PLACES - 1}`;
+const QUIET: Traffic = { rate: 0, open: 0 };
+
+/** Records traffic of `web` at the bins; undefined: nothing is known of it. */
+function recorded(...bins: readonly (readonly [bin: number, rate: number | undefined])[]): TrafficHistory {
+  const history = new TrafficHistory();
+  for (const [bin, rate] of bins)
+    history.record(
+      bin * BIN_MS,
+      new Map(rate === undefined ? [] : [['web', { rate, open: rate > 0 ? 1 : 0 }]]),
+    );
+  return history;
+}
+
+for (const [title, bins, rates] of [
+  ['nothing', [], []],
+  ['the first round', [[100, 5]], [5]],
+  [
+    'each round',
+    [
+      [100, 5],
+      [101, 6],
+      [102, 7],
+    ],
+    [5, 6, 7],
+  ],
+  [
+    'the time since the round before',
+    [
+      [100, 5],
+      [103, 8],
+    ],
+    [5, 8, 8, 8],
+  ],
+  [
+    'the greater of two rounds in one bin',
+    [
+      [100, 5],
+      [101, 6],
+      [101, 0],
+      [102, 1],
+    ],
+    [5, 6, 1],
+  ],
+  [
+    'a time before its first connection',
+    [
+      [100, 0],
+      [101, 0],
+      [102, 4],
+    ],
+    [0, 0, 4],
+  ],
+  [
+    'a time without it',
+    [
+      [100, 4],
+      [101, undefined],
+    ],
+    [4, 0],
+  ],
+  [
+    'the rounds after a long rest only',
+    [
+      [100, 5],
+      [100 + BINS + 1, 6],
+      [100 + BINS + 2, 7],
+    ],
+    [6, 7],
+  ],
+  ['the last two minutes', Array.from({ length: 30 }, (_, at) => [100 + at, at + 1] as const), range(7, 30)],
+] as readonly (readonly [string, readonly (readonly [number, number | undefined])[], readonly number[]])[])
+  test(`The history has ${title}`, (t) => {
+    const found = recorded(...bins).of('web');
+    t.deepEqual(found.rates, rates);
+    t.deepEqual(
+      found.open,
+      rates.map((rate) => Number(rate > 0)),
+    );
+  });
+
+test('A load balancer that was always quiet has zeros', (t) => {
+  t.deepEqual(recorded([100, 1], [101, 1]).of('other'), { rates: [0, 0], open: [0, 0] });
+});
+
+test('The number of load balancers is limited, and a quiet one makes room', (t) => {
+  const history = new TrafficHistory();
+  const busy = (first: number, count: number): ReadonlyMap<string, Traffic> =>
+    new Map(
+      Array.from({ length: count }, (_, at) => [`lb-${first + at}`, { rate: first + at + 1, open: 0 }]),
+    );
+  history.record(0, busy(0, MAX_PLACES + 1));
+  t.deepEqual(history.of(`lb-${MAX_PLACES - 1}`).rates, [MAX_PLACES]);
+  t.deepEqual(history.of(`lb-${MAX_PLACES}`).rates, [], 'there is no room');
+  // All but the last become quiet.
+  for (let bin = 1; bin <= BINS; bin++)
+    history.record(
+      bin * BIN_MS,
+      new Map([
+        [LAST, { rate: 1, open: 0 }],
+        ['lb-1', QUIET],
+      ]),
+    );
+  history.record((BINS + 1) * BIN_MS, busy(MAX_PLACES, MAX_PLACES - 1));
+  for (const at of [MAX_PLACES, 2 * MAX_PLACES - 2])
+    t.deepEqual(history.of(`lb-${at}`).rates, [...Array(BINS - 1).fill(0), at + 1]);
+  t.deepEqual(history.of(LAST).rates, [...Array(BINS - 1).fill(1), 0], 'no place is used twice');
+});
+
+test('A place has nothing of the load balancer that had it before a long rest', (t) => {
+  const history = new TrafficHistory();
+  const busy = { rate: 9, open: 9 };
+  for (let bin = 0; bin < BINS; bin++) history.record(bin * BIN_MS, new Map([['old', busy]]));
+  const later = 10 * BINS * BIN_MS;
+  history.record(later, new Map());
+  history.record(later + BIN_MS, new Map());
+  history.record(later + 2 * BIN_MS, new Map([['new', busy]]));
+  t.deepEqual(history.of('new'), { rates: [0, 0, 9], open: [0, 0, 9] });
+});
+
+function range(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+}
