@@ -1,8 +1,9 @@
 // The forms of names in the Gateway API, as rules: each value of an object passes one of them (apis/v1/shared_types.go). Pure.
 
 import { intern } from '../../base/compact.ts';
+import { label, subdomain } from '../../base/name-forms.ts';
 import { listOf, object, textReader, textRule, type Valid, wholeNumber } from '../../base/validate.ts';
-import { label, named, namedOrEmpty, subdomain, time, uid } from '../object-names.ts';
+import { named, namedOrEmpty, time, uid } from '../object-names.ts';
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 export const GATEWAY_API_VERSION = `${GATEWAY_GROUP}/v1`;

@@ -2,6 +2,7 @@
 // that they give. Pure.
 
 import { compactList, intern } from '../../base/compact.ts';
+import { label, labelValue, qualifiedName, subdomain } from '../../base/name-forms.ts';
 import {
   listOf,
   object,
@@ -13,16 +14,7 @@ import {
   wholeNumber,
 } from '../../base/validate.ts';
 import { identityOf, metadataFields } from '../gateway/names.ts';
-import {
-  label,
-  labelValue,
-  named,
-  namedOrEmpty,
-  qualifiedName,
-  subdomain,
-  time,
-  uid,
-} from '../object-names.ts';
+import { named, namedOrEmpty, time, uid } from '../object-names.ts';
 import { annotations, statusAddress } from '../object-schemas.ts';
 import { withoutKubectlCopy } from '../prune-object.ts';
 import type { Ingress, IngressBackend, IngressClass } from './ingress-objects.ts';
