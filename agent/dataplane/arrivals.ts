@@ -1,7 +1,8 @@
 // Which load balancers land: new ones, and those whose structure changed, whose old listeners the main dataplane keeps until
 // they move. These take no more connections as soon as the landing serves the new ones.
 
-import type { Engine, Listener, LoadBalancer } from '../model/load-balancer.ts';
+import type { Engine, LoadBalancer } from '../model/load-balancer.ts';
+import { ownerOf } from '../model/names.ts';
 import type { DataplaneFacts, Plan } from './dataplane.ts';
 import type { LandingDataplane, MainDataplane } from './moves.ts';
 import type { Places } from './places.ts';
@@ -28,13 +29,13 @@ export class Arrivals {
     this.#options = options;
   }
 
-  /** `effort`: of the main dataplane's plan; undefined if it can plan nothing now. */
-  isDue(key: string, effort: Plan['effort'] | undefined): boolean {
+  /** `plan`: the main dataplane's; undefined if it can plan nothing now. */
+  isDue(key: string, plan: Plan | undefined): boolean {
     const { desired, places } = this.#options;
     const now = desired.get(key);
-    if (now === undefined || effort !== 'reload' || places.of(key) !== 'main') return false;
-    // Only the main dataplane serves pools of routes, which many load balancers share, and the listeners that send to them.
-    if (now.listeners.some(hasPartInRoutes)) return false;
+    if (now === undefined || plan?.effort !== 'reload' || plan.waits === true) return false;
+    // A pool of routes follows the load balancers that send to it.
+    if (places.of(key) !== 'main' || ownerOf(key).kind === 'Pool') return false;
     // Without a listener to serve, the main dataplane has no more than checks to begin, and they can wait.
     if (this.#refused.has(now) || this.listenersOf(key).length === 0) return false;
     return this.#isNew(key) || this.#isChanged(key, now);
@@ -46,7 +47,7 @@ export class Arrivals {
     const before = this.#given.get(key);
     this.#withdrawn.delete(key);
     if (before !== undefined && this.#namesOf(before).some((name) => main.serves(name)))
-      places.keep(key, before);
+      places.keep(key, before, (pool) => this.listenersOf(pool).every((name) => main.serves(name)));
   }
 
   /** The main dataplane was reloaded without a load balancer that it kept. */
@@ -111,8 +112,4 @@ export class Arrivals {
     const listeners = loadBalancer?.listeners ?? [];
     return listeners.filter(({ engine }) => engine === this.#options.engine).map(({ name }) => name);
   }
-}
-
-function hasPartInRoutes({ reachedBy, routing }: Listener): boolean {
-  return reachedBy === 'routes' || routing !== undefined;
 }

@@ -11,6 +11,8 @@ export interface Plan {
   readonly key: string;
   /** `runtime`: commands are enough; `reload`: a reload is needed, and commands may be sent before it. */
   readonly effort: 'none' | 'runtime' | 'reload';
+  /** The reload that it needs is that of another load balancer; absent: its own. */
+  readonly waits?: boolean;
 }
 
 /** The result of plans, also if some failed. */

@@ -2,6 +2,7 @@
 // desired state with what it keeps, so that nothing that it does meanwhile, such as a reload for another load balancer, ends
 // a listener that nothing else serves yet.
 
+import { withStructureOf } from '../model/last-structure.ts';
 import type { Engine, Listener, LoadBalancer } from '../model/load-balancer.ts';
 import { ownerOfListener } from '../model/names.ts';
 import { DesiredView } from './desired-view.ts';
@@ -151,8 +152,6 @@ class EngineView extends DesiredView {
   #listenerOf(now: Listener, kept: KeptListeners): Listener {
     const mine = kept.get(now.name);
     if (mine?.engine !== this.#engine) return now;
-    const { addresses, allowedCidrs, pool } = now;
-    const { listener } = mine;
-    return { ...listener, addresses, allowedCidrs, pool: { ...listener.pool, members: pool.members } };
+    return { ...withStructureOf(mine.listener, now), addresses: now.addresses };
   }
 }

@@ -7,7 +7,7 @@ import { messageOf } from '../base/errors.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import { Rounds } from '../base/rounds.ts';
 import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
-import { ownerOfListener } from '../model/names.ts';
+import { ownerOf, ownerOfListener } from '../model/names.ts';
 import { Arrivals } from './arrivals.ts';
 import type {
   Dataplane,
@@ -20,7 +20,7 @@ import type {
 } from './dataplane.ts';
 import { joinedLiveness, joinedPlans } from './joined.ts';
 import { type LandingDataplane, type MainDataplane, Moves } from './moves.ts';
-import { type Places, sizeOf } from './places.ts';
+import type { Places } from './places.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
 export interface LandingSettings {
@@ -51,7 +51,7 @@ interface LandingPlan extends Plan {
 }
 
 const CHECK_INTERVAL_MS = 1_000;
-/** Listeners and members: a reload with more takes longer than 50 ms. */
+/** Listeners and members, with routes in proportion: a reload with more takes longer than 50 ms. */
 const MAX_SIZE = 1_000;
 /** Each costs the landing a reload, and a client with an open connection keeps the worker of before. */
 const MAX_LANDED = 40;
@@ -167,7 +167,8 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   }
 
   served(key: string): LoadBalancer | 'pending' | undefined {
-    return this.#servingOwner(key).served(key);
+    const served = this.#servingOwner(key).served(key);
+    return this.#places.of(key) === 'both' && this.#landing.served(key) === 'pending' ? 'pending' : served;
   }
 
   serves(listener: string, address?: string): boolean {
@@ -238,13 +239,11 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     return main && [...new Set([...main, ...landing])];
   }
 
-  /** Gives new and changed load balancers to the landing if it has room, and plans them again. */
+  /** Gives new and changed load balancers to the landing if it has room, and plans them and their pools again. */
   #arrive(plans: readonly LandingPlan[]): readonly LandingPlan[] {
     const lost = plans.map(({ key }) => key).filter((key) => this.#arrivals.isLost(key));
     for (const key of lost) this.#places.drop(key);
-    const arriving = plans
-      .filter(({ key, main }) => this.#arrivals.isDue(key, main?.effort))
-      .map(({ key }) => key);
+    const arriving = plans.filter(({ key, main }) => this.#arrivals.isDue(key, main)).map(({ key }) => key);
     if (arriving.length > 0 && this.#hasRoom(arriving)) {
       for (const key of arriving) {
         this.#land(key);
@@ -252,22 +251,26 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
       }
       this.#begin();
     }
-    const changed = new Set([...lost, ...arriving]);
+    const pools = this.#places.changedPools();
+    if (pools.length > 0) this.#limit();
+    const changed = new Set([...lost, ...arriving, ...pools]);
     if (changed.size === 0) return plans;
-    const again = new Map(this.plan(changed).map((plan) => [plan.key, plan]));
-    return plans.map((plan) => again.get(plan.key) ?? plan);
+    return [...plans.filter(({ key }) => !changed.has(key)), ...this.plan(changed)];
   }
 
   #hasRoom(keys: readonly string[]): boolean {
     if (!this.#settings.landing || this.#isClosed) return false;
     if (this.#isFailed && this.#landing.status().serving) this.#isFailed = false;
-    const { desired } = this.#options;
     const landed = this.#places.landed().length + keys.length;
-    const size = keys.reduce((sum, key) => sum + sizeOf(desired.get(key)), this.#places.size());
-    const fits = landed <= MAX_LANDED && size <= MAX_SIZE;
+    const fits = landed <= MAX_LANDED && this.#places.size(keys) <= MAX_SIZE;
     // The main dataplane is about to be reloaded for the new ones: the others go with them.
     if (!fits) this.#moves.begin(this.#places.landed());
     return fits && !this.#isFailed;
+  }
+
+  /** All move as soon as what is in the landing has grown too much. */
+  #limit(): void {
+    if (this.#places.size() > MAX_SIZE) this.#moves.begin(this.#places.landed());
   }
 
   #land(key: string): void {
@@ -278,6 +281,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
       this.#rounds.start();
     }
     this.#places.set(key, 'landing');
+    this.#landing.admit([key]);
   }
 
   /** Starts the landing. */
@@ -298,8 +302,9 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     else if (now - this.#servedAt > MOST_ABSENCE_MS) this.#fail(this.#landing.status().fault);
     this.#moves.begin(landed.filter((key) => this.#isRefused(key)));
     const { landingRest } = this.#settings;
-    if (now - this.#landedAt >= landingRest || now - this.#firstAt >= MOST_RESTS * landingRest)
-      this.#moves.begin(landed);
+    const isOver = now - this.#landedAt >= landingRest || now - this.#firstAt >= MOST_RESTS * landingRest;
+    if (isOver) this.#moves.begin(landed);
+    this.#limit();
     await this.#moves.end(landed);
   }
 
@@ -312,8 +317,11 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
 
   /** The main dataplane may refuse it as well, and then says so. */
   #isRefused(key: string): boolean {
-    const loadBalancer = this.#options.desired.get(key);
-    if (loadBalancer === undefined || this.#landing.problemsOf(loadBalancer).length === 0) return false;
+    const { desired } = this.#options;
+    const loadBalancer = desired.get(key);
+    if (loadBalancer === undefined) return false;
+    const pools = this.#places.poolsOf(key).flatMap((pool) => desired.get(pool) ?? []);
+    if ([loadBalancer, ...pools].every((each) => this.#landing.problemsOf(each).length === 0)) return false;
     this.#arrivals.refuse(loadBalancer);
     return true;
   }
@@ -338,11 +346,14 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     return this.#servingOwner(ownerOfListener(listener));
   }
 
+  /** A pool that both serve is first of all the main one's. */
   #servingOwner(key: string): Dataplane<Plan, S> {
-    return this.#places.of(key) === 'main' ? this.#main : this.#landing;
+    const place = this.#places.of(key);
+    return place === 'main' || place === 'both' ? this.#main : this.#landing;
   }
 }
 
+/** Without pools of routes, which follow the others. */
 function owners(listeners: readonly string[]): ReadonlySet<string> {
-  return new Set(listeners.map(ownerOfListener));
+  return new Set(listeners.map(ownerOfListener).filter((key) => ownerOf(key).kind !== 'Pool'));
 }

@@ -18,8 +18,10 @@ export interface AffinityClient {
 export interface MainDataplane<S> extends Dataplane<Plan, S> {
   /** The listeners that its engine starts with, also while it does not run. */
   keptListeners(): Promise<readonly string[]>;
-  /** The listeners of these load balancers take no more connections; those that are open continue. */
+  /** The listeners of these load balancers take no more connections until admit(); those that are open continue. */
   withdraw(keys: Iterable<string>): Promise<void>;
+  /** They take connections again from the next plan on. */
+  admit(keys: Iterable<string>): void;
   /** These clients have these members from now on. */
   remember(clients: readonly AffinityClient[]): Promise<void>;
 }
@@ -30,6 +32,8 @@ export interface LandingDataplane<S> extends Dataplane<Plan, S> {
   keptListeners(): Promise<readonly string[]>;
   /** As of the main dataplane. */
   withdraw(keys: Iterable<string>): Promise<void>;
+  /** As of the main dataplane. */
+  admit(keys: Iterable<string>): void;
   /** The clients of these load balancers. */
   affinity(keys: Iterable<string>): Promise<readonly AffinityClient[]>;
 }
@@ -37,7 +41,8 @@ export interface LandingDataplane<S> extends Dataplane<Plan, S> {
 export interface MovesOptions {
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly places: Places;
-  readonly main: Pick<DataplaneFacts, 'served' | 'members'> & Pick<MainDataplane<never>, 'remember'>;
+  readonly main: Pick<DataplaneFacts, 'served' | 'members'> &
+    Pick<MainDataplane<never>, 'remember' | 'admit'>;
   readonly landing: Pick<LandingDataplane<never>, 'withdraw' | 'affinity'>;
   readonly replan: (keys: Iterable<string>) => void;
   readonly clock: Clock;
@@ -47,6 +52,8 @@ export interface MovesOptions {
 const MOST_WAIT_FOR_CHECKS_MS = 10_000;
 /** From the end of new connections to the landing until its sockets are closed: those that wait in them are accepted. */
 const WITHDRAWAL_MS = 100;
+
+const NONE: readonly never[] = [];
 
 export class Moves {
   readonly #options: MovesOptions;
@@ -61,20 +68,20 @@ export class Moves {
 
   /** From now on the main dataplane serves those of the landing as well. */
   begin(keys: readonly string[]): void {
-    const { places, replan, clock } = this.#options;
+    const { places, main, replan, clock } = this.#options;
     const moving = keys.filter((key) => places.of(key) === 'landing');
     if (moving.length === 0) return;
     for (const key of moving) {
       places.set(key, 'moving');
       this.#since.set(key, clock.monotonic());
     }
+    main.admit(moving);
     replan(moving);
   }
 
   /** The main dataplane takes connections of these: it must know the clients of the landing. Returns at once. */
   introduce(keys: readonly string[]): void {
-    const { places } = this.#options;
-    const moving = keys.filter((key) => places.of(key) === 'moving' && !this.#introduced.has(key));
+    const moving = keys.filter((key) => this.#since.has(key) && !this.#introduced.has(key));
     for (const key of moving) this.#introduced.add(key);
     if (moving.length > 0) void this.#introduce(moving);
   }
@@ -103,8 +110,11 @@ export class Moves {
   /** The main dataplane serves it, and knows which members are down. */
   #isMoved(key: string): boolean {
     const { desired, places, main, clock } = this.#options;
-    if (places.of(key) !== 'moving' || main.served(key) === 'pending') return false;
-    const listeners = desired.get(key)?.listeners.filter(({ pool }) => pool.monitor) ?? [];
+    const all = [key, ...places.poolsOf(key)];
+    if (places.of(key) !== 'moving' || all.some((each) => main.served(each) === 'pending')) return false;
+    const listeners = all
+      .flatMap((each) => desired.get(each)?.listeners ?? NONE)
+      .filter(({ pool }) => pool.monitor !== undefined);
     const isKnown = listeners.every(({ name }) =>
       [...main.members(name).values()].every(({ isDown }) => isDown !== undefined),
     );
@@ -113,9 +123,11 @@ export class Moves {
 
   /** Without an answer a client gets the member that the hash chooses. */
   async #introduce(keys: readonly string[]): Promise<void> {
-    const { main, landing } = this.#options;
+    const { places, main, landing } = this.#options;
+    // Of a pool that both serve the main dataplane has clients of its own.
+    const pools = keys.flatMap((key) => places.poolsOf(key)).filter((pool) => places.of(pool) === 'moving');
     try {
-      await main.remember(await landing.affinity(keys));
+      await main.remember(await landing.affinity(new Set([...keys, ...pools])));
     } catch {
       // One of the two is away.
     }

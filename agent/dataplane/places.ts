@@ -1,80 +1,186 @@
-// Which of the two dataplanes of an engine serves a load balancer: the main one, the landing, or both while it moves. Each
-// has a view of the desired state with its own load balancers only.
+// Which of the two dataplanes of an engine serves a load balancer: the main one, the landing, or both. Each has a view of the
+// desired state with its own load balancers only.
+// A pool of routes has no place of its own: it is wherever load balancers that send to it are, which need it there.
 
+import { withStructureOf } from '../model/last-structure.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import { PoolUses } from '../model/pool-uses.ts';
 import { DesiredView } from './desired-view.ts';
 
-/** `moving`: the landing serves it until the main one is proved to serve it. */
-export type Place = 'main' | 'landing' | 'moving';
+/**
+ * `moving`: the landing serves it until the main one is proved to serve it. `both`: of a pool, both serve it, for other load
+ * balancers each.
+ */
+export type Place = 'main' | 'landing' | 'moving' | 'both';
+
+/** What the main one keeps of a load balancer in the landing that had another structure there before. */
+interface Kept {
+  readonly before: LoadBalancer;
+  /** The pools that it needs in its new structure only. */
+  readonly without: ReadonlySet<string>;
+}
 
 export class Places {
   readonly #desired: ReadonlyMap<string, LoadBalancer>;
-  /** Those that are not in the main one alone. */
-  readonly #landed = new Map<string, Exclude<Place, 'main'>>();
-  /** What the main one keeps of load balancers in the landing that had another structure there before. */
-  readonly #kept = new Map<string, LoadBalancer>();
+  readonly #uses: Pick<PoolUses, 'changes' | 'usesOf' | 'countOf'>;
+  /** Those that are not in the main one alone, without pools. */
+  readonly #landed = new Map<string, 'landing' | 'moving'>();
+  readonly #kept = new Map<string, Kept>();
+  /** The pools that are not in the main one alone, after so many changes of places and uses. */
+  #pools: ReadonlyMap<string, Place> = NO_PLACES;
+  #poolsAfter = -1;
+  #changes = 0;
+  /** The pools that are not in the main one alone, when changedPools() was last asked. */
+  #poolsBefore: ReadonlyMap<string, Place> = NO_PLACES;
   readonly main: ReadonlyMap<string, LoadBalancer>;
   readonly landing: ReadonlyMap<string, LoadBalancer>;
 
-  constructor(desired: ReadonlyMap<string, LoadBalancer>) {
+  /** `uses`: which load balancers send to which pools. */
+  constructor(
+    desired: ReadonlyMap<string, LoadBalancer>,
+    uses: Pick<PoolUses, 'changes' | 'usesOf' | 'countOf'> = new PoolUses(),
+  ) {
     this.#desired = desired;
-    const isInMain = (key: string): boolean => this.#landed.get(key) !== 'landing';
-    this.main = new Part(desired, isInMain, (key) => this.#kept.get(key));
-    this.landing = new Part(desired, (key) => this.#landed.has(key));
+    this.#uses = uses;
+    this.main = new Part(
+      desired,
+      (key) => this.of(key) !== 'landing',
+      (key, now) => keptOf(this.#kept.get(key), now),
+    );
+    this.landing = new Part(desired, (key) => this.of(key) !== 'main');
   }
 
   of(key: string): Place {
-    return this.#landed.get(key) ?? 'main';
+    return this.#landed.get(key) ?? this.#currentPools().get(key) ?? 'main';
   }
 
-  set(key: string, place: Place): void {
+  /** Not of a pool. */
+  set(key: string, place: 'main' | 'landing' | 'moving'): void {
     if (place === 'main') this.#landed.delete(key);
     else this.#landed.set(key, place);
     if (place !== 'landing') this.#kept.delete(key);
+    this.#changes++;
   }
 
-  /** The main one needs no plan for this load balancer while it is in the landing: it keeps this value. */
-  keep(key: string, value: LoadBalancer): void {
-    this.#kept.set(key, value);
+  /**
+   * While it is in the landing, the main one keeps this value of it, which follows the desired one except for its structure.
+   * Of the pools that it has now the main one gets those that it has already (`isThere`).
+   */
+  keep(key: string, before: LoadBalancer, isThere: (pool: string) => boolean): void {
+    this.#kept.set(key, { before, without: new Set(this.poolsOf(key).filter((pool) => !isThere(pool))) });
+    this.#changes++;
   }
 
   /** What the main one keeps; undefined for nothing. */
   kept(key: string): LoadBalancer | undefined {
-    return this.#kept.get(key);
+    return this.#kept.get(key)?.before;
   }
 
   /** The main one has nothing of it any more. */
   drop(key: string): void {
     this.#kept.delete(key);
+    this.#changes++;
   }
 
-  /** Those in the landing, also those that move. */
+  /** Those in the landing, also those that move, without pools. */
   landed(): readonly string[] {
     return [...this.#landed.keys()];
   }
 
-  /** The listeners and members in the landing, to which the duration of its reload is in proportion. */
-  size(): number {
+  /** The pools that a load balancer sends to, each once. */
+  poolsOf(key: string): readonly string[] {
+    return [...new Set(this.#uses.usesOf(key).map(({ pool }) => pool))];
+  }
+
+  /** The pools that have come or gone in one of the two since the last call: they have to be planned. */
+  changedPools(): readonly string[] {
+    const [before, now] = [this.#poolsBefore, this.#currentPools()];
+    if (before === now) return NONE;
+    this.#poolsBefore = now;
+    return [...new Set([...before.keys(), ...now.keys()])].filter(
+      (pool) => before.get(pool) !== now.get(pool),
+    );
+  }
+
+  /** What the landing has, and would have with these besides, to which the duration of its reload is in proportion. */
+  size(more: readonly string[] = NONE): number {
+    const keys = new Set([...this.#landed.keys(), ...more]);
+    for (const key of [...keys]) for (const pool of this.poolsOf(key)) keys.add(pool);
     let size = 0;
-    for (const key of this.#landed.keys()) size += sizeOf(this.#desired.get(key));
+    for (const key of keys) size += sizeOf(this.#desired.get(key));
     return size;
+  }
+
+  #currentPools(): ReadonlyMap<string, Place> {
+    if (this.#landed.size === 0) return NO_PLACES;
+    const changes = this.#changes + this.#uses.changes;
+    if (changes !== this.#poolsAfter) this.#pools = this.#placesOfPools();
+    this.#poolsAfter = changes;
+    return this.#pools;
+  }
+
+  #placesOfPools(): ReadonlyMap<string, Place> {
+    const places = new Map<string, Place>();
+    /** Uses by load balancers that are in the landing now. */
+    const landed = new Map<string, number>();
+    for (const [key, place] of this.#landed) {
+      const kept = this.#kept.get(key);
+      for (const { pool } of this.#uses.usesOf(key)) {
+        landed.set(pool, (landed.get(pool) ?? 0) + 1);
+        if (kept !== undefined && !kept.without.has(pool)) places.set(pool, 'both');
+        else if (places.get(pool) !== 'both' && (place === 'moving' || !places.has(pool)))
+          places.set(pool, place);
+      }
+    }
+    for (const [pool, uses] of landed) if (uses < this.#uses.countOf(pool)) places.set(pool, 'both');
+    return places;
   }
 }
 
-export function sizeOf(loadBalancer: LoadBalancer | undefined): number {
-  return (loadBalancer?.listeners ?? []).reduce((sum, { pool }) => sum + 1 + pool.members.length, 0);
+const NONE: readonly never[] = [];
+const NO_PLACES: ReadonlyMap<string, Place> = new Map();
+
+/** A reload reads so many routes in the time of one listener or member. */
+const ROUTES_PER_MEMBER = 10;
+
+/** Listeners and members, with routes in proportion. */
+function sizeOf(loadBalancer: LoadBalancer | undefined): number {
+  let size = 0;
+  for (const { pool, routing } of loadBalancer?.listeners ?? []) {
+    size += 1 + pool.members.length;
+    if (routing?.kind !== 'http') continue;
+    for (const { hosts } of routing.sections)
+      for (const { entries } of hosts) size += entries.length / ROUTES_PER_MEMBER;
+  }
+  return size;
 }
+
+/** Keeps its identity while the desired value does. */
+function keptOf(kept: Kept | undefined, now: LoadBalancer): LoadBalancer | undefined {
+  if (kept === undefined) return undefined;
+  const known = latest.get(kept);
+  if (known?.now === now) return known.value;
+  const listeners = kept.before.listeners.map((listener) => {
+    const today = now.listeners.find(({ name }) => name === listener.name);
+    return today === undefined ? listener : withStructureOf(listener, today);
+  });
+  const value = { ...kept.before, listeners };
+  latest.set(kept, { now, value });
+  return value;
+}
+
+const latest = new WeakMap<Kept, { readonly now: LoadBalancer; readonly value: LoadBalancer }>();
 
 /** The entries of a map whose keys are in the part now. get() alone may find another value of the map's keys. */
 class Part extends DesiredView {
   readonly #all: ReadonlyMap<string, LoadBalancer>;
   readonly #isIn: (key: string) => boolean;
-  readonly #instead: (key: string) => LoadBalancer | undefined;
+  readonly #instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined;
 
   constructor(
     all: ReadonlyMap<string, LoadBalancer>,
     isIn: (key: string) => boolean,
-    instead: (key: string) => LoadBalancer | undefined = () => undefined,
+    instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined = () => undefined,
   ) {
     super();
     this.#all = all;
@@ -83,8 +189,8 @@ class Part extends DesiredView {
   }
 
   get(key: string): LoadBalancer | undefined {
-    if (this.#isIn(key)) return this.#all.get(key);
-    return this.#all.has(key) ? this.#instead(key) : undefined;
+    const value = this.#all.get(key);
+    return value === undefined || this.#isIn(key) ? value : this.#instead(key, value);
   }
 
   has(key: string): boolean {

@@ -19,7 +19,7 @@ import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../d
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
-import { listenerOfBackend, listenersIn, ownerOfListener } from '../model/names.ts';
+import { listenerOfBackend, listenersIn, ownerOf, ownerOfListener } from '../model/names.ts';
 import type { WorkerOutcome } from './apply.ts';
 import { isForHaproxy, isRoutePool } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
@@ -27,9 +27,10 @@ import { statusOf } from './dataplane-status.ts';
 import type { HaproxyOptions } from './options.ts';
 import { outcomeOf, reportOutcome } from './outcome.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
-import { type HaproxyPlan, planLoadBalancer } from './plan.ts';
+import { type HaproxyPlan, planLoadBalancer, type Share } from './plan.ts';
 import { masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
+import { UnusedPools } from './routes/unused-pools.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
 import { isOfFrontend, isOfRow } from './socket/commands.ts';
@@ -60,10 +61,11 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   readonly #liveness: HaproxyLiveness;
   /** False if another HAProxy's count for this one. */
   readonly #hasOwnStatistics: boolean;
-  /** What is desired of load balancers that another HAProxy serves: their listeners take no more connections. */
-  readonly #withdrawn = new Map<string, LoadBalancer>();
+  /** Keys that another HAProxy serves: their listeners take no more connections. */
+  readonly #withdrawn = new Set<string>();
   /** Keys whose routes wait for a pool that the worker does not have. */
   readonly #waiting = new Set<string>();
+  readonly #unusedPools: UnusedPools;
   #isStarted = false;
 
   constructor(options: HaproxyOptions) {
@@ -72,6 +74,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     this.#settings = options.isLanding ? ofLanding(settings) : settings;
     this.#hasOwnStatistics = options.statistics === undefined;
     this.#parts = haproxyParts(options, () => this.#settings);
+    this.#unusedPools = new UnusedPools({
+      areRowsWaiting: () => this.#waiting.size > 0,
+      onDue: options.replan,
+    });
     this.#liveness = new HaproxyLiveness({
       ask: (timeoutMs) => this.#ask(timeoutMs),
       desired,
@@ -95,20 +101,18 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return listenersIn(await readFile(this.#parts.paths.config, 'utf8').catch(() => ''));
   }
 
-  /**
-   * The listeners of these load balancers take no more connections until another value is desired. Errors: those of the
-   * connection.
-   */
+  /** Errors: those of the connection. */
   async withdraw(keys: Iterable<string>): Promise<void> {
     const { worker } = this;
-    for (const key of keys) {
-      const loadBalancer = this.#options.desired.get(key);
-      if (loadBalancer !== undefined) this.#withdrawn.set(key, loadBalancer);
-    }
+    for (const key of keys) this.#withdrawn.add(key);
     const commands = this.plan(keys).flatMap((plan) => plan.commands.filter(isOfFrontend));
     if (worker === undefined || commands.length === 0) return;
     const replies = await worker.runtime.send(commands);
     for (const [at, command] of commands.entries()) if (replies[at]?.ok) worker.running.fold(command);
+  }
+
+  admit(keys: Iterable<string>): void {
+    for (const key of keys) this.#withdrawn.delete(key);
   }
 
   /** Errors: those of the connection. */
@@ -156,7 +160,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     const { desired, log } = this.#options;
     for (const { key } of plans) {
       if (!desired.has(key)) quarantine.forget(key);
-      if (desired.get(key) !== this.#withdrawn.get(key)) this.#withdrawn.delete(key);
+      if (desired.get(key) === undefined) this.#withdrawn.delete(key);
     }
     for (const watch of checkWatches) watch.changed(plans.map(({ key }) => key));
     logNames.changed(plans.map(({ key }) => key));
@@ -171,12 +175,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
           commands: commands.slice(0, MAX_LOGGED),
         });
     const planFor = (worker: BootedWorker, key: string): HaproxyPlan => this.#plan(worker, key);
-    const written = await withCertificates(plans, this.#parts, this.#options);
+    const written = await withCertificates(poolsFirst(plans), this.#parts, this.#options);
     const outcome = await applyToWorkers(active, written, planFor, () => arbiter.isReloading);
     if (outcome === undefined) return NOTHING;
     const { beyondRepair, lost, isReloading } = outcome;
     this.#noteRows(plans, outcome);
     this.#noteWaiting(plans, outcome);
+    this.#noteUnused(plans);
     reportOutcome(outcome, this.#options);
     for (const { certificate, reply } of outcome.refusedCertificates) {
       const served = active.worker?.running.certificate(certificate.name);
@@ -309,6 +314,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     for (const watch of checkWatches) watch.close();
     namespaceWatch.close();
     this.#parts.unneededRows.close();
+    this.#unusedPools.close();
     logNames.close();
     logTargetWatch.close();
     logWriter?.close();
@@ -347,11 +353,21 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   /** Routes that wait for a pool are planned again when a pool has got a spare backend; a reload plans all. */
   #noteWaiting(plans: readonly HaproxyPlan[], { acknowledged }: WorkerOutcome): void {
-    for (const { key, effort, reload } of plans)
-      if (effort === 'reload' && reload === undefined) this.#waiting.add(key);
+    for (const { key, waits } of plans)
+      if (waits) this.#waiting.add(key);
       else this.#waiting.delete(key);
     if (acknowledged.some((command) => isOfRow(command) && command.place.table === SPARE_TABLE))
       this.#options.replan([...this.#waiting]);
+  }
+
+  /** A pool that is not desired any more loses its servers with a later plan. */
+  #noteUnused(plans: readonly HaproxyPlan[]): void {
+    for (const { key } of plans) {
+      if (ownerOf(key).kind !== 'Pool') continue;
+      const isUsed = this.#options.desired.get(key) !== undefined;
+      if (isUsed || this.#unusedPools.isDue(key)) this.#unusedPools.forget(key);
+      else this.#unusedPools.note(key);
+    }
   }
 
   #prepare(): Promise<void> {
@@ -384,6 +400,11 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     }
   }
 
+  #shareOf(key: string, desired: LoadBalancer | undefined): Share {
+    if (desired !== undefined) return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
+    return this.#unusedPools.isDue(key) ? 'served' : 'left';
+  }
+
   #plan({ running, booted }: BootedWorker, key: string): HaproxyPlan {
     const { paths, certificates, refusedRows, unneededRows, quarantine } = this.#parts;
     const desired = this.#options.desired.get(key);
@@ -393,8 +414,14 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       booted.get(key),
       desired && quarantine.effective(desired),
       { folder: paths.certificates, isRefused: certificates.isRefused },
-      desired !== undefined && this.#withdrawn.get(key) === desired,
+      this.#shareOf(key, desired),
       { folder: paths.routes, tablesOf: refusedRows.tablesOf, isDue: unneededRows.isDue },
     );
   }
+}
+
+/** A pool has its servers before a row leads to it. */
+function poolsFirst(plans: readonly HaproxyPlan[]): readonly HaproxyPlan[] {
+  const isPool = ({ key }: HaproxyPlan): boolean => ownerOf(key).kind === 'Pool';
+  return [...plans.filter(isPool), ...plans.filter((plan) => !isPool(plan))];
 }

@@ -32,6 +32,8 @@ export interface HaproxyOptions {
   readonly onChecked?: (keys: readonly string[]) => void;
   /** It is the landing: in folders of its own, and reloaded at once. */
   readonly isLanding?: boolean;
+  /** Another HAProxy of this agent serves this load balancer, and this one does not; absent: none does. */
+  readonly isElsewhere?: (key: string) => boolean;
   /** The worker of another HAProxy of this agent, which may have the same listeners: both can listen. */
   readonly beside?: () => BootedWorker | undefined;
   /** Those of another HAProxy of this agent, which count for this one, too. */

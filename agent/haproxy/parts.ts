@@ -223,6 +223,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     quarantine,
     statistics,
     aclIds,
+    isElsewhere: options.isElsewhere ?? (() => false),
     isReloading,
     requestReload: (cause) => arbiter.request(cause),
     replan,

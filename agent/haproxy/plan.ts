@@ -7,6 +7,7 @@ import {
   allowedLines,
   type Backend,
   backendsOf,
+  frontendsOf,
   hasSection,
   isForHaproxy,
   isRouted,
@@ -49,12 +50,18 @@ export interface CertificatePlaces {
   readonly isRefused: (certificate: Certificate) => boolean;
 }
 
+/**
+ * `withdrawn`: another HAProxy serves it as well, and its listeners here take no more connections, whatever members they have.
+ * `left`: it is not desired any more, and requests may still be on their way to it: its pools stay as they are.
+ */
+export type Share = 'served' | 'withdrawn' | 'left';
+
 const NO_PLACES: CertificatePlaces = { folder: '', isRefused: () => false };
 const NO_ROUTES: RoutePlaces = { folder: '/', tablesOf, isDue: () => false };
 
 /**
  * `before`: the load balancer that the worker booted with, undefined if it had none; `after`: the desired one, undefined
- * if it is removed. `isWithdrawn`: its listeners take no more connections, whatever members they have.
+ * if it is removed or has left.
  */
 export function planLoadBalancer(
   key: string,
@@ -62,7 +69,7 @@ export function planLoadBalancer(
   before: LoadBalancer | undefined,
   after: LoadBalancer | undefined,
   places: CertificatePlaces = NO_PLACES,
-  isWithdrawn = false,
+  share: Share = 'served',
   routes: RoutePlaces = NO_ROUTES,
 ): HaproxyPlan {
   /** Commands that add capacity or clients, and those that remove them. */
@@ -92,10 +99,10 @@ export function planLoadBalancer(
       const due = planCertificate(listener.name, forMembers, running, places, gain);
       reload ??= due;
     }
-    const refuses = isWithdrawn || refusesConnections(listener);
+    const refuses = share === 'withdrawn' || refusesConnections(listener);
     // Before its last server goes, and below after its first one has come.
     if (isForHaproxy(listener) && refuses && !current.isDisabled)
-      loss.push({ kind: 'DisableFrontend', listener: listener.name });
+      loss.push({ kind: 'DisableFrontend', listener: listener.name, frontend: frontendsOf(listener)[0] });
     for (const backend of backendsOf(listener)) {
       const servers = backend.name === listener.name ? current : running.get(backend.name);
       const due =
@@ -105,7 +112,9 @@ export function planLoadBalancer(
     // Of a listener that the kernel serves from now on, clients may still connect to the old frontend.
     if (isForHaproxy(listener)) {
       planAllowed(listener, current, gain, loss);
-      if (!refuses && current.isDisabled) gain.push({ kind: 'EnableFrontend', listener: listener.name });
+      if (!refuses && current.isDisabled)
+        for (const frontend of frontendsOf(listener))
+          gain.push({ kind: 'EnableFrontend', listener: listener.name, frontend });
     }
     if (isRouted(listener)) {
       const { unneeded, waitsForPools } = planRows(listener, running, routes, gain, loss);
@@ -118,16 +127,19 @@ export function planLoadBalancer(
   for (const listener of before?.listeners ?? []) {
     if (desired.has(listener.name) || !running.has(listener.name)) continue;
     // To a pool without routes nothing is sent: its backend stays until the next reload, without servers.
-    if (isRoutePool(listener)) loss.push(...removeServers(listener.name, running.get(listener.name)));
-    else reload ??= 'listener-removed';
+    if (!isRoutePool(listener)) reload ??= 'listener-removed';
+    else if (share !== 'left') loss.push(...removeServers(listener.name, running.get(listener.name)));
   }
   // A spare backend is without servers until the pool is there again.
-  for (const name of running.spares.poolsOf(key))
-    if (!desired.has(name)) loss.push(...removeServers(name, running.get(name)));
+  for (const name of running.spares.poolsOf(key)) {
+    if (desired.has(name)) continue;
+    if (!running.has(name)) running.spares.release(name);
+    else if (share !== 'left') loss.push(...removeServers(name, running.get(name)));
+  }
   const commands = [...gain, ...loss];
   // The load balancers of the pools request the reload.
   const effort = reload !== undefined || waits ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
-  return { key, effort, commands, reload, unneededRows };
+  return { key, effort, waits: waits && reload === undefined, commands, reload, unneededRows };
 }
 
 /** A reason if a server must get another id, address, or a check or none: only a reload can do that. */

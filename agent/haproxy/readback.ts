@@ -3,6 +3,7 @@
 
 import { Slice } from '../base/slice.ts';
 import type { Certificate, Listener, LoadBalancer } from '../model/load-balancer.ts';
+import { listenerOfFrontend } from '../model/names.ts';
 import { certificatesIn, tlsListeners } from './config/certificate-files.ts';
 import { backendsOf, hasSection, isForHaproxy, isRouted, structureOf } from './config/listener-config.ts';
 import { spareProfile } from './config/spare-pools.ts';
@@ -107,7 +108,8 @@ export async function readCertificates(
 
 /** The listeners whose sockets refuse connections. Errors: those of the connection. */
 export async function readDisabled(runtime: Runtime): Promise<ReadonlySet<string>> {
-  return disabledFrontends(await runtime.ask('show stat -1 1 -1', { lane: 'bulk' }));
+  const frontends = disabledFrontends(await runtime.ask('show stat -1 1 -1', { lane: 'bulk' }));
+  return new Set([...frontends].map(listenerOfFrontend));
 }
 
 /** The names of certificates in the crt-lists of listeners. */

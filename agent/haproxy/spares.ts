@@ -21,6 +21,7 @@ export class Spares {
   readonly profile: Listener | undefined;
   /** By the name of the pool. */
   readonly #given = new Map<string, Spare>();
+  readonly #free = new Set(Array.from({ length: SPARES }, (_, at) => spareBackend(at + 1)));
 
   constructor(profile: Listener | undefined) {
     this.profile = profile;
@@ -31,8 +32,10 @@ export class Spares {
     if (this.profile === undefined || !isLikeSpare(this.profile, listener)) return undefined;
     const { name } = listener;
     const known = this.#given.get(name);
-    if (known !== undefined || this.#given.size === SPARES) return known;
-    const row: Row = { map: 'spares', key: name, value: spareBackend(this.#given.size + 1) };
+    const [backend] = this.#free;
+    if (known !== undefined || backend === undefined) return known;
+    this.#free.delete(backend);
+    const row: Row = { map: 'spares', key: name, value: backend };
     const spare = { structure: structureOf(listener), row };
     this.#given.set(name, spare);
     return spare;
@@ -41,6 +44,13 @@ export class Spares {
   /** Of a pool that has one. */
   given(pool: string): Spare | undefined {
     return this.#given.get(pool);
+  }
+
+  /** The pool does not need its spare backend, which the worker has not given it yet. */
+  release(pool: string): void {
+    const backend = this.#given.get(pool)?.row.value;
+    this.#given.delete(pool);
+    if (backend !== undefined) this.#free.add(backend);
   }
 
   /** The pools of an owner that have one. */

@@ -156,6 +156,10 @@ export function dispatcher(listener: string): string {
   return `${listener}:sni`;
 }
 
+export function listenerOfFrontend(frontend: string): string {
+  return frontend.replace(/:sni$/, '');
+}
+
 /** The backend by which that frontend reaches the listener. */
 export function endedBackend(listener: string): string {
   return `${listener}:ended`;

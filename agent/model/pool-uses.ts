@@ -15,6 +15,8 @@ export interface PoolUse {
 const NONE: readonly never[] = [];
 
 export class PoolUses {
+  /** Counts the changes, for those who keep what follows from the uses. */
+  changes = 0;
   readonly #usesOf = new Map<OwnerKey, readonly PoolUse[]>();
   /** Pool → port → how many owners use it. */
   readonly #counts = new Map<OwnerKey, Map<number, number>>();
@@ -26,6 +28,7 @@ export class PoolUses {
     const before = this.#usesOf.get(user) ?? NONE;
     const changed = new Set<OwnerKey>();
     if (before === uses) return changed;
+    this.changes++;
     for (const use of uses) {
       if (this.#count(use, 1) === 1) changed.add(use.pool);
       if (use.certificate !== undefined) this.#certificates.set(use.pool, use.certificate);
@@ -34,6 +37,18 @@ export class PoolUses {
     if (uses.length === 0) this.#usesOf.delete(user);
     else this.#usesOf.set(user, uses);
     return changed;
+  }
+
+  /** The uses of one owner, such as a Gateway. */
+  usesOf(user: OwnerKey): readonly PoolUse[] {
+    return this.#usesOf.get(user) ?? NONE;
+  }
+
+  /** The uses of a pool by all owners, each port of each owner once. */
+  countOf(pool: OwnerKey): number {
+    let count = 0;
+    for (const each of this.#counts.get(pool)?.values() ?? NONE) count += each;
+    return count;
   }
 
   /** Sorted. */

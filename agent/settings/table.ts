@@ -323,11 +323,11 @@ export const settingsTable = {
   }),
   landing: setting(toggle(), 'Changes', {
     default: true,
-    doc: 'A Service that is new, or that only a reload can change, is served first by a second, small HAProxy, the [landing](haproxy.md#the-landing), whose reload takes some 25 ms however much the main HAProxy serves.',
+    doc: 'A Service, Gateway or IngressClass that is new, or that only a reload can change, is served first by a second, small HAProxy, the [landing](haproxy.md#the-landing), whose reload takes some 25 ms however much the main HAProxy serves.',
   }),
   landingRest: setting(duration(SECOND, DAY), 'Changes', {
     default: '1m',
-    doc: 'After this time without another such Service, those in the landing move to the main HAProxy together.',
+    doc: 'After this time without another such one, those in the landing move to the main HAProxy together.',
   }),
   maxOldWorkers: setting(integer(1, 100), 'Changes', {
     default: 4,

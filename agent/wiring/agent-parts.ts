@@ -88,7 +88,7 @@ export async function agentParts(argv: readonly string[]) {
   // HAProxy carries TCP, the kernel UDP and SCTP; keepalived, if this host uses VRRP, makes the VIPs reachable.
   const { dataplane, haproxy } = dataplaneOf({
     settings: () => settings.now,
-    desired: loadBalancers,
+    desired,
     ownerKeys: () => [...cluster.ownerKeys(), ...loadBalancers.keys()],
     pems: certificates.pems,
     replan,

@@ -8,7 +8,7 @@ import { Places } from '../dataplane/places.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { HaproxyOptions } from '../haproxy/options.ts';
 import { type Log, withFields } from '../host/log.ts';
-import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { DesiredState } from '../model/desired-state.ts';
 import { NftablesDataplane } from '../nftables/dataplane.ts';
 import type { Settings } from '../settings/settings.ts';
 import { anchorGroups } from '../vips/vrrp.ts';
@@ -16,7 +16,7 @@ import { anchorGroups } from '../vips/vrrp.ts';
 export interface DataplanePartsOptions {
   /** The settings in force. */
   readonly settings: () => Settings;
-  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly desired: Pick<DesiredState, 'loadBalancers' | 'poolUses'>;
   /** Of all owners, also those that are not served. */
   readonly ownerKeys: () => Iterable<string>;
   readonly pems: NonNullable<HaproxyOptions['pems']>;
@@ -29,11 +29,12 @@ export interface DataplanePartsOptions {
 }
 
 export function dataplaneOf(options: DataplanePartsOptions) {
-  const { settings, desired, ownerKeys, pems, replan, changed, metrics, log } = options;
+  const { settings, ownerKeys, pems, replan, changed, metrics, log } = options;
+  const { loadBalancers: desired, poolUses } = options.desired;
   const now = settings();
   const changes = new EngineChanges(desired);
   const ofHaproxy = changes.viewOf('haproxy');
-  const places = new Places(ofHaproxy);
+  const places = new Places(ofHaproxy, poolUses);
   const onChecked = (keys: readonly string[]): void => {
     kernel.checked(keys);
     changed(keys);
@@ -44,6 +45,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     desired: places.main,
     counted: ofHaproxy,
     onKnown: () => replan(ownerKeys()),
+    isElsewhere: (key) => desired.has(key) && !places.main.has(key),
     beside: () => landing.worker,
     metrics,
     log,
@@ -52,6 +54,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     ...common,
     isLanding: true,
     desired: places.landing,
+    isElsewhere: (key) => desired.has(key) && !places.landing.has(key),
     beside: () => haproxy.worker,
     statistics: haproxy.statistics,
     metrics: { ...metrics, reloaded: (_, result) => metrics.landingReloaded(result) },

@@ -7,8 +7,8 @@ import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
 import type { TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
-import { nftExecutable } from '../support/host/nft.ts';
-import { askByConnections, askByDatagrams, UDP_MEMBER_PORT } from '../support/traffic/datagrams.ts';
+import { nftExecutable, signalNft } from '../support/host/nft.ts';
+import { askByDatagrams, UDP_MEMBER_PORT } from '../support/traffic/datagrams.ts';
 import { DNS, dns, kernelServed, kernelStarted, VIP, VIP6 } from '../support/traffic/kernel-path.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack'], root: true });
@@ -134,36 +134,6 @@ test.serial('TCP and UDP on one port are one Service', async (t) => {
   await host.until('it is reported', async () => (await host.why('default/dns')).verdict === 'served');
 });
 
-test.serial('TCP goes to the kernel and back without a failed connection', async (t) => {
-  const { host, network } = await kernelServed(t);
-  for (const member of ['m1', 'm2', 'm3']) network.serve(member, UDP_MEMBER_PORT);
-  const web = (engine: string) =>
-    dns(['m1', 'm2', 'm3'], network, { ports: [{ name: 'dns-tcp', port: 80 }] }, 'dns', 80, {
-      'headgate.io/engine': engine,
-    });
-  await host.write('dns.yaml', web('haproxy'));
-  await host.until('HAProxy answers', async () => (await network.whoServes(VIP, 80)) !== '');
-  const asking = askByConnections(network, VIP, 80, 3_000);
-  const moved = async (engine: string): Promise<void> => {
-    await host.write('dns.yaml', web(engine));
-    await host.until(`it is with ${engine}`, async () => {
-      const { stdout } = await network.try('a', 'ss', '-Hltn', 'sport', '=', '80');
-      return (
-        (stdout === '') === (engine === 'kernel') && (await host.why('default/dns')).verdict === 'served'
-      );
-    });
-  };
-  for (const engine of ['kernel', 'haproxy', 'kernel']) await moved(engine);
-  const answers = await asking;
-  t.deepEqual([...new Set(answers)].sort(), ['m1', 'm2', 'm3']);
-  const { stdout } = await network.try('a', 'conntrack', '-L', '-p', 'tcp', '--orig-dst', VIP);
-  t.regex(
-    stdout,
-    new RegExp(`src=${network.v4('m1')} dst=${network.v4('a')} `),
-    'the kernel has forwarded some',
-  );
-});
-
 test.serial('A restart of the agent, killed or not, costs no query', async (t) => {
   const { host, network, agent } = await kernelServed(t);
   const flowsOf = async (running: typeof agent) =>
@@ -204,12 +174,7 @@ test.serial('Rules that another process has removed are back soon, and counted',
 test.serial('A nft that is killed or stopped costs no change', async (t) => {
   const { host, network } = await kernelServed(t);
   for (const signal of ['KILL', 'STOP'] as const) {
-    let pids: readonly string[] = [];
-    await host.until('nft runs', async () => {
-      pids = await nftOf(network);
-      return pids.length > 0;
-    });
-    for (const pid of pids) process.kill(Number(pid), `SIG${signal}`);
+    await signalNft(network, signal);
     const members = signal === 'KILL' ? ['m2'] : ['m3'];
     await host.write('dns.yaml', dns(members, network));
     await host.until(
@@ -285,17 +250,6 @@ test.serial('A thousand UDP Services, and the metrics of each', async (t) => {
   );
   t.is((await host.status()).fault, '');
 });
-
-/** The process ids of the long-lived nft on the load balancer. */
-async function nftOf(network: TestNetwork): Promise<readonly string[]> {
-  const { stdout } = await network.try(
-    'a',
-    'sh',
-    '-c',
-    `for p in $(ip netns pids ${network.netns('a')}); do tr '\\0' ' ' < /proc/$p/cmdline | grep -q 'nft -i $' && echo $p; done`,
-  );
-  return stdout.split('\n').filter((line) => line !== '');
-}
 
 /** The member of the flow from FLOW_PORT. */
 async function memberOf(network: TestNetwork, host: TestHost): Promise<string> {

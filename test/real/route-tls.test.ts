@@ -321,6 +321,20 @@ test('On one port TLS of some hosts is passed through, and that of others ended'
   await model.settled();
   t.is(await nameFor('passed.example.org'), 'passed.example.org', 'after a restart of the agent');
   t.is(await askAs(place, 'ended.example.org', 'ended.example.org'), 'web ended.example.org');
+  // As before a move to another HAProxy.
+  const isServed = async (): Promise<readonly string[]> => [
+    await nameFor('passed.example.org'),
+    await nameFor('ended.example.org'),
+  ];
+  const { key } = gateway('raw');
+  await model.dataplane.withdraw([key]);
+  t.deepEqual(await isServed(), ['refused', 'refused']);
+  model.dataplane.admit([key]);
+  await model.serve(gateway('raw'));
+  t.deepEqual(await isServed(), ['passed.example.org', 'ended.example.org']);
+  await model.dataplane.withdraw([key]);
+  await model.restartAgent();
+  t.deepEqual(await isServed(), ['passed.example.org', 'ended.example.org']);
   t.is(model.reloads, 0);
 });
 

@@ -80,8 +80,14 @@ test('A pool whose last route is gone needs no reload, and serves when it is bac
   const servers = (): Promise<string> => model.ask('show servers state pool:default:b:tcp:80:v4');
   await t.notThrowsAsync(eventually(servers, (text) => !text.includes('127.0.0.1')));
   t.is(await ask('a'), 'a');
+  model.acknowledged = [];
   await model.serve(gateway(['a', 'b']), b);
   await model.settled();
+  const [server, row] = ['AddServer', 'AddMapEntry'].map((kind) => model.acknowledged.indexOf(kind)) as [
+    number,
+    number,
+  ];
+  t.true(server !== -1 && server < row, 'its servers are there before a row leads to it');
   t.is(await ask('b'), 'b');
   t.is(model.reloads, 0);
 });

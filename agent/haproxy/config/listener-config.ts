@@ -3,7 +3,7 @@
 
 import { memoByIdentity } from '../../base/memo.ts';
 import type { Listener, Member, Pool } from '../../model/load-balancer.ts';
-import { fallbackBackend } from '../../model/names.ts';
+import { dispatcher, fallbackBackend } from '../../model/names.ts';
 import { memberTlsStructure, memberTlsWords, tlsStructure } from './tls-config.ts';
 
 /** HAProxy accepts 64 words and 2,048 characters in a line; a longer list of CIDRs takes several lines. */
@@ -40,6 +40,11 @@ export function backendsOf(listener: Listener): readonly Backend[] {
 
 export function hasFallback({ pool: { monitor, whenAllDown }, reachedBy }: Listener): boolean {
   return monitor !== undefined && whenAllDown === 'serve' && reachedBy === 'clients';
+}
+
+/** The frontends of a listener, first the one that clients connect to. */
+export function frontendsOf({ name, dispatch }: Listener): readonly [string, ...string[]] {
+  return dispatch === undefined ? [name] : [dispatcher(name), name];
 }
 
 /** True for listeners of HAProxy's engine with an address. */

@@ -20,7 +20,7 @@ import {
   USUAL_WEIGHT,
 } from './listener-config.ts';
 import type { RenderContext } from './render-context.ts';
-import { routesText, schemeOf } from './routes-text.ts';
+import { routesText, schemeOf, tlsSectionText } from './routes-text.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
 import { NO_USERS, userListViews } from './user-lists.ts';
 
@@ -69,6 +69,7 @@ function frontView(listener: Listener, context: RenderContext): View {
   return {
     namespace: listener.labels.namespace,
     routes: routesText(listener, context),
+    tlsSection: tlsSectionText(listener, context),
     isHttp: listener.mode === 'http',
     hasProxies: listener.trustedProxies !== undefined,
     // Views of their own, because lines do not see the values around them.

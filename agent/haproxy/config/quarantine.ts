@@ -2,7 +2,8 @@
 // balancer continues with its last good structure, and an address that cannot be bound is left out.
 
 import { memoByIdentity } from '../../base/memo.ts';
-import type { Certificate, Listener, LoadBalancer, Problem, Tls } from '../../model/load-balancer.ts';
+import { withStructureOf } from '../../model/last-structure.ts';
+import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { hasSection, isForHaproxy, structureOf } from './listener-config.ts';
 
@@ -132,22 +133,13 @@ export class Quarantine {
   }
 }
 
-/** TLS of the last good listener with the present contents of its certificates. */
-function renewed(lastGood: Tls, today: Tls | undefined): Tls {
-  const now = [today, ...(today?.sections ?? [])].flatMap((each) => each?.certificates ?? []);
-  const renew = (certificates: readonly Certificate[]): readonly Certificate[] =>
-    certificates.map((each) => now.find(({ name }) => name === each.name) ?? each);
-  const sections = lastGood.sections?.map((each) => ({ ...each, certificates: renew(each.certificates) }));
-  return { ...lastGood, certificates: renew(lastGood.certificates), ...(sections && { sections }) };
-}
-
 /** The structure of all listeners with a section; '' if there is none. */
 export const structureOfAll = memoByIdentity(({ listeners }: LoadBalancer): string =>
   listeners.filter(hasSection).map(structureOf).join('\n'),
 );
 
 /**
- * The last good listeners with the desired members and clients, which continue to change. An address that is no longer
+ * The last good listeners with the desired members, clients and routes, which continue to change. An address that is no longer
  * desired may belong to another load balancer, and is left out.
  */
 function lastGoodWithDesired(desired: LoadBalancer, lastGood: LoadBalancer): LoadBalancer {
@@ -155,9 +147,7 @@ function lastGoodWithDesired(desired: LoadBalancer, lastGood: LoadBalancer): Loa
     const today = desired.listeners.find(({ name }) => name === listener.name);
     if (today === undefined) return [];
     const addresses = listener.addresses.filter((address) => today.addresses.includes(address));
-    const pool = { ...listener.pool, members: today.pool.members };
-    const tls = listener.tls && renewed(listener.tls, today.tls);
-    return [{ ...listener, addresses, allowedCidrs: today.allowedCidrs, tls, pool }];
+    return [{ ...withStructureOf(listener, today), addresses }];
   });
   return { ...desired, listeners };
 }

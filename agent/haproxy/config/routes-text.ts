@@ -10,6 +10,7 @@ import type { RenderContext } from './render-context.ts';
 
 const templates = {
   routes: loadTemplate('haproxy/routes'),
+  tlsSection: loadTemplate('haproxy/tls-section'),
   connectionRoutes: loadTemplate('haproxy/connection-routes'),
 };
 /** For the structure of a file. */
@@ -29,6 +30,22 @@ const STATUS_COUNTERS = [1, 2, 3, 4, 0].map((counter) => ({
   to: counter * 100 + 199,
 }));
 
+/** A view of each line, because lines do not see the values around them. */
+function linesOf(name: string, folder: string, from: number, to: number): readonly View[] {
+  return Array.from({ length: to - from + 1 }, (_, at) => ({ name, folder, number: from + at }));
+}
+
+/** What the rules of routes must know before the first request; '' where one connection is as good as another. */
+export function tlsSectionText(listener: Listener, { routes: folder }: RenderContext): string {
+  if (!detectsMisdirected(listener)) return '';
+  const { name } = listener;
+  return templates.tlsSection({ name, folder, labels: linesOf(name, folder, 3, MOST_LABELS) }).trimEnd();
+}
+
+function detectsMisdirected({ routing, tls }: Pick<Listener, 'routing' | 'tls'>): boolean {
+  return tls !== undefined && routing?.kind === 'http' && routing.detectMisdirected;
+}
+
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 export function routesText(
   {
@@ -43,9 +60,7 @@ export function routesText(
   ended = '',
 ): string {
   if (routing === undefined) return '';
-  // A view of each line, because lines do not see the values around them.
-  const lines = (from: number, to: number): readonly View[] =>
-    Array.from({ length: to - from + 1 }, (_, at) => ({ name, folder, number: from + at }));
+  const lines = (from: number, to: number): readonly View[] => linesOf(name, folder, from, to);
   const labels = lines(3, MOST_LABELS);
   if (routing.kind !== 'http') {
     const isTls = routing.kind === 'tls';
@@ -63,7 +78,7 @@ export function routesText(
       rejectsDots: dotSegments === 'reject',
       normalizesDots: dotSegments === 'normalize',
       hasUsers: userLists.length > 0,
-      detectsMisdirected: routing.detectMisdirected && tls !== undefined,
+      detectsMisdirected: detectsMisdirected({ routing, tls }),
       scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER),
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),

@@ -96,9 +96,9 @@ function wordsOf(command: Command, capabilities: Capabilities): readonly string[
     case 'DeleteCidr':
       return ['del acl', acl(command.acl), cidr(command.cidr)];
     case 'DisableFrontend':
-      return ['disable frontend', name('listener', command.listener)];
+      return ['disable frontend', name('frontend', command.frontend)];
     case 'EnableFrontend':
-      return ['enable frontend', name('listener', command.listener)];
+      return ['enable frontend', name('frontend', command.frontend)];
     case 'AddMapEntry':
       return ['add map', file(command.map), PAYLOAD];
     case 'SetMapEntry':

@@ -169,6 +169,7 @@ export interface AbortCertificate {
 export interface FrontendCommand {
   readonly kind: 'DisableFrontend' | 'EnableFrontend';
   readonly listener: string;
+  readonly frontend: string;
 }
 
 export function isOfFrontend(command: Command): command is FrontendCommand {

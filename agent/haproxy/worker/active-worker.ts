@@ -28,6 +28,8 @@ export interface ActiveWorkerOptions {
   readonly quarantine: Quarantine;
   readonly statistics: Statistics;
   readonly aclIds: AclIds;
+  /** Another HAProxy serves this load balancer now: its connections here continue. */
+  readonly isElsewhere: (key: string) => boolean;
   readonly isReloading: () => boolean;
   readonly requestReload: (cause: 'adopted' | 'settings') => void;
   readonly replan: (keys: Iterable<string>) => void;
@@ -66,13 +68,14 @@ export class ActiveWorker {
   #closed = false;
 
   constructor(options: ActiveWorkerOptions) {
-    const { masterSocket, settings, log } = options;
+    const { masterSocket, settings, isElsewhere, log } = options;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#oldWorkers = new OldWorkers({
       masterSocket,
       drainTimeout: () => settings().drainTimeout,
       hardStopAfter: () => settings().hardStopAfter,
+      isElsewhere: (backend) => isElsewhere(ownerOfListener(listenerOfBackend(backend))),
       onEnded: (sessions) =>
         log.info('Ended connections of draining workers to removed members', { sessions }),
       onError: (error) => log.debug('Cannot check draining workers now', { error }),

@@ -19,6 +19,8 @@ export interface OldWorkersOptions {
   readonly drainTimeout: () => number;
   /** Milliseconds after which HAProxy ends a draining worker. */
   readonly hardStopAfter: () => number;
+  /** Another HAProxy serves this backend now: its connections here continue. */
+  readonly isElsewhere: (backend: string) => boolean;
   readonly onEnded: (sessions: number) => void;
   readonly onError: (message: string) => void;
   readonly clock?: Clock;
@@ -60,7 +62,7 @@ export class OldWorkers {
     this.#current = next;
     if (before !== undefined) this.#names.set(before.runtime.worker.pid, before.runtime.names);
     for (const backend of before?.running.names() ?? []) {
-      if (next.running.has(backend)) continue;
+      if (next.running.has(backend) || this.#options.isElsewhere(backend)) continue;
       for (const server of before?.running.get(backend)?.servers.keys() ?? []) {
         const name = `${backend} ${server}`;
         if (!this.#removed.has(name)) this.#note(name);
@@ -146,7 +148,8 @@ export class OldWorkers {
       const { oldWorkers } = await showProc(this.#options.masterSocket);
       for (const { pid } of oldWorkers) {
         await this.#sessions(pid, (name) => {
-          if (!this.#isInUse(name) && !this.#removed.has(name)) this.#note(name);
+          const isElsewhere = this.#options.isElsewhere(name.split(' ', 1)[0] ?? '');
+          if (!this.#isInUse(name) && !isElsewhere && !this.#removed.has(name)) this.#note(name);
           return false;
         });
       }

@@ -5,7 +5,7 @@
 import { sleep, systemClock } from '../../base/clock.ts';
 import type { AffinityClient } from '../../dataplane/moves.ts';
 import { isListener } from '../../model/names.ts';
-import { isForHaproxy } from '../config/listener-config.ts';
+import { isForHaproxy, isRoutePool } from '../config/listener-config.ts';
 import { GRACE_MS } from '../config/render-context.ts';
 import { parseTable } from '../socket/readings.ts';
 import type { BootedWorker, Worker } from '../worker.ts';
@@ -55,7 +55,9 @@ export async function affinityClients(
   { runtime, booted }: BootedWorker,
   keys: Iterable<string>,
 ): Promise<readonly AffinityClient[]> {
-  const listeners = [...keys].flatMap((key) => booted.get(key)?.listeners.filter(isForHaproxy) ?? []);
+  const listeners = [...keys]
+    .flatMap((key) => booted.get(key)?.listeners ?? [])
+    .filter((listener) => isForHaproxy(listener) || isRoutePool(listener));
   const names = listeners.filter(({ pool }) => pool.persistence > 0).map(({ name }) => name);
   const tables = await runtime.askAll(
     names.map((name) => `show table ${name}`),

@@ -1,10 +1,13 @@
 // The program nft: one process for files, and a long-lived one for lines. Knows which processes are the agent's own. Owns them.
 
+import { stat } from 'node:fs/promises';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
+import { COMMAND_TIMEOUT_MS, loadTimeoutMs } from './load-timeout.ts';
 import { NftSession, type SessionOptions } from './session.ts';
 
-const FILE_TIMEOUT_MS = 30_000;
+/** nft keeps each line that it has read, and looks through them before the next one. */
+const MAX_ANSWERS = 1_000;
 /** The report of a change may come after the end of its process. */
 const MAX_PROCESSES = 16;
 
@@ -23,27 +26,39 @@ export class Nft {
     return this.#processes.includes(process);
   }
 
-  /** One process with these arguments. Errors: those of runCommand(). */
-  run(...words: readonly string[]): ReturnType<typeof runCommand> {
+  /** One process with these arguments; with `-f`, the last word is the file of the rules. Errors: those of runCommand(). */
+  async run(...words: readonly string[]): ReturnType<typeof runCommand> {
     const { program, netns } = this.#options;
+    const timeout = words.includes('-f')
+      ? loadTimeoutMs((await stat(words.at(-1) ?? '')).size)
+      : COMMAND_TIMEOUT_MS;
     const [outer, args] = inNamespace(netns, program, words);
     const onStart = (pid: number): void => {
       if (words[0] === '-f') this.#started(pid);
     };
-    return runCommand(outer, args, { timeout: FILE_TIMEOUT_MS, onStart });
+    return runCommand(outer, args, { timeout, onStart });
   }
 
   /** One line at a time, through the long-lived process. Errors: those of NftSession. */
-  ask(line: string): Promise<string> {
-    if (this.#session?.isOpen !== true) {
-      this.#session = new NftSession(this.#options);
-      this.#started(this.#session.process);
+  async ask(line: string): Promise<string> {
+    const session = this.#session?.isOpen === true ? this.#session : this.#newSession();
+    const answer = await session.ask(line);
+    if (session.answers >= MAX_ANSWERS) {
+      session.close();
+      this.#newSession();
     }
-    return this.#session.ask(line);
+    return answer;
   }
 
   close(): void {
     this.#session?.close();
+  }
+
+  #newSession(): NftSession {
+    const session = new NftSession(this.#options);
+    this.#session = session;
+    this.#started(session.process);
+    return session;
   }
 
   #started(process: number): void {

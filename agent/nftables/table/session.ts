@@ -20,6 +20,8 @@ interface Question {
 }
 
 const ANSWER_TIMEOUT_MS = 3_000;
+/** nft has the history of its user there, which it would read and add to. */
+const NO_HOME = '/nonexistent';
 /** What the shell gives if there is no such program. */
 const NOT_FOUND = 127;
 
@@ -34,7 +36,7 @@ export class NftSession {
   constructor({ program, netns }: SessionOptions) {
     // One pipe for both outputs keeps their order.
     const [outer, words] = inNamespace(netns, 'sh', ['-c', 'exec "$0" -i 2>&1', program]);
-    const child = spawn(outer, words, { stdio: 'pipe' });
+    const child = spawn(outer, words, { stdio: 'pipe', env: { ...process.env, HOME: NO_HOME } });
     this.#child = child;
     child.stdout.setEncoding('utf8').on('data', (text: string) => this.#read(text));
     child.stdin.on('error', () => undefined);
@@ -46,6 +48,11 @@ export class NftSession {
   /** Also the id of its netlink socket. */
   get process(): number {
     return this.#child.pid ?? 0;
+  }
+
+  /** The answers that it was asked for. */
+  get answers(): number {
+    return this.#count;
   }
 
   get isOpen(): boolean {

@@ -51,7 +51,11 @@ const check = (property: fc.IPropertyWithHooks<unknown>) => () => fc.assert(prop
 test('A worker that has just booted from a load balancer needs no command but to refuse connections', (t) => {
   const property = fc.property(anyLoadBalancer, (a) => {
     const refusing = a.listeners.filter((each) => isForHaproxy(each) && refusesConnections(each));
-    const commands = refusing.map(({ name: listener }) => ({ kind: 'DisableFrontend', listener }));
+    const commands = refusing.map(({ name }) => ({
+      kind: 'DisableFrontend',
+      listener: name,
+      frontend: name,
+    }));
     const effort = commands.length > 0 ? 'runtime' : 'none';
     const planned = plan(booted(a), a, a);
     deepStrictEqual([planned.effort, planned.commands, planned.reload], [effort, commands, undefined]);

@@ -30,6 +30,8 @@ export class ModelHost {
   /** Reloads of this agent, and its repairs. */
   reloads = 0;
   repairs = 0;
+  /** The kinds of commands that HAProxy has carried out, in their order. */
+  acknowledged: string[] = [];
   readonly #folder: string;
   readonly #flags: readonly string[];
   readonly #pems: PemTexts | undefined;
@@ -131,7 +133,7 @@ export class ModelHost {
       ...(this.#pems && { pems: this.#pems }),
       replan: (keys) => void this.#round([...keys]),
       metrics: {
-        commandsAcknowledged: nothing,
+        commandsAcknowledged: (kind) => void this.acknowledged.push(kind),
         commandRefused: nothing,
         repaired: () => void this.repairs++,
         reloaded: () => void this.reloads++,

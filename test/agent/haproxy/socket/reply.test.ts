@@ -26,10 +26,10 @@ const successes: readonly (readonly [Command, string])[] = [
     `Inserting certificate '${file}' in crt-list '/run/c/b.list'..\nSuccess!\n`,
   ],
   [{ kind: 'RemoveFromList', ...ofList }, `Entry '${file}' deleted in crtlist '/run/c/b.list'!\n`],
-  [{ kind: 'DisableFrontend', listener: 'b' }, '\n'],
-  [{ kind: 'DisableFrontend', listener: 'b' }, 'All sockets are already disabled.\n\n'],
-  [{ kind: 'EnableFrontend', listener: 'b' }, '\n'],
-  [{ kind: 'EnableFrontend', listener: 'b' }, 'All sockets are already enabled.\n\n'],
+  [{ kind: 'DisableFrontend', listener: 'b', frontend: 'b' }, '\n'],
+  [{ kind: 'DisableFrontend', listener: 'b', frontend: 'b' }, 'All sockets are already disabled.\n\n'],
+  [{ kind: 'EnableFrontend', listener: 'b', frontend: 'b' }, '\n'],
+  [{ kind: 'EnableFrontend', listener: 'b', frontend: 'b' }, 'All sockets are already enabled.\n\n'],
   [{ kind: 'AbortCertificate', file }, `Transaction aborted for certificate '${file}'!\n`],
 ];
 for (const [command, text] of successes)
@@ -74,7 +74,7 @@ const failures: readonly (readonly [string, Command, string, Failure])[] = [
   ['a word where an empty text is due', ready, 'Done.\n', 'refused'],
   [
     'a frontend that does not listen again',
-    { kind: 'EnableFrontend', listener: 'b' },
+    { kind: 'EnableFrontend', listener: 'b', frontend: 'b' },
     'Failed to resume frontend, check logs for precise cause (port conflict?).\n',
     'refused',
   ],

@@ -101,9 +101,9 @@ test('audit() finds missing and additional servers', async (t) => {
 
 test('audit() finds a listener that another process disabled, and the plan repairs it', async (t) => {
   const { worker, tell, plans } = await started(t);
-  await tell({ kind: 'DisableFrontend', listener: WEB });
+  await tell({ kind: 'DisableFrontend', listener: WEB, frontend: WEB });
   t.deepEqual([...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted], [[WEB, 'it refuses connections']]);
-  t.deepEqual(plans(), [{ kind: 'EnableFrontend', listener: WEB }]);
+  t.deepEqual(plans(), [{ kind: 'EnableFrontend', listener: WEB, frontend: WEB }]);
   await tell(...plans());
   t.deepEqual([...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted], [[WEB, 'it accepts connections']]);
   t.deepEqual(plans(), []);

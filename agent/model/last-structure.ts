@@ -1,0 +1,36 @@
+// A listener that keeps its structure, what only a reload can change, while all else of it continues to change: of a load
+// balancer that is refused, or that another process serves in its new form. Pure.
+
+import type { Certificate, Listener, Tls } from './load-balancer.ts';
+import type { Routing } from './routes.ts';
+
+/** `listener` with all of `today` that needs no reload. Both have the same name. */
+export function withStructureOf(listener: Listener, today: Listener): Listener {
+  const { allowedCidrs } = today;
+  const dispatch = listener.dispatch && (today.dispatch ?? listener.dispatch);
+  return {
+    ...listener,
+    allowedCidrs,
+    routing: routingOf(listener.routing, today.routing),
+    ...(dispatch && { dispatch }),
+    tls: listener.tls && renewed(listener.tls, today.tls),
+    pool: { ...listener.pool, members: today.pool.members },
+  };
+}
+
+/** Today's routes if the rules of before can carry them out. */
+function routingOf(before: Routing | undefined, today: Routing | undefined): Routing | undefined {
+  if (before === undefined || today === undefined || before.kind !== today.kind) return before;
+  if (before.kind !== 'http' || today.kind !== 'http') return today;
+  const { detectMisdirected } = before;
+  return today.detectMisdirected === detectMisdirected ? today : { ...today, detectMisdirected };
+}
+
+/** TLS of before with the present contents of its certificates. */
+function renewed(before: Tls, today: Tls | undefined): Tls {
+  const now = [today, ...(today?.sections ?? [])].flatMap((each) => each?.certificates ?? []);
+  const renew = (certificates: readonly Certificate[]): readonly Certificate[] =>
+    certificates.map((each) => now.find(({ name }) => name === each.name) ?? each);
+  const sections = before.sections?.map((each) => ({ ...each, certificates: renew(each.certificates) }));
+  return { ...before, certificates: renew(before.certificates), ...(sections && { sections }) };
+}
