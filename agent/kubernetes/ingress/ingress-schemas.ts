@@ -13,7 +13,7 @@ import {
   type Valid,
   wholeNumber,
 } from '../../base/validate.ts';
-import { identityOf, metadataFields } from '../gateway/names.ts';
+import { hostname, identityOf, metadataFields } from '../gateway/names.ts';
 import { named, namedOrEmpty, time, uid } from '../object-names.ts';
 import { annotations, statusAddress } from '../object-schemas.ts';
 import { withoutKubectlCopy } from '../prune-object.ts';
@@ -61,10 +61,7 @@ export function ingressClassOf({ metadata, spec }: Valid<typeof ingressClassSche
   };
 }
 
-const host = textRule(
-  (text) => text === '' || subdomain.check(text.startsWith('*.') ? text.slice(2) : text),
-  'is not a host name in lower case (a-z, 0-9, "-" and "."), or one with "*." in front',
-).or('');
+const host = hostname();
 
 /** '' only for ImplementationSpecific. */
 const path = textRule(
