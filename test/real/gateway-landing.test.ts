@@ -248,6 +248,26 @@ test.serial('A new port of a Gateway lands with all of it, and a removed Gateway
   );
 });
 
+test.serial('The port of a ListenerSet lands', async (t) => {
+  const { host, answers, ask, landed } = await served(t);
+  const set = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'ListenerSet',
+    metadata: { namespace: 'default', name: 'more', uid: 'uid-more', generation: 1 },
+    spec: { parentRef: { name: 'edge' }, listeners: [{ ...HTTP, name: 'more', port: PORT + 1 }] },
+  };
+  const parent = { kind: 'ListenerSet', group: 'gateway.networking.k8s.io', name: 'more' };
+  const addresses = [{ type: 'IPAddress', value: host.address(1) }];
+  const allowedListeners = { namespaces: { from: 'Same' } };
+  await host.write('gateway-edge.yaml', [
+    gatewayJson('edge', { addresses, listeners: [HTTP], allowedListeners }),
+  ]);
+  const reloads = await host.reloads();
+  await host.write('more.yaml', [set, routeJson('more', [parent])]);
+  await answers(1, 'web', '/', PORT + 1);
+  t.deepEqual([await ask(1), await landed(), await host.reloads()], ['web', 1, reloads]);
+});
+
 test.serial(
   'A Gateway in the landing is served there by an agent that is killed, and after a reboot',
   async (t) => {
