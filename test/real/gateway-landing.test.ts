@@ -119,6 +119,15 @@ async function sections(host: TestHost): Promise<readonly string[]> {
   ).sort();
 }
 
+/** The name in the certificate for web.example. */
+async function shownName(address: string): Promise<string> {
+  const options = { servername: 'web.example', rejectUnauthorized: false };
+  const { socket } = await handshake({ address, port: HTTPS }, options);
+  const { CN } = socket.getPeerCertificate().subject;
+  socket.destroy();
+  return String(CN);
+}
+
 /** The processes of the HAProxy with this file. */
 function processes(path: string): readonly number[] {
   return processesOf(dirname(path));
@@ -146,6 +155,13 @@ test.serial('A new Gateway answers without a reload of the main HAProxy, then mo
     'pool:default:web:tcp:80:v4',
   ]);
   t.false((await host.config()).includes('default:api'));
+  t.is((await host.command('why', ['Gateway/default/new'])).status, 0);
+  // A certificate is renewed.
+  const [nameIn, workers] = [() => shownName(host.address(NEW)), processes(host.landing.config)];
+  t.is(await nameIn(), 'web.example');
+  await host.write('class.yaml', [gatewayClassJson(), tlsSecret('web-tls', API), tlsSecret('api-tls', API)]);
+  await t.notThrowsAsync(eventually(nameIn, (name) => name === 'api.example'));
+  t.deepEqual([processes(host.landing.config), await host.reloads()], [workers, reloads]);
   await rest();
   await moved();
   t.is(await host.reloads(), reloads + 1);

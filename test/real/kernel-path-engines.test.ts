@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
 import { nftExecutable, signalNft } from '../support/host/nft.ts';
@@ -28,6 +28,23 @@ async function webServed(t: Parameters<typeof kernelServed>[0]) {
 /** Whether HAProxy listens at the port. */
 async function listens(network: TestNetwork): Promise<boolean> {
   return (await network.try('a', 'ss', '-Hltn', 'sport', '=', '80')).stdout !== '';
+}
+
+/** Opens connections one after the other until the function is called, which gives all different answers. */
+function askedAllTheTime(t: ExecutionContext, network: TestNetwork): () => Promise<readonly string[]> {
+  let isOver = false;
+  t.teardown(() => {
+    isOver = true;
+  });
+  const asking = (async () => {
+    const answers = new Set<string>();
+    while (!isOver) for (const each of await askByConnections(network, VIP, 80, 200)) answers.add(each);
+    return [...answers].sort();
+  })();
+  return () => {
+    isOver = true;
+    return asking;
+  };
 }
 
 test.serial('TCP goes to the kernel and back without a failed connection', async (t) => {
@@ -76,15 +93,7 @@ test.serial(
       'all is served',
       async () => (await isServed('default/dns')) && (await isServed('default/other')),
     );
-    let isOver = false;
-    t.teardown(() => {
-      isOver = true;
-    });
-    const asking = (async () => {
-      const answers: string[] = [];
-      while (!isOver) answers.push(...(await askByConnections(network, VIP, 80, 200)));
-      return answers;
-    })();
+    const answers = askedAllTheTime(t, network);
 
     // The kernel is slow, and HAProxy is reloaded meanwhile.
     writeFileSync(slow, '');
@@ -119,7 +128,24 @@ test.serial(
       'HAProxy serves',
       async () => (await listens(network)) && (await isServed('default/dns')),
     );
-    isOver = true;
-    t.deepEqual([...new Set(await asking)].sort(), MEMBERS);
+    t.deepEqual(await answers(), MEMBERS);
   },
 );
+
+test.serial('An engine that changes while no agent runs costs no connection', async (t) => {
+  const { host, network, agent, web } = await webServed(t);
+  await host.write('dns.yaml', web('haproxy'));
+  await host.until('HAProxy answers', async () => (await network.whoServes(VIP, 80)) !== '');
+  const answers = askedAllTheTime(t, network);
+  let running = agent;
+  for (const engine of ['kernel', 'haproxy', 'kernel']) {
+    await running.stop();
+    await host.write('dns.yaml', web(engine));
+    running = await host.start();
+    await host.until(`it is with ${engine}`, async () => {
+      const isWithHaproxy = await listens(network);
+      return isWithHaproxy === (engine === 'haproxy') && (await host.why('default/dns')).verdict === 'served';
+    });
+  }
+  t.deepEqual(await answers(), MEMBERS);
+});
