@@ -2,7 +2,7 @@
 // them itself. HAProxy 2.6 waits for tables for 5 s after a cold start; a worker that is reloaded in that time sends none,
 // and one that is reloaded while it receives a large table may send a part. Between two HAProxies, the agent copies entries.
 
-import { sleep, systemClock } from '../../base/clock.ts';
+import { passed, sleep, systemClock } from '../../base/clock.ts';
 import type { AffinityClient } from '../../dataplane/moves.ts';
 import { isListener } from '../../model/names.ts';
 import { isForHaproxy, isRoutePool } from '../config/listener-config.ts';
@@ -43,7 +43,7 @@ export async function keepAwakeForTables({ runtime }: Worker): Promise<void> {
   try {
     while (performance.now() < until) {
       await runtime.ask('show version');
-      await new Promise<void>((resolve) => systemClock.after(WAKE_INTERVAL_MS, resolve));
+      await passed(systemClock, WAKE_INTERVAL_MS);
     }
   } catch {
     // It has ended.
