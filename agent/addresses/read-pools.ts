@@ -1,10 +1,10 @@
 // Reads the pools of the settings: a list, each item like the `spec` of an AddressPool with a name. Pure.
 
-import { nearestHint } from '../base/nearest.ts';
+import { subdomain } from '../base/name-forms.ts';
+import { unknownKeys } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
 import { faultsOf, isMapping, shownValue } from '../base/validate.ts';
 import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
-import { subdomain } from '../kubernetes/object-names.ts';
 
 export type { AddressPool } from '../kubernetes/address-pool.ts';
 
@@ -35,7 +35,7 @@ function readPool(item: unknown): { name: string; faults: readonly string[]; poo
     const fault = name === undefined ? 'missing, every pool has one' : `${shownValue(name)} ${subdomain.not}`;
     return { name: '', faults: [`name: ${fault}`] };
   }
-  const faults = unknownKeys(spec, poolSpecSchema.keys, '');
+  const faults = [...unknownKeys(spec, poolSpecSchema.keys)];
   const { serviceAllocation } = spec;
   if (isMapping(serviceAllocation))
     faults.push(...unknownKeys(serviceAllocation, ['namespaces', 'serviceSelector'], 'serviceAllocation.'));
@@ -43,14 +43,4 @@ function readPool(item: unknown): { name: string; faults: readonly string[]; poo
   if (!checked.success) faults.push(faultsOf(checked.faults, spec));
   if (!checked.success || faults.length > 0) return { name, faults };
   return { name, faults, pool: poolOf(name, 'settings', checked.data) };
-}
-
-function unknownKeys(
-  value: Readonly<Record<string, unknown>>,
-  known: readonly string[],
-  prefix: string,
-): string[] {
-  return Object.keys(value)
-    .filter((key) => !known.includes(key))
-    .map((key) => `${prefix}${key}: there is no such key${nearestHint(key, known)}`);
 }

@@ -36,6 +36,17 @@ export function nearestHint(word: string, known: readonly string[], prefix = '')
   return meant === undefined ? '' : `, the nearest is "${prefix}${meant}"`;
 }
 
+/** A fault for each key that is not known. `place` is in front of it: `instances[0].`. */
+export function unknownKeys(
+  mapping: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  place = '',
+): readonly string[] {
+  return Object.keys(mapping)
+    .filter((key) => !known.includes(key))
+    .map((key) => `${place}${key}: Unknown key${nearestHint(key, known)}`);
+}
+
 function plain(word: string): string {
   return word.toLowerCase().replaceAll(/[-_. ]/g, '');
 }

@@ -1,9 +1,8 @@
-// The error pages that an earlier agent has written for HAProxy, for a start before their ConfigMaps are read: without them each
-// start would reload HAProxy twice. Reads files only.
+// The error pages that an earlier agent has written for HAProxy: without them each start would reload HAProxy twice. Reads files
+// only.
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { checkErrorPages, type ErrorPages } from './error-pages.ts';
+import { keptFiles } from './kept-files.ts';
 
 /** As haproxy/config/error-pages.ts names them. */
 const PAGE = /^pages_configmap_([a-z0-9-]+)_([a-z0-9.-]+)_([0-9a-f]{32})_(\d{3})\.html$/;
@@ -14,13 +13,12 @@ const PAGE = /^pages_configmap_([a-z0-9-]+)_([a-z0-9.-]+)_([0-9a-f]{32})_(\d{3})
  */
 export function keptErrorPages(folder: string): ReadonlyMap<string, ErrorPages> {
   const found = new Map<string, { name: string; fingerprint: string; fields: Record<string, string> }>();
-  for (const file of filesIn(folder)) {
-    const [, namespace, object, fingerprint = '', status = ''] = PAGE.exec(file) ?? [];
-    if (namespace === undefined) continue;
+  for (const { groups, text } of keptFiles(folder, PAGE)) {
+    const [namespace, object, fingerprint = '', status = ''] = groups;
     const name = `configmap ${namespace}/${object}`;
     const known = found.get(`${name} ${fingerprint}`) ?? { name, fingerprint, fields: {} };
     found.set(`${name} ${fingerprint}`, known);
-    known.fields[status] = textOf(join(folder, file));
+    known.fields[status] = text;
   }
   const kept = new Map<string, ErrorPages>();
   for (const { name, fingerprint, fields } of found.values()) {
@@ -28,23 +26,4 @@ export function keptErrorPages(folder: string): ReadonlyMap<string, ErrorPages> 
     if (typeof pages !== 'string' && pages.fingerprint === fingerprint) kept.set(name, pages);
   }
   return kept;
-}
-
-/** The oldest one first. */
-function filesIn(folder: string): readonly string[] {
-  try {
-    const written = readdirSync(folder).map((file) => [file, statSync(join(folder, file)).mtimeMs] as const);
-    return written.sort(([, a], [, b]) => a - b).map(([file]) => file);
-  } catch {
-    return [];
-  }
-}
-
-/** '' if it cannot be read. */
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
 }

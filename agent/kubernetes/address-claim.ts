@@ -2,6 +2,7 @@
 // Pure.
 
 import { parseAddress } from '../base/ip.ts';
+import { label, labelValue, subdomain } from '../base/name-forms.ts';
 import {
   boolean,
   listOf,
@@ -13,16 +14,7 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family, OwnerKey, Protocol } from '../model/load-balancer.ts';
-import {
-  ADDRESS_API_VERSION,
-  label,
-  labelValue,
-  named,
-  namedOrEmpty,
-  subdomain,
-  time,
-  uid,
-} from './object-names.ts';
+import { ADDRESS_API_VERSION, named, namedOrEmpty, time, uid } from './object-names.ts';
 
 /** The durable record of the Service that has an address, or some of its ports. */
 export interface AddressClaim {

@@ -2,6 +2,7 @@
 // Pure.
 
 import { type AddressRange, parseBlock } from '../base/ip-range.ts';
+import { label, subdomain } from '../base/name-forms.ts';
 import {
   boolean,
   listOf,
@@ -14,7 +15,7 @@ import {
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
-import { ADDRESS_API_VERSION, label, named, subdomain, uid } from './object-names.ts';
+import { ADDRESS_API_VERSION, named, uid } from './object-names.ts';
 
 /** Addresses for Services. */
 export interface AddressPool {

@@ -2,6 +2,7 @@
 // error pages. The schema checks only names, so that no message shows what an object holds; all else of it is dropped. Pure.
 
 import { intern } from '../base/compact.ts';
+import { label, subdomain } from '../base/name-forms.ts';
 import { isMapping, object, Rule, type Valid } from '../base/validate.ts';
 import { type Authority, checkAuthority, MAX_AUTHORITY_BYTES } from '../certificates/authority.ts';
 import { type Crl, checkCrl } from '../certificates/crl.ts';
@@ -9,7 +10,7 @@ import { checkErrorPages, type ErrorPages, hasErrorPages } from '../certificates
 import { checkKeyPair, type KeyPair } from '../certificates/key-pair.ts';
 import type { Found } from '../certificates/last-good.ts';
 import { checkUserLines, checkUsers, USERS_FIELD, type Users } from '../certificates/users.ts';
-import { label, named, subdomain, uid } from './object-names.ts';
+import { named, uid } from './object-names.ts';
 
 interface ObjectWithAuthority {
   /** `namespace/name`. */

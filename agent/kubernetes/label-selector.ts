@@ -1,7 +1,8 @@
 // A label selector of Kubernetes: its schema, and which labels it selects. Pure.
 
+import { labelValue, qualifiedName } from '../base/name-forms.ts';
 import { listOf, object, oneOf, textsByName, type Valid } from '../base/validate.ts';
-import { labelValue, named, qualifiedName } from './object-names.ts';
+import { named } from './object-names.ts';
 
 const expression = object({
   key: named(qualifiedName),

@@ -4,6 +4,14 @@
 
 import { parseAddress } from '../base/ip.ts';
 import {
+  annotationName,
+  label,
+  labelValue,
+  type NameForm,
+  qualifiedName,
+  subdomain,
+} from '../base/name-forms.ts';
+import {
   boolean,
   listOf,
   object,
@@ -17,18 +25,7 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
-import {
-  annotationName,
-  label,
-  labelValue,
-  type NameForm,
-  named,
-  namedOrEmpty,
-  qualifiedName,
-  subdomain,
-  time,
-  uid,
-} from './object-names.ts';
+import { named, namedOrEmpty, time, uid } from './object-names.ts';
 
 /** Of texts that the translator checks later, whose messages show them. */
 const MAX_RAW_CHARACTERS = 64;

@@ -2,6 +2,7 @@
 // ignores other kinds. Every object of the agent passes here, so the parser is strict.
 // Pure: never throws; a fault is a Problem and costs only its own object.
 
+import { label, subdomain } from '../base/name-forms.ts';
 import { faultsOf, isMapping, type Judgement, type Rule, shownValue } from '../base/validate.ts';
 import type { Problem, ProblemReason } from '../model/load-balancer.ts';
 import { claimSchema, storedClaimOf } from './address-claim.ts';
@@ -34,7 +35,6 @@ import {
 } from './gateway/route-schemas.ts';
 import { ingressClassOf, ingressClassSchema, ingressOf, ingressSchema } from './ingress/ingress-schemas.ts';
 import { ALL_KINDS, isKind, KINDS, type Kind } from './kinds.ts';
-import { label, subdomain } from './object-names.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
 import { endpointsOf, nodeOf, serviceOf, sliceOf } from './prune-object.ts';

@@ -1,9 +1,9 @@
 // Makes the flat values of objects.ts from checked objects: fills in Kubernetes' defaults and drops unused fields. Pure.
 
 import { compactList, intern } from '../base/compact.ts';
+import { labelValue, subdomain } from '../base/name-forms.ts';
 import type { Valid } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
-import { labelValue, subdomain } from './object-names.ts';
 import type { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Service } from './objects.ts';
 

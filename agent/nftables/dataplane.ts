@@ -2,25 +2,20 @@
 // which elements of the rules change and applies them through a long-lived nft; if that fails, it loads all rules again.
 // A host without such listeners runs no nft.
 
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { HeadgateError, messageOf } from '../base/errors.ts';
-import { Fault } from '../base/fault.ts';
 import { memoByIdentity } from '../base/memo.ts';
 import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
-import { Reconciler } from '../base/reconciler.ts';
-import { Rounds } from '../base/rounds.ts';
 import type { Dataplane, Liveness, MemberFact, Outcome, Plan } from '../dataplane/dataplane.ts';
 import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
-import type { Family, Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
+import type { Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
 import { MemberHealth } from './checks/member-health.ts';
 import { kernelFamilies } from './families.ts';
 import { FlowWatch } from './flows/flow-watch.ts';
 import { ForgetFlows } from './flows/forget-flows.ts';
-import { KernelCheck } from './kernel-check.ts';
-import { changeFile, rulesFile, tableOf } from './paths.ts';
+import { KeptRules, NOT_SERVED, type RulesSettings } from './kept-rules.ts';
+import { rulesFile } from './paths.ts';
 import {
   isForKernel,
   type KernelListener,
@@ -30,22 +25,10 @@ import {
 import { planListeners } from './rules/plan-listeners.ts';
 import { downIn } from './rules/rules-file.ts';
 import type { Sources } from './rules/sources.ts';
-import { type Changed, ChangeWatch } from './table/change-watch.ts';
-import { ElementAudit } from './table/element-audit.ts';
-import { KernelTable } from './table/kernel-table.ts';
-import { readElements } from './table/read-elements.ts';
-import { RefusedRules } from './table/refused-rules.ts';
+import type { KernelTable } from './table/kernel-table.ts';
 
-export interface NftablesSettings {
-  readonly stateDir: string;
-  readonly runtimeDir: string;
-  /** The program. */
-  readonly nft: string;
-  /** The network namespace of the VIPs; '' for the agent's own. */
-  readonly netns: string;
+export interface NftablesSettings extends RulesSettings {
   readonly metricsDetail: MetricsDetail;
-  /** Whether to count packets and bytes. */
-  readonly kernelTraffic: boolean;
 }
 
 export interface NftablesOptions {
@@ -66,97 +49,49 @@ export interface KernelPlan extends Plan {
   readonly changes: readonly ListenerChange[];
 }
 
-const CHECK_INTERVAL_MS = 500;
-const AUDIT_NICE = 10;
-const NOT_SERVED = 'Ports of the kernel path are not served';
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
 export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings> {
   readonly #options: NftablesOptions;
+  readonly #rules: KeptRules;
   readonly #table: KernelTable;
   readonly #flows: ForgetFlows;
   readonly #watch: FlowWatch;
-  readonly #reconciler: Reconciler;
-  readonly #rounds: Rounds;
-  readonly #audit: ElementAudit;
-  readonly #changes: ChangeWatch;
-  readonly #fault = new Fault();
-  readonly #kernel: KernelCheck;
-  readonly #refused: RefusedRules;
   readonly #health: MemberHealth;
   #detail: MetricsDetail;
-  /** A host that could never forward is no worse than its peer, which most likely cannot either. */
-  #hasWorked = false;
-  /** Keys that had listeners before the last load. */
-  #before: ReadonlySet<OwnerKey> = new Set();
-  /** Another process has changed more than elements since the last load. */
-  #hasOtherRules = false;
-  /** The first load has ended, or there was nothing to load. */
-  #isKnown = false;
 
   constructor(options: NftablesOptions) {
     this.#options = options;
-    const { settings, desired, sources, checkedMembers, replan, log } = options;
-    const { stateDir, runtimeDir, nft, netns, kernelTraffic, metricsDetail } = settings;
-    this.#detail = metricsDetail;
-    this.#table = new KernelTable({
-      nft,
-      netns,
-      table: tableOf(stateDir),
-      rulesFile: rulesFile(stateDir),
-      changeFile: changeFile(runtimeDir),
-      countsTraffic: kernelTraffic,
+    const { settings, desired, sources, checkedMembers, replan, metrics, log } = options;
+    const { netns } = settings;
+    this.#detail = settings.metricsDetail;
+    this.#flows = new ForgetFlows({ netns, log });
+    this.#rules = new KeptRules({
+      settings,
+      desired,
       sources,
+      listenerOf: (listener) => kernelListenerWithout(listener, this.#health.down(listener)),
+      // Flows to them have entries without a member.
+      onFirst: (listeners) => this.#flows.changed(listeners.map((after) => ({ before: undefined, after }))),
+      onChanged: replan,
+      metrics,
       log,
     });
-    this.#flows = new ForgetFlows({ netns, log });
+    this.#table = this.#rules.table;
     this.#watch = new FlowWatch({
       netns,
-      listeners: () => Array.from(this.#table.keys(), (key) => this.#table.of(key)).flat(),
+      listeners: () => this.#table.listeners(),
       sources,
-      onChanged: (keys) => this.#replanKnown(keys),
+      onChanged: (keys) => replan([...keys].filter((key) => desired.has(key))),
       log,
     });
-    this.#refused = new RefusedRules({ desired, check: (listeners) => this.#table.check(listeners), log });
     this.#health = new MemberHealth({
       desired,
       resultsOf: checkedMembers,
       refusals: () => this.#table.refusals(),
       netns,
       onChanged: replan,
-    });
-    this.#kernel = new KernelCheck({
-      netns,
-      families: () => this.#families(),
-      onForwarding: (why) => this.#forwards(why),
-      log,
-    });
-    this.#reconciler = new Reconciler({
-      step: () => this.#load(),
-      onDone: () => this.#settled(''),
-      onFailed: (error) => this.#settled(messageOf(error)),
-      spacingMs: 0,
-      backoff: { firstMs: 500, mostMs: 30_000 },
-    });
-    this.#audit = new ElementAudit({
-      table: this.#table,
-      read: (isUrgent, signal) =>
-        readElements({ nft, netns, table: tableOf(stateDir), nice: isUrgent ? 0 : AUDIT_NICE }, signal),
-      load: (why) => this.#repair(why),
-      metrics: options.metrics,
-      log,
-    });
-    this.#changes = new ChangeWatch({
-      netns,
-      tables: this.#table.tables,
-      onChanged: (process, what) => this.#changedBy(process, what),
-      log,
-    });
-    this.#rounds = new Rounds({
-      intervalMs: () => CHECK_INTERVAL_MS,
-      work: () => this.#check(),
-      onFailed: (error) => this.#reconciler.fail(error),
     });
   }
 
@@ -166,29 +101,21 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   async start(): Promise<void> {
     this.#health.restore(downIn(await this.#lastFile()));
     this.#health.changed(this.#options.desired.keys());
-    if (this.#isNeeded || existsSync(rulesFile(this.#options.settings.stateDir)))
-      await this.#reconciler.reconcile();
-    this.#isKnown = true;
-    this.#rounds.start();
+    await this.#rules.start();
     this.#watch.start();
-    this.#audit.start();
   }
 
   /** The source addresses may have changed. */
   configure({ metricsDetail }: NftablesSettings): void {
     this.#detail = metricsDetail;
-    if (this.#table.isLoaded && this.#table.hasOtherSources) void this.#reconciler.reconcile();
+    this.#rules.sourcesChanged();
   }
 
   async close(): Promise<void> {
-    this.#rounds.close();
     this.#watch.close();
     this.#health.close();
-    this.#audit.close();
-    this.#changes.close();
     this.#flows.close();
-    await this.#reconciler.close();
-    await this.#table.close();
+    await this.#rules.close();
   }
 
   /** The rules need no process. */
@@ -211,17 +138,14 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   }
 
   async apply(plans: readonly KernelPlan[]): Promise<Outcome> {
-    this.#refused.forgetChanged(plans.map(({ key }) => key));
+    this.#rules.refused.forgetChanged(plans.map(({ key }) => key));
     this.#health.changed(plans.map(({ key }) => key));
     const due = plans.filter(({ effort }) => effort !== 'none');
     if (due.length === 0) return NOTHING;
     const keys = new Set(due.map(({ key }) => key));
     const changes = due.flatMap((plan) => plan.changes);
-    const isLoaded = this.#table.isLoaded && (await this.#change(changes));
-    // All rules at once take longer: the loop goes on, and plans these load balancers again.
-    if (!this.#table.isLoaded && !this.#reconciler.isUnderWay && this.#fault.text === '')
-      void this.#reconciler.reconcile();
-    if (!isLoaded) return { ...NOTHING, pending: keys };
+    // The loop plans them again when all rules are loaded.
+    if (!(await this.#rules.change(changes))) return { ...NOTHING, pending: keys };
     this.#flows.changed(changes);
     for (const { before, after } of changes)
       if (before !== undefined && after === undefined) this.#health.forget(before.name);
@@ -230,16 +154,16 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   served(key: OwnerKey): LoadBalancer | 'pending' | undefined {
     const loadBalancer = this.#options.desired.get(key);
-    const isWanted = this.#listenersOf(loadBalancer).length > 0;
+    const isWanted = this.#rules.wanted(loadBalancer).length > 0;
     if (!isWanted && this.#table.of(key).length === 0) return loadBalancer;
-    if ((this.#why !== '' || this.#refused.has(loadBalancer)) && loadBalancer !== undefined)
+    if ((this.#rules.why !== '' || this.#rules.refused.has(loadBalancer)) && loadBalancer !== undefined)
       return withoutKernel(loadBalancer);
     return this.#table.isLoaded && this.#plan(key).effort === 'none' ? loadBalancer : 'pending';
   }
 
   serves(listener: string, address?: string): boolean {
     const found = this.#table.inKernel(ownerOfListener(listener)).find(({ name }) => name === listener);
-    if (!this.#isKnown || found === undefined || this.#why !== '') return false;
+    if (!this.#rules.isKnown || found === undefined || this.#rules.why !== '') return false;
     return address === undefined || found.addresses.includes(address);
   }
 
@@ -248,7 +172,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   }
 
   servesElsewhere(key: OwnerKey, addresses: readonly string[] = []): boolean {
-    if (!this.#isKnown) return true;
+    if (!this.#rules.isKnown) return true;
     return this.#table
       .of(key)
       .some((listener) => listener.addresses.some((each) => !addresses.includes(each)));
@@ -270,16 +194,17 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
     const { key, listeners } = loadBalancer;
-    const refusal = this.#refused.problemOf(loadBalancer);
+    const refusal = this.#rules.refused.problemOf(loadBalancer);
     if (refusal !== undefined) return [refusal];
-    if (this.#why === '') return [...this.#watch.problemsOf(key), ...this.#health.problemsOf(loadBalancer)];
+    if (this.#rules.why === '')
+      return [...this.#watch.problemsOf(key), ...this.#health.problemsOf(loadBalancer)];
     const ports = new Map(
       listeners.filter(isForKernel).map((each) => [`${each.protocol} port ${each.port}`, each]),
     );
     return Array.from(ports, ([words, { protocol, port }]) => ({
       object: objectOf(key),
       reason: 'ProtocolNotServed',
-      message: `Cannot serve ${words}: ${this.#why}`,
+      message: `Cannot serve ${words}: ${this.#rules.why}`,
       port: { protocol, port },
     }));
   }
@@ -288,7 +213,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     return {
       version: '',
       workerPid: 0,
-      serving: this.#isKnown,
+      serving: this.#rules.isKnown,
       isAway: false,
       isReloading: false,
       reloadPending: [],
@@ -297,16 +222,16 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       blocked: [],
       fault: '',
       landed: 0,
-      unserved: this.#why === '' ? this.#kernel.full || this.#watch.short : `${NOT_SERVED}: ${this.#why}`,
+      unserved:
+        this.#rules.why === '' ? this.#rules.full || this.#watch.short : `${NOT_SERVED}: ${this.#rules.why}`,
       persistFault: this.#table.file.fault,
-      files: this.#isNeeded ? [this.#table.file] : [],
+      files: this.#rules.isNeeded ? [this.#table.file] : [],
       maxConnections: 0,
     };
   }
 
   async liveness(): Promise<Liveness> {
-    const isBroken = this.#hasWorked && this.#why !== '' && this.#isNeeded;
-    return { control: '', listeners: isBroken ? this.status().unserved : '' };
+    return { control: '', listeners: this.#rules.isBroken ? this.status().unserved : '' };
   }
 
   async families(): Promise<readonly MetricFamily[]> {
@@ -316,7 +241,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     return kernelFamilies(listeners, {
       counts: await this.#table.counts(),
       countsTraffic: this.#options.settings.kernelTraffic,
-      isUp: this.#why === '',
+      isUp: this.#rules.why === '',
       down: (listener) => this.#health.down(listener),
       detail: this.#detail,
     });
@@ -347,16 +272,6 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     return this.listenersBefore();
   }
 
-  /** '' if the rules work. */
-  get #why(): string {
-    return this.#fault.text || this.#kernel.notForwarding;
-  }
-
-  get #isNeeded(): boolean {
-    for (const { listeners } of this.#options.desired.values()) if (listeners.some(isForKernel)) return true;
-    return false;
-  }
-
   /** What the last agent, or this one, has written. */
   #lastFile(): Promise<string> {
     return readFile(rulesFile(this.#options.settings.stateDir), 'utf8').catch(() => '');
@@ -372,107 +287,10 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   }
 
   #plan(key: OwnerKey): KernelPlan {
-    const after = this.#listenersOf(this.#options.desired.get(key));
+    const after = this.#rules.wanted(this.#options.desired.get(key));
     const changes = planListeners(this.#table.of(key), after);
     const isDue = changes.length > 0 || (after.length > 0 && !this.#table.isLoaded);
     return { key, effort: isDue ? 'runtime' : 'none', changes };
-  }
-
-  async #change(changes: readonly ListenerChange[]): Promise<boolean> {
-    try {
-      await this.#table.change(changes);
-      return true;
-    } catch (error) {
-      this.#options.log.warn('Cannot change the rules of nftables: loading all of them', {
-        error: messageOf(error),
-      });
-      return false;
-    }
-  }
-
-  async #load(): Promise<boolean> {
-    const { desired } = this.#options;
-    const listenersNow = (): readonly KernelListener[] =>
-      [...desired.values()].flatMap((each) => this.#listenersOf(each));
-    let listeners = listenersNow();
-    this.#before = new Set(this.#table.keys());
-    // Flows to the first listeners of this host have entries without a member.
-    const isFirst = !existsSync(rulesFile(this.#options.settings.stateDir));
-    try {
-      await this.#table.load(listeners);
-    } catch (error) {
-      const isRefusal = error instanceof HeadgateError && error.code === 'NFT_FAILED';
-      if (!isRefusal || !(await this.#refused.find())) throw error;
-      listeners = listenersNow();
-      await this.#table.load(listeners);
-    }
-    // Not before: the kernel's reports of a load take longer than the load.
-    this.#changes.start();
-    if (isFirst) this.#flows.changed(listeners.map((after) => ({ before: undefined, after })));
-    await this.#kernel.check();
-    return false;
-  }
-
-  /** Those for the kernel, unless nft refuses them. */
-  #listenersOf(loadBalancer: LoadBalancer | undefined): readonly KernelListener[] {
-    if (loadBalancer === undefined || this.#refused.has(loadBalancer)) return [];
-    return loadBalancer.listeners
-      .filter(isForKernel)
-      .map((listener) => kernelListenerWithout(listener, this.#health.down(listener)));
-  }
-
-  #settled(why: string): void {
-    const { desired, replan, log } = this.#options;
-    const isNews = this.#fault.set(why);
-    if (isNews && why !== '') log.error(NOT_SERVED, { error: why });
-    if (isNews && why === '') log.info('The rules of nftables are loaded again');
-    this.#hasWorked ||= this.#why === '';
-    // Those that changed or went during the load, or whose problems did.
-    const keys = new Set([...this.#before, ...this.#table.keys()]);
-    for (const [key, { listeners }] of desired) if (listeners.some(isForKernel)) keys.add(key);
-    if (this.#isKnown) replan(keys);
-  }
-
-  #families(): ReadonlySet<Family> {
-    const families = new Set<Family>();
-    for (const key of this.#table.keys()) for (const { family } of this.#table.of(key)) families.add(family);
-    return families;
-  }
-
-  #forwards(why: string): void {
-    if (why !== '') this.#options.log.error(NOT_SERVED, { error: why });
-    this.#hasWorked ||= this.#why === '';
-    this.#replanKnown(this.#table.keys());
-  }
-
-  #replanKnown(keys: Iterable<OwnerKey>): void {
-    this.#options.replan([...keys].filter((key) => this.#options.desired.has(key)));
-  }
-
-  async #check(): Promise<void> {
-    if (!this.#table.isLoaded) return;
-    await this.#kernel.checkAgain();
-    const hasOtherRules = this.#hasOtherRules;
-    const why = await this.#table
-      .isIntact()
-      .then((isIntact) => (isIntact ? '' : 'Another process has removed them'), messageOf);
-    if (why !== '') await this.#repair(why);
-    else if (hasOtherRules && this.#table.isLoaded) await this.#repair('Another process has changed them');
-  }
-
-  /** Reports come in the order of the changes: a load of this agent replaces what was there before it. */
-  #changedBy(process: number, what: Changed): void {
-    const isOther = !this.#table.hasStarted(process);
-    if (what === 'rules') this.#hasOtherRules = isOther;
-    else if (isOther) this.#audit.changed();
-  }
-
-  async #repair(why: string): Promise<void> {
-    const { metrics, log } = this.#options;
-    this.#hasOtherRules = false;
-    log.warn('Loads the rules of nftables again', { why });
-    metrics.repaired('rules');
-    await this.#reconciler.reconcile();
   }
 }
 

@@ -1,6 +1,6 @@
 // Checks if this host can forward UDP and SCTP: programs, parameters of the kernel, other tools that filter. Reads only.
 
-import type { Finding } from '../host/finding.ts';
+import { bad, type Finding, good } from '../host/finding.ts';
 import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
 import type { Family } from '../model/load-balancer.ts';
@@ -37,12 +37,8 @@ export async function kernelPreflight(
     );
   };
   const judged = (what: string, found: string, why: string): Finding => {
-    if (found !== '') return { what, ok: true, detail: found };
-    return {
-      what,
-      ok: !isNeeded,
-      detail: isNeeded ? why : `only UDP, SCTP and the kernel path need it: ${why}`,
-    };
+    if (found !== '') return good(what, found);
+    return isNeeded ? bad(what, why) : good(what, `only UDP, SCTP and the kernel path need it: ${why}`);
   };
   const version = /v[\d.]+/.exec(await said(nft, '--version'))?.[0] ?? '';
   const conntrack = /v[\d.]+/.exec(await said('conntrack', '--version'))?.[0] ?? '';
@@ -63,17 +59,16 @@ export async function kernelPreflight(
     ...(usage === undefined
       ? []
       : [
-          {
-            what: 'table of connections',
-            ok: full === '',
-            detail: full || `${usage.entries} of ${usage.limit} entries`,
-          },
+          full === ''
+            ? good('table of connections', `${usage.entries} of ${usage.limit} entries`)
+            : bad('table of connections', full),
         ]),
-    ...filters.map((tool) => ({
-      what: 'other rules',
-      ok: true,
-      detail: `${tool} has tables of its own: let it accept forwarded packets to the members of UDP and SCTP ports`,
-    })),
+    ...filters.map((tool) =>
+      good(
+        'other rules',
+        `${tool} has tables of its own: let it accept forwarded packets to the members of UDP and SCTP ports`,
+      ),
+    ),
     ...(conntrack === '' ? [] : await flowFindings(netns, listeners, sources)),
     ...(listeners.some(isInGatewayMode) ? strictFilters(await said('grep', ...READ_FILTERS)) : []),
   ];

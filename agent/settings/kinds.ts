@@ -4,6 +4,7 @@
 import { resolve } from 'node:path';
 import { parseAddress, parseCidr } from '../base/ip.ts';
 import { formatLogTarget, LOG_TARGET_IN_WORDS, type LogTarget, parseLogTarget } from '../base/log-target.ts';
+import { label } from '../base/name-forms.ts';
 import { parseSocketAddress, socketAddress } from '../base/socket-address.ts';
 import * as kinds from '../translate/annotations/kinds.ts';
 
@@ -30,9 +31,13 @@ export interface Kind<T> {
   check?(value: T): readonly string[];
 }
 
-/** Text that matches `pattern`; `allowed` is the pattern in words. */
-export function text(placeholder: string, pattern: RegExp, allowed: string): Kind<string> {
-  const parse = (raw: string) => (pattern.test(raw) ? raw : undefined);
+/** `allowed`: in words. */
+export function text(
+  placeholder: string,
+  isAllowed: (raw: string) => boolean,
+  allowed: string,
+): Kind<string> {
+  const parse = (raw: string) => (isAllowed(raw) ? raw : undefined);
   return scalar(placeholder, { words: allowed, parse, format: String });
 }
 
@@ -145,9 +150,7 @@ export function paths(): Kind<readonly string[]> {
 }
 
 export function names(): Kind<readonly string[]> {
-  return list('NAME', ',', 'the name of a namespace', 'a list of names of namespaces', (one) =>
-    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(one),
-  );
+  return list('NAME', ',', 'the name of a namespace', 'a list of names of namespaces', label.check);
 }
 
 /** Ranges of addresses, in canonical form. */

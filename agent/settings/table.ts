@@ -2,6 +2,7 @@
 // the variables, the errors, `--help`, the manual page and docs/settings.md are made from it.
 
 import { kebabCase } from '../base/kebab-case.ts';
+import { label, labelValue, qualifiedName, subdomain } from '../base/name-forms.ts';
 import { quote } from '../base/quote.ts';
 import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
@@ -71,13 +72,11 @@ export const groups = [
 ] as const;
 export type Group = (typeof groups)[number];
 
-const ACCOUNT = /^([a-z_][a-z0-9_-]{0,30})?$/;
 const ACCOUNT_IN_WORDS = "an account's name (lower-case letters, digits, _ and -), or nothing";
-const CLASS = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
-const NETNS = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,63})?$/;
-const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const SELECTOR = /^[A-Za-z0-9_.,/=!() -]{0,1000}$/;
-const ZONE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
+
+const isAccount = (name: string): boolean => /^([a-z_][a-z0-9_-]{0,30})?$/.test(name);
+const isNetns = (name: string): boolean => /^([A-Za-z0-9][A-Za-z0-9_.-]{0,63})?$/.test(name);
+const isSelector = (selector: string): boolean => /^[A-Za-z0-9_.,/=!() -]{0,1000}$/.test(selector);
 
 export const settingsTable = {
   manifests: setting(paths(), 'Sources and places', {
@@ -106,7 +105,7 @@ export const settingsTable = {
     doc: 'Serve only Services, Gateways, routes and Ingresses in these namespaces of the cluster. Empty: all namespaces. Services outside these namespaces are [not released automatically](status.md#services-that-no-agent-sees).',
   }),
   serviceSelector: setting(
-    text('SELECTOR', SELECTOR, 'a label selector as kubectl -l takes it, or nothing'),
+    text('SELECTOR', isSelector, 'a label selector as kubectl -l takes it, or nothing'),
     'Sources and places',
     {
       default: '',
@@ -128,7 +127,7 @@ export const settingsTable = {
       doc: 'Files with certificates for [TLS](tls.md), for hosts without a cluster: keys are as those of Secrets (`default/shop-tls`), values are paths of a file with certificate and key, or of a folder with `tls.crt` and `tls.key` or `fullchain.pem` and `privkey.pem`. The agent follows changes of the files.',
     },
   ),
-  leaseNamespace: setting(text('NAMESPACE', NAMESPACE, 'the name of a namespace'), 'Sources and places', {
+  leaseNamespace: setting(text('NAMESPACE', label.check, 'the name of a namespace'), 'Sources and places', {
     default: 'headgate-system',
     restart: true,
     doc: 'The namespace of the Lease that elects the agent that writes to the cluster.',
@@ -153,7 +152,7 @@ export const settingsTable = {
     doc: 'The folder for the files and sockets of the running daemons. Its path has at most 70 bytes, because the address of a unix socket has room for 107.',
   }),
   netns: setting(
-    text('NAME', NETNS, 'the name of a network namespace in /run/netns, or nothing'),
+    text('NAME', isNetns, 'the name of a network namespace in /run/netns, or nothing'),
     'Sources and places',
     {
       default: '',
@@ -167,10 +166,14 @@ export const settingsTable = {
     doc: 'The address and port for `/metrics`, `/healthz`, `/readyz` and the status page. With port 0 the system chooses a free port, which the log shows.',
   }),
 
-  loadBalancerClass: setting(text('CLASS', CLASS, 'a class name, such as headgate.io/agent'), 'Services', {
-    default: 'headgate.io/agent',
-    doc: 'The agent serves Services of type LoadBalancer with this `spec.loadBalancerClass`, and never those with another class.',
-  }),
+  loadBalancerClass: setting(
+    text('CLASS', qualifiedName.check, 'a class name, such as headgate.io/agent'),
+    'Services',
+    {
+      default: 'headgate.io/agent',
+      doc: 'The agent serves Services of type LoadBalancer with this `spec.loadBalancerClass`, and never those with another class.',
+    },
+  ),
   handleUnclassed: setting(toggle(), 'Services', {
     default: true,
     doc: 'Also serve Services of type LoadBalancer without a `spec.loadBalancerClass`. On by default, because most manifests have no class, and a Service that no controller serves stays pending. Turn it off if another controller (such as the one of a cloud) serves such Services.',
@@ -202,7 +205,7 @@ export const settingsTable = {
     doc: 'Serve the Ingresses of the cluster whose IngressClass has the controller `headgate.io/ingress-controller`. Without such a class the agent reads no Ingress.',
   }),
   zone: setting(
-    text('ZONE', ZONE, "a zone's name as in topology.kubernetes.io/zone, or nothing"),
+    text('ZONE', labelValue.check, "a zone's name as in topology.kubernetes.io/zone, or nothing"),
     'Services',
     {
       default: '',
@@ -254,12 +257,12 @@ export const settingsTable = {
     restart: true,
     doc: "Who besides root may read the agent's files for HAProxy and use HAProxy's sockets: only their owner; or also their group, for a HAProxy that another user starts, such as the systemd unit of the package. The folders `haproxy` in `stateDir` and in `runtimeDir` must then already exist, with the setgid bit and a group that contains only these two users.",
   }),
-  haproxyUser: setting(text('USER', ACCOUNT, ACCOUNT_IN_WORDS), 'HAProxy', {
+  haproxyUser: setting(text('USER', isAccount, ACCOUNT_IN_WORDS), 'HAProxy', {
     default: (host: Host) => (host.uid === 0 && host.hasAccount('passwd', 'haproxy') ? 'haproxy' : ''),
     defaultInWords: '`haproxy` as root if that account exists, otherwise none',
     doc: "The user of HAProxy's workers. Empty: the user that starts HAProxy.",
   }),
-  haproxyGroup: setting(text('GROUP', ACCOUNT, ACCOUNT_IN_WORDS), 'HAProxy', {
+  haproxyGroup: setting(text('GROUP', isAccount, ACCOUNT_IN_WORDS), 'HAProxy', {
     default: (host: Host) => (host.uid === 0 && host.hasAccount('group', 'haproxy') ? 'haproxy' : ''),
     defaultInWords: '`haproxy` as root if that group exists, otherwise none',
     doc: "The group of HAProxy's workers. Empty: the group of the user that starts HAProxy.",
@@ -489,15 +492,19 @@ function setting<T>(kind: Kind<T>, group: Group, rest: Omit<Setting<T>, 'kind' |
   return { kind, group, ...rest };
 }
 
-const SECRET_KEY = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
-
 function certificateFaults(record: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(record).flatMap(([key, path]) => [
-    ...(SECRET_KEY.test(key) ? [] : [`certificates: ${quote(key)} is not NAMESPACE/NAME`]),
+    ...(isSecretKey(key) ? [] : [`certificates: ${quote(key)} is not NAMESPACE/NAME`]),
     ...(path.startsWith('/') && !path.includes('\0')
       ? []
       : [`certificates: ${quote(path)} is not an absolute path`]),
   ]);
+}
+
+/** `NAMESPACE/NAME`. */
+function isSecretKey(key: string): boolean {
+  const [namespace = '', name = '', ...more] = key.split('/');
+  return label.check(namespace) && subdomain.check(name) && more.length === 0;
 }
 
 function defaultFaults(record: Readonly<Record<string, string>>): readonly string[] {

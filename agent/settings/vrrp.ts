@@ -1,7 +1,7 @@
 // The kind of the setting `vrrp`: a mapping in the settings file, or YAML text in a flag or variable. Pure.
 
 import { familyOf, parseAddress } from '../base/ip.ts';
-import { nearestHint } from '../base/nearest.ts';
+import { unknownKeys } from '../base/nearest.ts';
 import {
   faultsOf,
   isMapping,
@@ -88,16 +88,6 @@ function fromText(text: string): unknown {
 
 function instancesOf({ instances }: Readonly<Record<string, unknown>>) {
   return Array.isArray(instances) ? instances.filter(isMapping) : [];
-}
-
-function unknownKeys(
-  mapping: Readonly<Record<string, unknown>>,
-  known: readonly string[],
-  place = '',
-): readonly string[] {
-  return Object.keys(mapping)
-    .filter((key) => !known.includes(key))
-    .map((key) => `${place}${key}: Unknown key${nearestHint(key, known)}`);
 }
 
 function defined(mapping: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -21,39 +21,63 @@ export class GatewayFolder {
   ) {
     this.path = path;
     mkdirSync(path, { recursive: true });
-    const gateway = {
-      gatewayClassName: 'bench',
-      addresses: [{ type: 'IPAddress', value: address }],
-      listeners,
-    };
     this.write('gateway', [
-      {
-        apiVersion: API,
-        kind: 'GatewayClass',
-        metadata: { name: 'bench' },
-        spec: { controllerName: 'headgate.io/gateway-controller' },
-      },
-      object('Gateway', 'edge', gateway),
+      GATEWAY_CLASS,
+      gatewayObject('edge', address, listeners),
       ...services.flatMap((spec) => [clusterService(spec), sliceObject(spec)]),
     ]);
   }
 
-  /** Replaces a file of routes by renaming, as editors do. */
+  /** Replaces a file of routes. */
   write(file: string, objects: readonly Json[]): void {
-    const draft = join(this.path, `.${file}.new`);
-    writeFileSync(draft, objects.map((each) => JSON.stringify(each)).join('\n---\n'));
-    renameSync(draft, join(this.path, `${file}.yaml`));
+    writeObjects(this.path, file, objects);
   }
 }
 
+/** Replaces a file of this folder by renaming, as editors do. */
+export function writeObjects(folder: string, file: string, objects: readonly Json[]): void {
+  const draft = join(folder, `.${file}.new`);
+  writeFileSync(draft, objects.map((each) => JSON.stringify(each)).join('\n---\n'));
+  renameSync(draft, join(folder, `${file}.yaml`));
+}
+
+export const GATEWAY_CLASS: Json = {
+  apiVersion: API,
+  kind: 'GatewayClass',
+  metadata: { name: 'bench' },
+  spec: { controllerName: 'headgate.io/gateway-controller' },
+};
+
+/** A Gateway of its own at the Service's address, with a route to the Service. */
+export function gatewayOf(spec: ServiceSpec): readonly Json[] {
+  const name = nameOf(spec);
+  const listeners = [{ name: 'http', port: spec.port, protocol: 'HTTP' }];
+  return [
+    gatewayObject(name, spec.vip, listeners),
+    route(name, [], spec, name),
+    clusterService(spec),
+    sliceObject(spec),
+  ];
+}
+
 /** To the root of these hosts; of all hosts if there are none. */
-export function route(name: string, hostnames: readonly string[], service: ServiceSpec): Json {
+export function route(
+  name: string,
+  hostnames: readonly string[],
+  service: ServiceSpec,
+  gateway = 'edge',
+): Json {
   const backendRefs = [{ name: nameOf(service), port: service.port }];
   return object('HTTPRoute', name, {
-    parentRefs: [{ name: 'edge' }],
+    parentRefs: [{ name: gateway }],
     ...(hostnames.length > 0 && { hostnames }),
     rules: [{ backendRefs }],
   });
+}
+
+function gatewayObject(name: string, address: string, listeners: readonly Json[]): Json {
+  const addresses = [{ type: 'IPAddress', value: address }];
+  return object('Gateway', name, { gatewayClassName: 'bench', addresses, listeners });
 }
 
 function object(kind: string, name: string, spec: Json): Json {

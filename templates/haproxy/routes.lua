@@ -23,9 +23,14 @@ local function decoded(text)
   return (text:gsub('%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
+-- An author's pattern may take exponential time for a client's text: PCRE ends it after so many steps, and it does not match.
+local MOST_STEPS = '(*LIMIT_MATCH=100000)'
+
 -- nil for a text that is no regular expression: its condition is never met.
 local function regex(pattern)
-  local isValid, compiled = Regex.new(pattern, true)
+  local isValid, compiled = Regex.new(MOST_STEPS .. pattern, true)
+  -- A HAProxy without PCRE.
+  if not isValid then isValid, compiled = Regex.new(pattern, true) end
   return isValid and compiled or nil
 end
 

@@ -14,7 +14,8 @@ import { asNew, gatewayJson, routeJson } from '../support/values/gateways.ts';
 
 const test = requires(ava, { ...kubeNeeds(), haproxy: true });
 
-const GATEWAY_API = '/apis/gateway.networking.k8s.io/v1/namespaces/default';
+const GROUP = '/apis/gateway.networking.k8s.io/v1';
+const GATEWAY_API = `${GROUP}/namespaces/default`;
 const PARENT = [{ name: 'a-edge', sectionName: 'http' }];
 
 let kube: Kube;
@@ -53,7 +54,9 @@ test.serial('Authors are told of conflicts by a condition, an Event and `why`', 
   await create('httproutes', routeJson('a-first', PARENT));
   await create('httproutes', routeJson('b-second', PARENT));
   await create('grpcroutes', routeJson('c-grpc', PARENT, {}, 'GRPCRoute'));
-  await host.start();
+  const agent = await host.start();
+  // It gives the lead back, so that the next one need not wait for it.
+  t.teardown(() => agent.stop());
   await until(
     'the first Gateway has its address',
     async () => (await read('gateways/a-edge')).status?.addresses?.length === 1,
@@ -98,6 +101,67 @@ test.serial('Authors are told of conflicts by a condition, an Event and `why`', 
   const request = await why('http://example.org:8090/');
   t.regex(request, /Gateway default\/a-edge on .*, listener "http"\n.*HTTPRoute default\/a-first#0 .*\n/);
 });
+
+test.serial(
+  'With hostsOfOneNamespace the author of a later namespace is told, and gets the host when it is free',
+  async (t) => {
+    const flags = ['--kubeconfig', kube.kubeconfig, '--hosts-of-one-namespace'];
+    const host = await TestHost.create(t, { flags });
+    const parent = [{ name: 'shared', namespace: 'default' }];
+    const listener = {
+      name: 'http',
+      port: 8091,
+      protocol: 'HTTP',
+      allowedRoutes: { namespaces: { from: 'All' } },
+    };
+    await create('gateways', gatewayJson('shared', { listeners: [listener] }));
+    const routesOf = (namespace: string) => `${GROUP}/namespaces/${namespace}/httproutes`;
+    const make = async (namespace: string, hostnames: readonly string[]) => {
+      const route = routeJson(namespace, parent, { hostnames });
+      const metadata = { namespace, name: namespace };
+      await kube.must('POST', routesOf(namespace), asNew({ ...route, metadata }));
+    };
+    // Of objects of one second the name of the namespace decides, which is as the order of their creation here.
+    for (const namespace of ['one', 'two'])
+      await kube.must('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    await make('one', ['shop.example.org']);
+    await make('two', ['shop.example.org']);
+    const agent = await host.start();
+    t.teardown(async () => {
+      if (!agent.hasExited) await agent.stop();
+    });
+    const accepted = async (namespace: string): Promise<string> => {
+      const { status } = await kube.must('GET', `${routesOf(namespace)}/${namespace}`);
+      return inWords(status?.parents?.[0]?.conditions);
+    };
+    const becomes = (namespace: string, wanted: RegExp) =>
+      until(`${namespace}: ${wanted}`, async () => wanted.test(await accepted(namespace)), { seconds: 60 });
+    await becomes('one', /Accepted True Accepted/);
+    await becomes('two', /Accepted False HostnameConflict/);
+    await until('the Event is there', async () => {
+      const { items } = await kube.must('GET', '/apis/events.k8s.io/v1/namespaces/two/events');
+      return items.some(
+        ({ reason, note }: Json) =>
+          reason === 'RouteShadowed' && note.includes('older route of namespace "one"'),
+      );
+    });
+    t.regex((await host.command('why', ['HTTPRoute/two/two'])).stdout, /each host belongs to one namespace/);
+
+    // For its other host it is served.
+    await kube.must('PATCH', `${routesOf('two')}/two`, {
+      spec: { hostnames: ['shop.example.org', 'own.example.org'] },
+    });
+    await becomes('two', /Accepted True Accepted/);
+    t.regex((await host.command('why', ['HTTPRoute/two/two'])).stdout, /Cannot attach all hosts/);
+
+    await kube.must('DELETE', `${routesOf('one')}/one`);
+    await until('the host is free', async () => {
+      const { stdout } = await host.command('why', ['HTTPRoute/two/two']);
+      return !stdout.includes('Cannot attach');
+    });
+    t.regex(await accepted('two'), /Accepted True Accepted/);
+  },
+);
 
 /** Kind, name, type, reason and note. */
 const EVENTS = [

@@ -119,6 +119,15 @@ async function sections(host: TestHost): Promise<readonly string[]> {
   ).sort();
 }
 
+/** The name in the certificate for web.example. */
+async function shownName(address: string): Promise<string> {
+  const options = { servername: 'web.example', rejectUnauthorized: false };
+  const { socket } = await handshake({ address, port: HTTPS }, options);
+  const { CN } = socket.getPeerCertificate().subject;
+  socket.destroy();
+  return String(CN);
+}
+
 /** The processes of the HAProxy with this file. */
 function processes(path: string): readonly number[] {
   return processesOf(dirname(path));
@@ -146,6 +155,13 @@ test.serial('A new Gateway answers without a reload of the main HAProxy, then mo
     'pool:default:web:tcp:80:v4',
   ]);
   t.false((await host.config()).includes('default:api'));
+  t.is((await host.command('why', ['Gateway/default/new'])).status, 0);
+  // A certificate is renewed.
+  const [nameIn, workers] = [() => shownName(host.address(NEW)), processes(host.landing.config)];
+  t.is(await nameIn(), 'web.example');
+  await host.write('class.yaml', [gatewayClassJson(), tlsSecret('web-tls', API), tlsSecret('api-tls', API)]);
+  await t.notThrowsAsync(eventually(nameIn, (name) => name === 'api.example'));
+  t.deepEqual([processes(host.landing.config), await host.reloads()], [workers, reloads]);
   await rest();
   await moved();
   t.is(await host.reloads(), reloads + 1);
@@ -230,6 +246,26 @@ test.serial('A new port of a Gateway lands with all of it, and a removed Gateway
     () => ask(1),
     (answer) => answer.includes('ECONNREFUSED'),
   );
+});
+
+test.serial('The port of a ListenerSet lands', async (t) => {
+  const { host, answers, ask, landed } = await served(t);
+  const set = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'ListenerSet',
+    metadata: { namespace: 'default', name: 'more', uid: 'uid-more', generation: 1 },
+    spec: { parentRef: { name: 'edge' }, listeners: [{ ...HTTP, name: 'more', port: PORT + 1 }] },
+  };
+  const parent = { kind: 'ListenerSet', group: 'gateway.networking.k8s.io', name: 'more' };
+  const addresses = [{ type: 'IPAddress', value: host.address(1) }];
+  const allowedListeners = { namespaces: { from: 'Same' } };
+  await host.write('gateway-edge.yaml', [
+    gatewayJson('edge', { addresses, listeners: [HTTP], allowedListeners }),
+  ]);
+  const reloads = await host.reloads();
+  await host.write('more.yaml', [set, routeJson('more', [parent])]);
+  await answers(1, 'web', '/', PORT + 1);
+  t.deepEqual([await ask(1), await landed(), await host.reloads()], ['web', 1, reloads]);
 });
 
 test.serial(

@@ -91,17 +91,15 @@ function changedTables(listener: string, { routing, tables }: Known, next: Routi
       patches.set(table.name, tableOf(host, id, table.wider, listener).rows);
     }
   }
-  if (patches.size === 0) return tables;
-  const patched = patchedTables(tables, patches);
-  changes.set(patched, { from: tables, names: [...patches.keys()] });
-  // So that no tables keep all those before them in memory.
-  changes.delete(tables);
-  return patched;
+  return patches.size === 0 ? tables : changed(tables, patches);
 }
 
 function isAlike(a: RouteSection, b: RouteSection): boolean {
   return a.name === b.name && textOf(a.hostname) === textOf(b.hostname) && a.hosts.length === b.hosts.length;
 }
+
+/** By the tables without it. */
+const withGuards = new WeakMap<Tables, { readonly ids: string; readonly tables: Tables }>();
 
 /** With a table for the sections that want certificates of clients. */
 function guarded(tables: Tables, listener: string, routing: Routing, { sections = [] }: Tls): Tables {
@@ -112,7 +110,25 @@ function guarded(tables: Tables, listener: string, routing: Routing, { sections 
   const ids = routing.sections
     .filter(({ hostname }) => names.includes(patternText(hostname)))
     .map(({ name }) => sectionId(listener, name));
-  return new Map([...tables, ['guards', ids.map((key) => ({ map: 'guarded', key, value: '1' }) as const)]]);
+  const known = withGuards.get(tables);
+  if (known?.ids === ids.join()) return known.tables;
+  const change = changes.get(tables);
+  const before = change && withGuards.get(change.from);
+  const guards = ids.map((key) => ({ map: 'guarded', key, value: '1' }) as const);
+  const made =
+    before?.ids === ids.join() && change !== undefined
+      ? changed(before.tables, new Map(change.names.map((each) => [each, tables.get(each) ?? []])))
+      : new Map([...tables, ['guards', guards]]);
+  withGuards.set(tables, { ids: ids.join(), tables: made });
+  return made;
+}
+
+function changed(tables: Tables, patches: ReadonlyMap<string, readonly Row[]>): Tables {
+  const patched = patchedTables(tables, patches);
+  changes.set(patched, { from: tables, names: [...patches.keys()] });
+  // So that no tables keep all those before them in memory.
+  changes.delete(tables);
+  return patched;
 }
 
 function makeTables(listener: string, routing: Routing): Tables {

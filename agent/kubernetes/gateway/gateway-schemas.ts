@@ -3,6 +3,7 @@
 
 import { compactList, intern } from '../../base/compact.ts';
 import { parseAddress } from '../../base/ip.ts';
+import { labelValue, qualifiedName, subdomain } from '../../base/name-forms.ts';
 import {
   listOf,
   object,
@@ -15,7 +16,7 @@ import {
   wholeNumber,
 } from '../../base/validate.ts';
 import { type Selector, selectorSchema } from '../label-selector.ts';
-import { labelValue, named, qualifiedName, subdomain, uid } from '../object-names.ts';
+import { named, uid } from '../object-names.ts';
 import { annotations } from '../object-schemas.ts';
 import { withoutKubectlCopy } from '../prune-object.ts';
 import type {

@@ -1,8 +1,9 @@
 // The forms of names in the Gateway API, as rules: each value of an object passes one of them (apis/v1/shared_types.go). Pure.
 
 import { intern } from '../../base/compact.ts';
+import { label, type NameForm, subdomain } from '../../base/name-forms.ts';
 import { listOf, object, textReader, textRule, type Valid, wholeNumber } from '../../base/validate.ts';
-import { label, named, namedOrEmpty, subdomain, time, uid } from '../object-names.ts';
+import { named, namedOrEmpty, time, uid } from '../object-names.ts';
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 export const GATEWAY_API_VERSION = `${GATEWAY_GROUP}/v1`;
@@ -38,7 +39,6 @@ export function identityOf({
 }
 
 const KIND = /^[a-zA-Z](?:[-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?$/;
-const HOSTNAME = /^(?:\*\.)?[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 /** RFC 9110, token. */
 const TOKEN = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/;
 
@@ -56,29 +56,16 @@ export const port = () => wholeNumber(1, 65535);
 /** 0 if it is not written. */
 export const maybePort = () => wholeNumber(0, 65535).or(0);
 
+const HOST_NAME = 'is not a host name in lower case (a-z, 0-9, "-" and ".")';
+const hostForm: NameForm = {
+  check: (text) => text.length <= 253 && subdomain.check(text.replace(/^\*\./, '')),
+  not: `${HOST_NAME}, or one with "*." in front`,
+};
+
 /** '' if it is not written. */
-export const hostname = () =>
-  textRule(
-    (text) => text === '' || (text.length <= 253 && HOSTNAME.test(text)),
-    'is not a host name in lower case (a-z, 0-9, "-" and "."), or one with "*." in front',
-  ).or('');
-
-export const hostnames = (most: number) =>
-  atMost(
-    listOf(
-      textRule(
-        (text) => text.length <= 253 && HOSTNAME.test(text),
-        'is not a host name in lower case (a-z, 0-9, "-" and "."), or one with "*." in front',
-      ),
-    ),
-    most,
-  ).or([]);
-
-export const preciseHostname = () =>
-  textRule(
-    (text) => text === '' || subdomain.check(text),
-    'is not a host name in lower case (a-z, 0-9, "-" and ".")',
-  ).or('');
+export const hostname = () => namedOrEmpty(hostForm).or('');
+export const hostnames = (most: number) => atMost(listOf(named(hostForm)), most).or([]);
+export const preciseHostname = () => namedOrEmpty({ check: subdomain.check, not: HOST_NAME }).or('');
 
 export const headerName = () =>
   textRule(

@@ -2,6 +2,7 @@
 // that they give. Pure.
 
 import { compactList, intern } from '../../base/compact.ts';
+import { label, labelValue, qualifiedName, subdomain } from '../../base/name-forms.ts';
 import {
   listOf,
   object,
@@ -12,17 +13,8 @@ import {
   type Valid,
   wholeNumber,
 } from '../../base/validate.ts';
-import { identityOf, metadataFields } from '../gateway/names.ts';
-import {
-  label,
-  labelValue,
-  named,
-  namedOrEmpty,
-  qualifiedName,
-  subdomain,
-  time,
-  uid,
-} from '../object-names.ts';
+import { hostname, identityOf, metadataFields } from '../gateway/names.ts';
+import { named, namedOrEmpty, time, uid } from '../object-names.ts';
 import { annotations, statusAddress } from '../object-schemas.ts';
 import { withoutKubectlCopy } from '../prune-object.ts';
 import type { Ingress, IngressBackend, IngressClass } from './ingress-objects.ts';
@@ -69,10 +61,7 @@ export function ingressClassOf({ metadata, spec }: Valid<typeof ingressClassSche
   };
 }
 
-const host = textRule(
-  (text) => text === '' || subdomain.check(text.startsWith('*.') ? text.slice(2) : text),
-  'is not a host name in lower case (a-z, 0-9, "-" and "."), or one with "*." in front',
-).or('');
+const host = hostname();
 
 /** '' only for ImplementationSpecific. */
 const path = textRule(

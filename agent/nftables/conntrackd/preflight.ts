@@ -3,7 +3,7 @@
 
 import { sleep } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Finding } from '../../host/finding.ts';
+import { bad, type Finding, good } from '../../host/finding.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
 import { readSysctl } from '../../host/sysctl.ts';
@@ -22,17 +22,11 @@ export async function conntrackdPreflight(
   link: SyncLink,
 ): Promise<readonly Finding[]> {
   const { conntrackd, netns } = settings;
-  const version = await conntrackdVersion(conntrackd).catch((error: unknown) => ({
-    fault: messageOf(error),
-  }));
-  return [
-    typeof version === 'string'
-      ? { what: 'conntrackd', ok: true, detail: version }
-      : { what: 'conntrackd', ok: false, detail: version.fault },
-    await kernel(netns),
-    await events(netns),
-    await peer(settings, link),
-  ];
+  const program = await conntrackdVersion(conntrackd).then(
+    (version) => good('conntrackd', version),
+    (error) => bad('conntrackd', messageOf(error)),
+  );
+  return [program, await kernel(netns), await events(netns), await peer(settings, link)];
 }
 
 /** The command reads the table of connections in the way that conntrackd does. */
@@ -43,15 +37,15 @@ async function kernel(netns: string): Promise<Finding> {
     () => 'the program conntrack is missing: install it',
   );
   const what = 'ctnetlink';
-  if (why === '') return { what, ok: true, detail: 'the table of connections can be read' };
-  return { what, ok: false, detail: `the table of connections cannot be read: ${why}` };
+  if (why === '') return good(what, 'the table of connections can be read');
+  return bad(what, `the table of connections cannot be read: ${why}`);
 }
 
 async function events(netns: string): Promise<Finding> {
   const value = await readSysctl(netns, EVENTS.split('.')).catch(() => '');
-  if (value !== '0') return { what: EVENTS, ok: true, detail: value === '' ? 'not set yet' : `is ${value}` };
+  if (value !== '0') return good(EVENTS, value === '' ? 'not set yet' : `is ${value}`);
   const detail = `is 0, so that conntrackd gets no flows: set it to 2 (sysctl -w ${EVENTS}=2)`;
-  return { what: EVENTS, ok: false, detail };
+  return bad(EVENTS, detail);
 }
 
 async function peer(settings: ConnectionSyncSettings, { peer: address, port }: SyncLink): Promise<Finding> {
@@ -60,9 +54,9 @@ async function peer(settings: ConnectionSyncSettings, { peer: address, port }: S
     packetsReceived(settings.conntrackd, conntrackdPaths(settings.stateDir, settings.runtimeDir));
   const before = await received();
   if (before === undefined)
-    return { what, ok: true, detail: 'can be checked while the agent and conntrackd run on both hosts' };
+    return good(what, 'can be checked while the agent and conntrackd run on both hosts');
   await sleep(LISTEN_MS);
-  if ((await received()) !== before) return { what, ok: true, detail: 'sends to this host' };
+  if ((await received()) !== before) return good(what, 'sends to this host');
   const detail = `sends nothing to this host: check that it runs with "connectionSync", and that UDP port ${port} is open between the two`;
-  return { what, ok: false, detail };
+  return bad(what, detail);
 }

@@ -3,7 +3,7 @@
 
 import { sleep } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Finding } from '../../host/finding.ts';
+import { bad, type Finding, good } from '../../host/finding.ts';
 import { isInGatewayMode, type KernelListener } from '../rules/kernel-listener.ts';
 import type { Sources } from '../rules/sources.ts';
 import { lastingSilence, type Silence } from './flow-counts.ts';
@@ -24,20 +24,17 @@ export async function flowFindings(
   try {
     const counts = await readFlows(netns, listeners);
     const short = whyShort(counts);
-    const findings = short === '' ? [] : [{ what: 'source addresses', ok: false, detail: short }];
+    const findings = short === '' ? [] : [bad('source addresses', short)];
     if (first === undefined) return findings;
     const silent = await stillSilent(netns, listeners, counts.silent);
     const detail = `no flow shows a member whose route to the clients does not lead to ${nextHop(first, sources)}`;
-    if (silent.length === 0) return [...findings, { what, ok: true, detail }];
-    return [
-      ...findings,
-      ...silent.map((each) => ({ what, ok: false, detail: silenceInWords(each, sources) })),
-    ];
+    if (silent.length === 0) return [...findings, good(what, detail)];
+    return [...findings, ...silent.map((each) => bad(what, silenceInWords(each, sources)))];
   } catch (error) {
     // An ordinary user may not read flows.
     const todo =
       first && `see that the route of its members to the clients leads to ${nextHop(first, sources)}`;
-    return todo === undefined ? [] : [{ what, ok: true, detail: `${messageOf(error)}: ${todo}` }];
+    return todo === undefined ? [] : [good(what, `${messageOf(error)}: ${todo}`)];
   }
 }
 
@@ -69,5 +66,5 @@ export function strictFilters(text: string): readonly Finding[] {
   );
   if (strict.length === 0) return [];
   const detail = `strict on ${strict.join(', ')}: packets of clients and members that come in by another interface than the route back to them are dropped; if there are any, set net.ipv4.conf.INTERFACE.rp_filter to 2`;
-  return [{ what: 'reverse path filter', ok: true, detail }];
+  return [good('reverse path filter', detail)];
 }

@@ -1,10 +1,10 @@
 // The tables that the kernel has: loads them as a whole, changes single elements, and finds out whether another process has
 // removed them. Keeps in memory what they contain, because reading thousands of elements back takes seconds.
-// Owns the nft process and the file of the rules.
+// Owns the file of the rules.
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, ftruncateSync, openSync, writeSync } from 'node:fs';
-import { stat, unlink } from 'node:fs/promises';
+import { unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BackgroundWrite } from '../../base/background-write.ts';
 import type { DiskFile } from '../../base/disk-file.ts';
@@ -14,8 +14,6 @@ import { serial } from '../../base/serial.ts';
 import { renameDurably, writeAtomically } from '../../host/atomic-file.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
-import { inNamespace } from '../../host/namespace.ts';
-import { runCommand } from '../../host/run-command.ts';
 import type { OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import { transactionText } from '../rules/command-text.ts';
@@ -26,9 +24,8 @@ import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts
 import { rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
 import type { Sources } from '../rules/sources.ts';
-import { COMMAND_TIMEOUT_MS, loadTimeoutMs } from './load-timeout.ts';
+import { Nft } from './nft.ts';
 import { refusalsIn } from './refusals.ts';
-import { NftSession } from './session.ts';
 
 export interface KernelTableOptions {
   /** The program nft. */
@@ -46,18 +43,15 @@ export interface KernelTableOptions {
 }
 
 const NONE: readonly KernelListener[] = [];
-/** nft keeps each line that it has read, and looks through them before the next one. */
-const MAX_ANSWERS = 1_000;
 /** More elements than these are faster in a file. */
 const MAX_ELEMENTS = 10_000;
 const PERSIST_DELAY_MS = 1_000;
 const PERSIST_RETRY_MS = 10_000;
-/** The report of a change may come after the end of its process. */
-const MAX_PROCESSES = 16;
 
 export class KernelTable {
   readonly #options: KernelTableOptions;
   readonly #turns = serial();
+  readonly #nft: Nft;
   readonly #file: BackgroundWrite;
   #running = new Map<OwnerKey, readonly KernelListener[]>();
   /** What the kernel has while all rules are being loaded; undefined otherwise. */
@@ -69,9 +63,6 @@ export class KernelTable {
   #counts = NO_COUNTS;
   /** '' while it is not known what the kernel has. */
   #generation = '';
-  #session: NftSession | undefined;
-  /** Of this agent, by which its own changes are known. */
-  #processes: readonly number[] = [];
   /** Places that changedFromNow() has given, and those that changed since. */
   #changed = new Set<string>();
 
@@ -79,7 +70,8 @@ export class KernelTable {
     this.#options = options;
     this.#sources = options.sources();
     this.#shared = new SharedElements(this.#sources.groupOf);
-    const { log } = options;
+    const { nft, netns, log } = options;
+    this.#nft = new Nft({ program: nft, netns });
     this.#file = new BackgroundWrite({
       write: () => this.#write(options.rulesFile, this.#generation),
       delayMs: PERSIST_DELAY_MS,
@@ -106,7 +98,7 @@ export class KernelTable {
 
   /** True if this agent has started it to change the tables, lately. */
   hasStarted(process: number): boolean {
-    return this.#processes.includes(process);
+    return this.#nft.hasStarted(process);
   }
 
   /** The rules for the next boot. */
@@ -181,7 +173,7 @@ export class KernelTable {
       const path = `${this.#options.rulesFile}.checking`;
       await makeFolder(dirname(path), 0o700);
       await writeAtomically(path, this.#textOf(listeners, '0'.repeat(16)));
-      const { exitCode, stderr } = await this.#nft('-c', '-f', path);
+      const { exitCode, stderr } = await this.#nft.run('-c', '-f', path);
       await unlink(path).catch(() => undefined);
       return exitCode === 0 ? '' : firstLine(stderr) || `exit status ${exitCode}`;
     });
@@ -213,7 +205,7 @@ export class KernelTable {
       const mark = `chain generation_${this.#generation} {`;
       // They are loaded together, but another process may remove them apart.
       for (const family of ['ip', 'ip6']) {
-        const text = await this.#ask(`list chains ${family}`);
+        const text = await this.#nft.ask(`list chains ${family}`);
         const headers = tablesOf(family, this.#options.table).map((each) => `table ${family} ${each} {`);
         if ([mark, ...headers].every((each) => text.includes(each))) continue;
         this.#generation = '';
@@ -234,7 +226,7 @@ export class KernelTable {
     return this.#turns.run(async () => {
       if (!this.isLoaded) return new Map();
       const list = (family: string): Promise<string> =>
-        this.#ask(`list set ${family} ${this.#options.table}_counts closed`).catch(() => '');
+        this.#nft.ask(`list set ${family} ${this.#options.table}_counts closed`).catch(() => '');
       return refusalsIn(`${await list('ip')}\n${await list('ip6')}`);
     });
   }
@@ -246,7 +238,7 @@ export class KernelTable {
       const names = ['ip', 'ip6'].flatMap((family) =>
         tablesOf(family, table).map((each) => `${family} ${each}`),
       );
-      await this.#ask(names.flatMap((name) => [`add table ${name}`, `delete table ${name}`]).join('; '));
+      await this.#nft.ask(names.flatMap((name) => [`add table ${name}`, `delete table ${name}`]).join('; '));
       this.#generation = '';
     });
   }
@@ -255,7 +247,7 @@ export class KernelTable {
   async close(): Promise<void> {
     await this.#file.close();
     await this.#turns.idle();
-    this.#session?.close();
+    this.#nft.close();
   }
 
   async #load(listeners: readonly KernelListener[]): Promise<void> {
@@ -272,7 +264,7 @@ export class KernelTable {
     // Not the file for the next boot, which may be written at the same time.
     const path = `${rulesFile}.loading`;
     await this.#write(path, generation);
-    const { exitCode, stderr } = await this.#nft('-f', path);
+    const { exitCode, stderr } = await this.#nft.run('-f', path);
     if (exitCode !== 0)
       throw failed(`nft cannot load the rules: ${firstLine(stderr) || `exit status ${exitCode}`}`);
     this.#generation = generation;
@@ -293,23 +285,6 @@ export class KernelTable {
     return rulesText({ table, generation, listeners, sources, counts, countsTraffic });
   }
 
-  /** With `-f`, the last word is the file of the rules. */
-  async #nft(...words: readonly string[]): ReturnType<typeof runCommand> {
-    const { nft, netns } = this.#options;
-    const timeout = words.includes('-f')
-      ? loadTimeoutMs((await stat(words.at(-1) ?? '')).size)
-      : COMMAND_TIMEOUT_MS;
-    const [program, args] = inNamespace(netns, nft, words);
-    const onStart = (pid: number): void => {
-      if (words[0] === '-f') this.#started(pid);
-    };
-    return runCommand(program, args, { timeout, onStart });
-  }
-
-  #started(process: number): void {
-    this.#processes = [process, ...this.#processes.slice(0, MAX_PROCESSES - 1)];
-  }
-
   #fold(changes: readonly ListenerChange[]): void {
     for (const { before, after } of changes) {
       for (const each of [before, after])
@@ -328,7 +303,7 @@ export class KernelTable {
     let text = '';
     for (const family of ['ip', 'ip6']) {
       const words = ['list', 'table', family, `${this.#options.table}_counts`];
-      text += await this.#nft('-n', ...words).then(
+      text += await this.#nft.run('-n', ...words).then(
         ({ stdout }) => stdout,
         () => '',
       );
@@ -343,25 +318,7 @@ export class KernelTable {
     if (text === '') return '';
     // nft reads its input byte by byte, and a file at once.
     overwrite(changeFile, `${text}\n`);
-    return this.#ask(`include "${changeFile}"`);
-  }
-
-  async #ask(line: string): Promise<string> {
-    const session = this.#session?.isOpen === true ? this.#session : this.#newSession();
-    const answer = await session.ask(line);
-    if (session.answers >= MAX_ANSWERS) {
-      session.close();
-      this.#newSession();
-    }
-    return answer;
-  }
-
-  #newSession(): NftSession {
-    const { nft: program, netns } = this.#options;
-    const session = new NftSession({ program, netns });
-    this.#session = session;
-    this.#started(session.process);
-    return session;
+    return this.#nft.ask(`include "${changeFile}"`);
   }
 
   /** It is not known any more what the kernel has. */

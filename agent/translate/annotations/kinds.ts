@@ -3,6 +3,7 @@
 // `$`, `%`, `;` and only ASCII. The kinds for a body are safe between single quotes. Pure.
 
 import { parseAddress, parseCidrOrAddress } from '../../base/ip.ts';
+import { label, labelValue, subdomain } from '../../base/name-forms.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
 
 export type Limits = readonly [min: number, max: number];
@@ -111,9 +112,7 @@ export const addressPerFamily: Kind<readonly string[]> = {
 /** The name of an object in Kubernetes (RFC 1123). */
 export const objectName = textKind(
   'a name of at most 253 characters (a-z, 0-9, - and .) that begins and ends with a letter or digit',
-  (text) =>
-    text.length <= 253 &&
-    /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/.test(text),
+  subdomain.check,
 );
 
 /** A list without repetitions, as one text. `most`: how many items it may have. */
@@ -152,9 +151,7 @@ export const configMapName = textKind(
 export const portList = listKind(
   'numbers or names of ports',
   32,
-  (text) =>
-    (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) ||
-    /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(text),
+  (text) => (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) || label.check(text),
 );
 
 /** Those of OpenSSL that are not broken and have forward secrecy: for TLS 1.2 first, then for TLS 1.3. */
@@ -203,7 +200,7 @@ export const cidrList: Kind<readonly string[]> = {
 /** A non-empty value of a Kubernetes label. */
 export const word = textKind(
   'a word of at most 63 letters, digits, -, _ and . that begins and ends with a letter or digit',
-  (text) => /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text),
+  (text) => text !== '' && labelValue.check(text),
 );
 
 const NAME = '[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?';

@@ -3,7 +3,6 @@
 // Reads the store of objects, the settings and the index of port owners; remembers what did not change, so that the change of
 // one route among thousands costs little.
 
-import { compactList } from '../../base/compact.ts';
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
@@ -13,6 +12,7 @@ import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { userLists } from '../routes/route-users.ts';
+import { loadBalancerOf } from '../service/plain-listener.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { attachedSets } from './attached-sets.ts';
@@ -144,25 +144,16 @@ export class GatewayTranslator implements Translator {
       memberCertificate: forMembers,
       ...context,
     });
-    const { namespace, name } = gateway;
     return {
-      result: {
-        kind: 'LoadBalancer',
-        key,
-        namespace,
-        name,
-        vips: addresses.vips,
-        listeners: model,
-        problems: compactList([
-          ...addresses.problems,
-          ...judged.problems,
-          ...front.problems,
-          ...userProblems,
-          ...problems,
-          ...problemsOf(routes),
-          ...shadowedOn(model, memory),
-        ]),
-      },
+      result: loadBalancerOf(key, addresses.vips, model, [
+        ...addresses.problems,
+        ...judged.problems,
+        ...front.problems,
+        ...userProblems,
+        ...problems,
+        ...problemsOf(routes),
+        ...shadowedOn(model, memory),
+      ]),
       reads: [...reads],
       pools,
       statuses,

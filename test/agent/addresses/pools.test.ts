@@ -78,14 +78,14 @@ for (const [value, error] of [
   ],
   [[{ name: 'a' }], 'pool "a": blocks: missing, must be a list'],
   [[{ name: 'a', blocks: [] }], 'pool "a": blocks: [] is not a list of at least one block'],
-  [[{ name: 'a', blocks: ['192.0.2.1'], prio: 1 }], 'pool "a": prio: there is no such key'],
+  [[{ name: 'a', blocks: ['192.0.2.1'], prio: 1 }], 'pool "a": prio: Unknown key'],
   [
     [{ name: 'a', blocks: ['192.0.2.1'], avoidBuggyIps: true, auto: 1 }],
-    'pool "a": avoidBuggyIps: there is no such key, the nearest is "avoidBuggyIPs"',
+    'pool "a": avoidBuggyIps: Unknown key, the nearest is "avoidBuggyIPs"',
   ],
   [
     [{ name: 'a', blocks: ['192.0.2.1'], serviceAllocation: { namespace: ['x'] } }],
-    'pool "a": serviceAllocation.namespace: there is no such key, the nearest is "namespaces"',
+    'pool "a": serviceAllocation.namespace: Unknown key, the nearest is "namespaces"',
   ],
   [
     [{ name: 'a', blocks: ['192.0.2.1'], priority: 1.5 }],

@@ -268,9 +268,20 @@ test('diffSettings() compares every field of a pool, and every fault of a pool h
     faults({ file: 'pools: [{ name: a, blocks: [192.0.2.1], prio: 1 }]', env: { HEADGATE_POOLS: '[' } }),
     [
       'HEADGATE_POOLS: 1:2: Unexpected end of the stream within a flow collection',
-      '/etc/headgate.yaml: pools: pool "a": prio: there is no such key',
+      '/etc/headgate.yaml: pools: pool "a": prio: Unknown key',
     ],
   );
+});
+
+test('Settings that name objects of Kubernetes have the forms of its names', (t) => {
+  const good = { 'load-balancer-class': 'example.org/lb', 'lease-namespace': 'lb', zone: 'A.1_b' };
+  for (const [name, value] of Object.entries(good))
+    t.deepEqual(faults({ argv: [`--${name}`, value] }), [], name);
+  const bad = { 'load-balancer-class': 'a..b/lb', 'lease-namespace': 'lb.x', zone: '-a', namespaces: 'A' };
+  for (const [name, value] of Object.entries(bad))
+    t.regex(faults({ argv: [`--${name}`, value] }).join(), /is not /, name);
+  t.is(faults({ argv: ['--certificates', 'web/a..b=/x.pem'] }).length, 1);
+  t.is(faults({ argv: ['--certificates', 'web/a/b=/x.pem'] }).length, 1);
 });
 
 test('A switch can be turned on and off by a flag', (t) => {

@@ -1,4 +1,4 @@
-// Gateway API in a real API server: its definitions, of the experimental channel, and a GatewayClass.
+// Gateway API in a real API server: its definitions, and a GatewayClass.
 
 import { until } from '../basics/until.ts';
 import { collectionOf, objectsIn } from './deploy.ts';
@@ -6,9 +6,13 @@ import { type Kube, kubePrograms } from './kube.ts';
 
 const GROUP = '/apis/gateway.networking.k8s.io/v1';
 
-/** Returns once the API server serves every version of every definition. */
-export async function deployGatewayApi(kube: Kube): Promise<void> {
-  const { 'gateway-crds.yaml': file = '' } = await kubePrograms(['gateway-crds.yaml']);
+/**
+ * Returns once the API server serves every version of every definition. `version`: of the standard channel, `1.4.0`; without
+ * it, those of the experimental channel of the version that the agent supports.
+ */
+export async function deployGatewayApi(kube: Kube, version = ''): Promise<void> {
+  const name = version === '' ? 'gateway-crds.yaml' : `gateway-crds-${version}.yaml`;
+  const { [name]: file = '' } = await kubePrograms([name]);
   // The other objects of this file guard upgrades.
   const definitions = (await objectsIn(file)).filter(isDefinition);
   await Promise.all(definitions.map((each) => kube.must('POST', collectionOf(each), each)));

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Names the programs of a real Kubernetes, one path a line, in the order of the arguments: etcd, kube-apiserver,
 # kube-controller-manager, kube-scheduler, kube-proxy, kubectl, helm, agnhost, ginkgo; those of Gateway API, gateway.test,
-# echo-basic and gateway-crds.yaml (of the experimental channel); h2spec, the tests of HTTP/2; and those whose sources are here, kubelet (of processes),
+# echo-basic and gateway-crds.yaml (of the experimental channel), also of another version (gateway-crds-1.4.0.yaml, of the
+# standard channel); h2spec, the tests of HTTP/2; and those whose sources are here, kubelet (of processes),
 # coredns (a stand-in) and e2e.test. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
 # it fails if one is missing. --can-build alone says by its status whether there is what a build takes.
@@ -24,7 +25,7 @@ is_own() { [ "$1" = kubelet ] || [ "$1" = e2e.test ] || [ "$1" = coredns ]; }
 
 cache_of() {
   case $1 in
-    gateway.test | gateway-crds.yaml | echo-basic | coredns) echo "$caches/gateway-api-$GATEWAY_API" ;;
+    gateway.test | gateway-crds*.yaml | echo-basic | coredns) echo "$caches/gateway-api-$GATEWAY_API" ;;
     h2spec) echo "$caches/h2spec-$H2SPEC" ;;
     helm) echo "$caches/helm-$HELM" ;;
     *) echo "$caches/kube-$KUBERNETES-etcd-$ETCD" ;;
@@ -113,7 +114,7 @@ build() {
     kubelet) package=./kubelet ;;
     e2e.test) package=./e2e verb='test -c -vet=off' ;;
     gateway.test) folder=gateway package=sigs.k8s.io/gateway-api/conformance verb='test -c -vet=off' flags='' ;;
-    gateway-crds.yaml) folder=gateway ;;
+    gateway-crds*.yaml) folder=gateway ;;
     echo-basic) folder=gateway package=sigs.k8s.io/gateway-api/conformance/echo-basic flags='' ;;
     coredns) folder=gateway package=./coredns flags='' ;;
     *)
@@ -127,14 +128,18 @@ build() {
   (
     cd "$sources/$folder"
     export CGO_ENABLED=0 GOFLAGS='-mod=readonly -buildvcs=false'
-    if [ "$1" = gateway-crds.yaml ]; then
-      persist go mod download sigs.k8s.io/gateway-api >&2
-      for file in "$(go list -m -f '{{.Dir}}' sigs.k8s.io/gateway-api)"/config/crd/experimental/gateway*.yaml; do
-        echo ---
-        cat "$file"
-      done >"$cache/$1.part"
-      exit
-    fi
+    case $1 in
+      gateway-crds*.yaml)
+        module=sigs.k8s.io/gateway-api channel=experimental version=${1#gateway-crds}
+        version=${version%.yaml}
+        [ -z "$version" ] || module=$module@v${version#-} channel=standard
+        persist go mod download "$module" >&2
+        for file in "$(go mod download -json "$module" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')"/config/crd/"$channel"/gateway*.yaml; do
+          echo ---
+          cat "$file"
+        done >"$cache/$1.part"
+        exit ;;
+    esac
     # shellcheck disable=SC2086 # two words
     persist nice go $verb -trimpath -ldflags "-s -w $flags" -o "$cache/$1.part" "$package" >&2
   )

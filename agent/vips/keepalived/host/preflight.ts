@@ -4,7 +4,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../../../base/errors.ts';
-import type { Finding } from '../../../host/finding.ts';
+import { bad, type Finding, good } from '../../../host/finding.ts';
 import { inNamespace } from '../../../host/namespace.ts';
 import { runCommand } from '../../../host/run-command.ts';
 import { readSysctl } from '../../../host/sysctl.ts';
@@ -27,8 +27,8 @@ export async function preflight(
 ): Promise<readonly Finding[]> {
   const { keepalived, netns, vrrp } = settings;
   const program = await keepalivedProgram(keepalived).then(
-    ({ version }) => ({ what: 'keepalived', ok: true, detail: version }),
-    (error) => ({ what: 'keepalived', ok: false, detail: messageOf(error) }),
+    ({ version }) => good('keepalived', version),
+    (error) => bad('keepalived', messageOf(error)),
   );
   const network = await networkFinding(netns);
   if (network.what === 'netns') return [program, network];
@@ -47,7 +47,7 @@ export async function preflight(
 export async function networkFinding(netns: string): Promise<Finding> {
   if (netns !== '' && !(await exists(`/run/netns/${netns}`))) {
     const detail = `there is no network namespace "${netns}": make it (ip netns add ${netns}), or correct "netns"`;
-    return { what: 'netns', ok: false, detail };
+    return bad('netns', detail);
   }
   const what = 'loopback interface';
   // A namespace that was only added has it down.
@@ -55,22 +55,22 @@ export async function networkFinding(netns: string): Promise<Finding> {
     netns === ''
       ? networkInterfaces().lo !== undefined
       : (await output(netns, 'ip', ['-o', 'link', 'show', 'dev', 'lo', 'up'])) !== '';
-  if (isUp) return { what, ok: true, detail: 'is up' };
+  if (isUp) return good(what, 'is up');
   const command = `ip ${netns === '' ? '' : `-n ${netns} `}link set lo up`;
   const detail = `is down, so that HAProxy loses session affinity at each reload, and nothing reaches 127.0.0.1: set it up (${command})`;
-  return { what, ok: false, detail };
+  return bad(what, detail);
 }
 
 async function ownAddress({ netns, vrrp }: PreflightSettings): Promise<Finding> {
   const what = `interface ${vrrp.interface}`;
   try {
     const found = (await hostAddresses(netns)).find(({ address }) => address === vrrp.address);
-    if (found?.interface === vrrp.interface) return { what, ok: true, detail: `has ${vrrp.address}` };
+    if (found?.interface === vrrp.interface) return good(what, `has ${vrrp.address}`);
     const place = found === undefined ? 'is not on this host' : `is on ${found.interface}`;
     const detail = `${vrrp.address} ${place}: correct "interface" or "address" of the setting vrrp`;
-    return { what, ok: false, detail };
+    return bad(what, detail);
   } catch (error) {
-    return { what, ok: false, detail: messageOf(error) };
+    return bad(what, messageOf(error));
   }
 }
 
@@ -129,12 +129,13 @@ async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Find
     const [own, other] = [await readSysctl(netns, key), await readSysctl(netns, orKey)];
     const value = String(Math.max(Number(own), Number(other)));
     const name = sysctlName(key);
-    const ok = values.includes(value);
     const [first = ''] = values;
-    const detail = ok
-      ? `is ${value}`
-      : `is ${value}, so that ${otherwise}: set it to ${first} (sysctl -w ${name}=${first})`;
-    findings.push({ what: name, ok, detail });
+    const remedy = `set it to ${first} (sysctl -w ${name}=${first})`;
+    findings.push(
+      values.includes(value)
+        ? good(name, `is ${value}`)
+        : bad(name, `is ${value}, so that ${otherwise}: ${remedy}`),
+    );
   }
   return findings;
 }
@@ -146,7 +147,7 @@ async function sysctls(netns: string, vrrp: VrrpSettings): Promise<readonly Find
 async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly Finding[]> {
   const { interface: device } = vrrp;
   const v4 = await readSysctl(netns, ['net', 'ipv4', 'ip_forward']);
-  const findings = [{ what: 'net.ipv4.ip_forward', ok: true, detail: forwards(v4) }];
+  const findings = [good('net.ipv4.ip_forward', forwards(v4))];
   if (!hasV6(vrrp)) return findings;
   const conf = ['net', 'ipv6', 'conf', device];
   const [forwardingKey, acceptKey] = [
@@ -156,11 +157,10 @@ async function forwarding(netns: string, vrrp: VrrpSettings): Promise<readonly F
   const [name, accept] = [sysctlName(forwardingKey), sysctlName(acceptKey)];
   const v6 = await readSysctl(netns, forwardingKey);
   const takesRoutes = v6 === '0' || (await readSysctl(netns, acceptKey)) !== '1';
-  const ok = takesRoutes || (await output(netns, 'ip', ['-6', 'route', 'show', 'default'])) !== '';
-  const detail = ok
-    ? forwards(v6)
-    : `is ${v6}, so that the host takes no route from router advertisements, and it has no default route: accept them (sysctl -w ${accept}=2), add a route, or do not forward (sysctl -w ${name}=0)`;
-  return [...findings, { what: name, ok, detail }];
+  if (takesRoutes || (await output(netns, 'ip', ['-6', 'route', 'show', 'default'])) !== '')
+    return [...findings, good(name, forwards(v6))];
+  const detail = `is ${v6}, so that the host takes no route from router advertisements, and it has no default route: accept them (sysctl -w ${accept}=2), add a route, or do not forward (sysctl -w ${name}=0)`;
+  return [...findings, bad(name, detail)];
 }
 
 function forwards(value: string): string {
@@ -199,20 +199,16 @@ async function routerIds(
     );
     if (clash === undefined) continue;
     const detail = `keepalived with process id ${pid} also has virtual router ${clash[1]} (${file}): choose another virtualRouterId, or stop it`;
-    return { what, ok: false, detail };
+    return bad(what, detail);
   }
-  return { what, ok: true, detail: 'no other keepalived of this host has it' };
+  return good(what, 'no other keepalived of this host has it');
 }
 
 /** VRRP works with a wrong time of day; certificates, leases and the log do not. */
 function clock(now: number): Finding {
-  const ok = now > Date.UTC(2025, 0, 1);
-  const detail = new Date(now).toISOString();
-  return {
-    what: 'clock',
-    ok,
-    detail: ok ? detail : `${detail} is in the past: set the clock of this host (NTP)`,
-  };
+  const time = new Date(now).toISOString();
+  if (now > Date.UTC(2025, 0, 1)) return good('clock', time);
+  return bad('clock', `${time} is in the past: set the clock of this host (NTP)`);
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -45,7 +45,8 @@ test('startDaemon() reports a daemon that does not serve in time, and leaves it 
 
 test('startDaemon() starts a daemon in its own session', async (t) => {
   const log = join(await folder(t), 'log');
-  const { child } = await shell(log, 'cut -d " " -f 6 /proc/$$/stat; echo ready');
+  const { child } = await shell(log, 'cut -d " " -f 6 /proc/$$/stat; echo ready; exec sleep 60');
+  t.true(sendSignal(KIND, child.pid ?? 0, 'SIGKILL'));
   t.is(await readFile(log, 'utf8'), `${child.pid}\nready\n`);
 });
 

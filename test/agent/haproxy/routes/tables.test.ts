@@ -111,6 +111,38 @@ test('tablesOf() marks the sections that want certificates of clients', (t) => {
   );
 });
 
+test('tablesOf() of sections that want certificates of clients follows the change of one hostname', (t) => {
+  const clients = {
+    verify: 'required',
+    authority: { name: 'configmap default/c', fingerprint: 'f' },
+  } as const;
+  const section = sectionOf('one', '*', { 'a.org': ROOT, 'b.org': ROOT });
+  const of = (hosts: readonly HostRoutes[], name = 'followed') => {
+    const tls = {
+      certificates: [],
+      minVersion: '1.2',
+      ciphers: [],
+      clients,
+      alpn: [],
+      sections: [{ hostname: patternOf('*'), certificates: [], clients }],
+    } as const;
+    const [listener] = gatewayOf(place, [{ ...section, hosts }], { name, tls }).listeners;
+    if (listener === undefined) throw new Error('No listener');
+    return tablesOf(listener);
+  };
+  const [first, second] = section.hosts;
+  if (first === undefined || second === undefined) throw new Error('No hosts');
+  const before = of([first, second]);
+  t.is(of([first, second]), before, 'nothing has changed');
+  const changed = { host: second.host, entries: [entryOf('/', 'other')] };
+  const after = of([first, changed]);
+  t.is(changeOf(after)?.from, before);
+  t.is(changeOf(after)?.names.length, 1);
+  t.is([...after.values()].flat().filter(({ map }) => map === 'guarded').length, 1);
+  t.true([...after.values()].flat().some(({ value }) => value.includes('other')));
+  t.deepEqual(new Map(of([first, second])), new Map(before));
+});
+
 test('tablesOf() makes the same tables from those before as without them', (t) => {
   const of = (path: string): readonly RouteSection[] => [
     sectionOf('any', '*', { 'a.b.c': ROOT, '*.b.c': [entryOf(path, 'a')], '*': [entryOf(path, 'b')] }),
