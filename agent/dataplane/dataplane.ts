@@ -106,4 +106,6 @@ export interface Dataplane<P extends Plan = Plan, S = never> extends DataplaneFa
   loads(): readonly Load[];
   /** The listeners that an engine from before this agent serves; undefined if the engine does not answer. */
   runningListeners(): Promise<readonly string[] | undefined>;
+  /** The listeners for which its engine takes connections by the files of an agent before this one. */
+  listenersBefore(): Promise<readonly string[]>;
 }

@@ -52,9 +52,8 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   }
 
   async start(): Promise<void> {
-    // The main one adopts what it serves, and others load what they should serve.
-    for (const { engine, dataplane } of this.#all.slice(1))
-      this.#changes.restore(engine, (await dataplane.runningListeners()) ?? []);
+    for (const { engine, dataplane } of this.#all)
+      this.#changes.restore(engine, await dataplane.listenersBefore());
     await Promise.all(this.#all.map(({ dataplane }) => dataplane.start()));
   }
 
@@ -184,6 +183,10 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   async runningListeners(): Promise<readonly string[] | undefined> {
     const all = await Promise.all(this.#all.map(({ dataplane }) => dataplane.runningListeners()));
     return all.includes(undefined) ? undefined : all.flatMap((listeners) => listeners ?? []);
+  }
+
+  async listenersBefore(): Promise<readonly string[]> {
+    return (await Promise.all(this.#all.map(({ dataplane }) => dataplane.listenersBefore()))).flat();
   }
 
   /** The plans of the main dataplane; new ones where it keeps less since the others have applied theirs. */

@@ -233,6 +233,10 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     return this.#main.loads();
   }
 
+  async listenersBefore(): Promise<readonly string[]> {
+    return [...(await this.#main.listenersBefore()), ...(await this.#landing.listenersBefore())];
+  }
+
   async runningListeners(): Promise<readonly string[] | undefined> {
     const main = await this.#main.runningListeners();
     const landing = await this.#landing.keptListeners();

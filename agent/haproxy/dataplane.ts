@@ -98,7 +98,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   /** Those in the file that HAProxy starts from. */
   async keptListeners(): Promise<readonly string[]> {
-    return listenersIn(await readFile(this.#parts.paths.config, 'utf8').catch(() => ''));
+    return listenersIn(await this.#fileText());
+  }
+
+  /** Without those whose members it only checks. */
+  async listenersBefore(): Promise<readonly string[]> {
+    const frontends = (await this.#fileText()).split('\n').filter((line) => line.startsWith('frontend '));
+    return listenersIn(frontends.join('\n'));
   }
 
   /** Errors: those of the connection. */
@@ -403,6 +409,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   #shareOf(key: string, desired: LoadBalancer | undefined): Share {
     if (desired !== undefined) return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
     return this.#unusedPools.isDue(key) ? 'served' : 'left';
+  }
+
+  #fileText(): Promise<string> {
+    return readFile(this.#parts.paths.config, 'utf8').catch(() => '');
   }
 
   #plan({ running, booted }: BootedWorker, key: string): HaproxyPlan {

@@ -263,9 +263,13 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   }
 
   /** From the file that the last agent has written. */
-  async runningListeners(): Promise<readonly string[] | undefined> {
+  async listenersBefore(): Promise<readonly string[]> {
     const lines = (await this.#lastFile()).split('\n');
     return [...new Set(listenersIn(lines.filter((line) => line.startsWith('#')).join('\n')))];
+  }
+
+  runningListeners(): Promise<readonly string[]> {
+    return this.listenersBefore();
   }
 
   /** What the last agent, or this one, has written. */

@@ -152,7 +152,7 @@ test.serial(
 );
 
 test.serial('TCP connections that the kernel forwards go to members that answer a request', async (t) => {
-  const { host, network, end } = await started(t);
+  const { host, network, agent, end } = await started(t);
   for (const member of MEMBERS) network.serve(member, UDP_MEMBER_PORT);
   const web = (engine: string) =>
     dns(network, { ...BY_TCP, engine }, MEMBERS, { ports: [{ name: 'dns-tcp', port: 80 }] });
@@ -178,6 +178,12 @@ test.serial('TCP connections that the kernel forwards go to members that answer 
   }
   t.false(hasSlots);
   t.deepEqual([...new Set(await asking)].sort(), ['m2', 'm3']);
+  // The next agent does not take a backend that HAProxy only checks for a port that HAProxy has served.
+  await agent.stop();
+  const next = await host.start();
+  const adoption = () => next.log.find(({ message }) => message === 'Adopted the running HAProxy');
+  await host.until('HAProxy is adopted', async () => adoption() !== undefined);
+  t.true(adoption()?.ours);
 });
 
 for (const landing of [true, false]) {

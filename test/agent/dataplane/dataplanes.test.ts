@@ -43,6 +43,7 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
   isServing = true;
   problems: readonly Problem[] = [];
   running: readonly string[] | undefined;
+  before: readonly string[] = [];
   facts: Partial<DataplaneStatus> = {};
   control = '';
 
@@ -135,6 +136,10 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
     return [{ connections: this.listener.length, connectionRate: 0, busy: 0 }];
   }
 
+  async listenersBefore(): Promise<readonly string[]> {
+    return this.before;
+  }
+
   async runningListeners(): Promise<readonly string[] | undefined> {
     return this.running;
   }
@@ -208,9 +213,10 @@ test('The main dataplane keeps a listener until another engine serves it, and th
   t.deepEqual(enginesOf('haproxy'), ['haproxy', 'kernel']);
 });
 
-test('A dataplane keeps what it served before this agent, if that is to be served by the main one', async (t) => {
-  const { all, kernel, changes } = both();
-  kernel.running = [TCP, UDP];
+test('A dataplane keeps what it served before this agent until another engine serves it', async (t) => {
+  const { all, haproxy, kernel, changes } = both();
+  kernel.before = [TCP, UDP];
+  haproxy.before = [TCP];
   await all.start();
   t.deepEqual(
     changes

@@ -163,6 +163,10 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
     return [...(this.running?.values() ?? [])].flatMap(({ listeners }) => listeners.map(({ name }) => name));
   }
 
+  async listenersBefore(): Promise<readonly string[]> {
+    return this.keptListeners();
+  }
+
   async keptListeners(): Promise<readonly string[]> {
     return this.wasThere ? this.runningListeners() : [];
   }

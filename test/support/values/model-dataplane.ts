@@ -147,6 +147,10 @@ export class ModelDataplane implements Dataplane<ModelPlan> {
     return [];
   }
 
+  async listenersBefore() {
+    return [...this.#serving];
+  }
+
   async runningListeners() {
     return [...this.#serving];
   }
