@@ -72,6 +72,7 @@ const MEMBER = {
   target: 'Pod/web-1',
 } as const;
 
+import { namesOf } from '../support/report/metric-names.ts';
 import { listenerIdentity } from '../support/values/load-balancers.ts';
 
 const NAMED = 'default:web:tcp:80:v4';
@@ -301,16 +302,13 @@ function servedMetrics(text: string): ReadonlyMap<string, Described> {
   return metrics;
 }
 
-/** Of the tables whose rows begin with a name in code; a metric of the process has a second name, without `headgate_`. */
+/** Of the tables whose rows begin with a name in code. */
 function documentedMetrics(markdown: string): ReadonlyMap<string, Described> {
   const rows = markdown.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \|/gm);
   return new Map(
     [...rows].flatMap(([, name = '', type = '', cell = '']) => {
       const labels = [...cell.matchAll(/`(\w+)`/g)].map(([, label = '']) => label).sort();
-      const [, second] = /^headgate_((?:process|nodejs)_\w+)$/.exec(name) ?? [];
-      return [name, second].flatMap((each) =>
-        each === undefined ? [] : [[each, { type, labels }] as const],
-      );
+      return namesOf(name).map((each) => [each, { type, labels }] as const);
     }),
   );
 }

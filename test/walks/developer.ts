@@ -76,7 +76,7 @@ assert.equal(await ending.interrupt(), 0);
 assert.equal(await isRefused(), `status ${CANNOT_CONNECT}\n`);
 
 // A linter of manifests.
-assert.match(readme, /`headgate render --strict --manifests PATH`/);
+assert.match(textOf('docs/operations.md'), /`headgate render --strict --manifests PATH`/);
 await reader.run('bin/headgate render --strict --manifests examples/manifests');
 writeFileSync(manifest, edited.replace('port: 8082', 'port: 80820'));
 assert.match(
