@@ -4,13 +4,7 @@ import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { startEcho } from '../support/traffic/echo.ts';
-import {
-  Authority,
-  configMap,
-  handshake,
-  type IssuedCertificate,
-  tlsSecret,
-} from '../support/traffic/tls.ts';
+import { Authority, askInTls, configMap, type IssuedCertificate, tlsSecret } from '../support/traffic/tls.ts';
 import { gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
 import { VIP_PORT, webObjects } from '../support/values/service-objects.ts';
 
@@ -54,17 +48,12 @@ test.serial(
       { ...slice, ports: [{ name: 'http', port: Number(member.split(':')[1]), protocol: 'TCP' }] },
       tlsSecret('web-tls', await own.issue({ names: [NAME] })),
     ]);
-    const isServed = async (client: IssuedCertificate): Promise<boolean> => {
-      try {
-        const { socket } = await handshake(place, { servername: NAME, ca: own.cert, ...client });
-        socket.write(`GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`);
-        let text = '';
-        for await (const chunk of socket) text += chunk;
-        return text.includes('"member":"web"');
-      } catch {
-        return false;
-      }
-    };
+    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+    const isServed = (client: IssuedCertificate): Promise<boolean> =>
+      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+        (text) => text.includes('"member":"web"'),
+        () => false,
+      );
     const list = (crl: string): Promise<void> => {
       const map = configMap('clients', clients.cert);
       return host.write('clients.yaml', [

@@ -4,7 +4,7 @@ import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { request, startEcho } from '../support/traffic/echo.ts';
-import { Authority, handshake, type IssuedCertificate, tlsSecret } from '../support/traffic/tls.ts';
+import { Authority, askInTls, type IssuedCertificate, tlsSecret } from '../support/traffic/tls.ts';
 import { backendObjects, ingressClassJson, ingressJson } from '../support/values/gateways.ts';
 import { basic, HASHES, OTHER_HASHES } from '../support/values/users.ts';
 
@@ -73,17 +73,12 @@ test.serial(
       host.write('clients.yaml', [
         secret('clients', { 'ca.crt': clients.cert, ...(crl !== '' && { 'ca.crl': crl }) }),
       ]);
-    const isServed = async (client: Partial<IssuedCertificate>): Promise<boolean> => {
-      try {
-        const { socket } = await handshake(place, { servername: NAME, ca: own.cert, ...client });
-        socket.write(`GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`);
-        let text = '';
-        for await (const chunk of socket) text += chunk;
-        return text.includes('"member":"web"');
-      } catch {
-        return false;
-      }
-    };
+    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+    const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
+      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+        (text) => text.includes('"member":"web"'),
+        () => false,
+      );
     await write('');
     await host.start();
     await host.until('both are served', async () => (await isServed(ann)) && (await isServed(bob)));

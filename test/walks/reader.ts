@@ -3,7 +3,7 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -21,6 +21,10 @@ const EMPTY_FOLDERS = ['/run', '/var/lib', '/var/log'];
 /** A file of the repository. */
 export function textOf(path: string): string {
   return readFileSync(join(root, path), 'utf8');
+}
+
+function writtenAt(path: string): number {
+  return statSync(join(root, path)).mtimeMs;
 }
 
 /** A command that runs in a terminal of its own. */
@@ -45,6 +49,9 @@ export class Reader {
     const etc = ['upperdir=/run/etc', 'workdir=/run/etc-work', 'lowerdir=/etc'];
     for (const place of ['/run/etc', '/run/etc-work']) mkdirSync(place);
     execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', etc.join(), '/etc']);
+    // Else `make install` in the clone would empty the packages of the repository, to which the clone has a link.
+    if (writtenAt('package-lock.json') > writtenAt('node_modules/.package-lock.json'))
+      throw new Error('node_modules is older than package-lock.json: run "make install" first');
     this.clone = join(folder, 'clone');
     mkdirSync(this.clone);
     for (const name of readdirSync(root).filter((each) => !NOT_CLONED.includes(each)))

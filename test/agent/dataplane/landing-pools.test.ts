@@ -1,8 +1,9 @@
 // Gateways in the landing, and the pools that they send to.
 
 import test from 'ava';
-import type { HealthMonitor, LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { loadBalancer, REST, setUp } from '../../support/haproxy/landing-model.ts';
+import { plainMonitor } from '../../support/values/load-balancers.ts';
 import { entryOf, gatewayOf, POOL, poolName, poolOf, sectionOf } from '../../support/values/routes.ts';
 
 /** A Gateway with so many routes to each of these Services. */
@@ -26,22 +27,7 @@ const pool = (name: string, members = 1): LoadBalancer =>
     Array.from({ length: members }, (_, at) => `10.0.0.${at + 1}:80`),
   );
 
-const MONITOR: HealthMonitor = {
-  type: 'tcp',
-  path: '',
-  method: '',
-  expectedCodes: '',
-  expectedBody: '',
-  expectedBodyPattern: '',
-  host: '',
-  sni: '',
-  grpcService: '',
-  interval: 5_000,
-  timeout: 5_000,
-  rise: 2,
-  fall: 3,
-  port: 0,
-};
+const MONITOR = plainMonitor('tcp');
 const edge = gateway('edge', ['web']);
 const [web, api] = [pool('web'), pool('api')];
 

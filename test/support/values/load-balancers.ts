@@ -56,6 +56,13 @@ const monitors: fc.Arbitrary<HealthMonitor | undefined> = fc.option(
   { nil: undefined },
 );
 
+/** Checks by connections or datagrams alone, every 5 s. */
+export function plainMonitor(type: 'tcp' | 'udp'): HealthMonitor {
+  const http = { path: '', method: '', expectedCodes: '', expectedBody: '', expectedBodyPattern: '' };
+  const others = { host: '', sni: '', grpcService: '' };
+  return { type, ...http, ...others, interval: 5_000, timeout: 3_000, rise: 2, fall: 3, port: 0 };
+}
+
 /** Removes the fields that a monitor of its type does not use. */
 function asTheModelHasIt(monitor: HealthMonitor): HealthMonitor {
   const { type } = monitor;

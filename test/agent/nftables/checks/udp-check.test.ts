@@ -2,23 +2,9 @@ import test from 'ava';
 import type { HealthMonitor } from '../../../../agent/model/load-balancer.ts';
 import { firstCheck, nextCheck, type UdpCheck } from '../../../../agent/nftables/checks/udp-check.ts';
 import { REFUSED, type UdpAnswer } from '../../../../agent/nftables/checks/udp-probe.ts';
+import { plainMonitor } from '../../../support/values/load-balancers.ts';
 
-const MONITOR: HealthMonitor = {
-  type: 'udp',
-  path: '',
-  method: '',
-  expectedCodes: '',
-  expectedBody: '',
-  expectedBodyPattern: '',
-  host: '',
-  sni: '',
-  grpcService: '',
-  interval: 5_000,
-  timeout: 3_000,
-  rise: 2,
-  fall: 3,
-  port: 0,
-};
+const MONITOR = plainMonitor('udp');
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** `r`: refused, `s`: silent, `d`: data, `u`: unknown; `c`: silent, but a packet of a client was refused a second ago. */
