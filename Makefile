@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak bench check format docs clean
+.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-bare test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,11 +12,14 @@ help:
 	@echo 'make test-fast   runs the tests that need only Node, in less than a minute'
 	@echo 'make test        runs the checks and all tests (ALLOW_SKIP=1 skips tests whose requirements are missing),'
 	@echo '                 or the files and folders in FILES (FILES="test/agent/base test/real/vrrp.test.ts")'
+	@echo 'make test-bare   runs make test, or FILES, on the smallest Debian 12 with Node and npm and nothing else (root;'
+	@echo '                 KUBE_CACHE=1 copies the built Kubernetes programs)'
 	@echo 'make test-matrix runs the tests with a real HAProxy, keepalived or nft on each Debian version (MATRIX="haproxy 3.2")'
 	@echo "make conformance runs Kubernetes' own tests of load balancers (WORDS='session affinity') and those of Gateway API"
 	@echo '                 (TEST=HTTPRouteWeight) in a cluster with Headgate (SUITE=kubernetes, SUITE=gateway; root),'
 	@echo '                 and those of HTTP against a Gateway (SUITE=http)'
-	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair'
+	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair;'
+	@echo '                 KIND=all runs every kind of change at once, at random from SEED=NUMBER'
 	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1, ARCH=arm64)'
 	@echo 'make release     makes a release in .cache/release: packages of amd64 and arm64, repository for apt, bill of'
 	@echo '                 materials (KEY=a key of gpg, ARCH=arm64)'
@@ -52,6 +55,10 @@ test-fast: install-node
 test: install-test
 	@$(NODE) scripts/test.ts $(FILES)
 
+test-bare:
+	@sh scripts/install.sh bare
+	@sh scripts/test-bare.sh $(FILES)
+
 test-matrix: install-test
 	@$(NODE) scripts/test-matrix.ts $(MATRIX)
 
@@ -68,8 +75,10 @@ conformance-gateway: install
 conformance-http: install-test
 	@$(NODE) node_modules/.bin/ava -c 1 test/real/http-conformance.test.ts
 
+SOAKS := $(addprefix test/real/,$(addsuffix .test.ts,$(if $(filter all,$(KIND)),soak-all,kubernetes-churn kubernetes-away pair-soak)))
+
 soak: install-test
-	@SOAK_MINUTES=$(or $(MINUTES),5) $(NODE) node_modules/.bin/ava -c 1 test/real/kubernetes-churn.test.ts test/real/kubernetes-away.test.ts test/real/pair-soak.test.ts
+	@SOAK_MINUTES=$(or $(MINUTES),5) $(if $(SEED),SEED=$(SEED)) $(NODE) node_modules/.bin/ava -c 1 $(SOAKS)
 
 deb: install
 	@sh scripts/install.sh $(if $(ARCH),release,deb)

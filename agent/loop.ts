@@ -3,7 +3,7 @@
 
 import type { AddressKeeper } from './address-keeper/address-keeper.ts';
 import type { Change, Changes } from './changes.ts';
-import type { Dataplane, Outcome, Plan } from './dataplane/dataplane.ts';
+import type { Forwarding, Outcome, Plan } from './dataplane/dataplane.ts';
 import type { DesiredState } from './model/desired-state.ts';
 import type { ProgrammingLatency } from './report/programming-latency.ts';
 import { type Translators, translateChanged } from './translate/translate.ts';
@@ -15,7 +15,7 @@ export interface LoopOptions {
   readonly desired: DesiredState;
   readonly translators: Translators;
   readonly addresses: Pick<AddressKeeper, 'assign'>;
-  readonly dataplane: Dataplane;
+  readonly dataplane: Forwarding;
   /** undefined if this host announces no VIPs. */
   readonly announcer: Announcer | undefined;
   readonly metrics: LoopMetrics;
@@ -44,6 +44,7 @@ export async function loop(options: LoopOptions): Promise<void> {
     const translated = translateChanged(desired, translators, dirty); // changes the desired state only
     announcer?.follow(translated, desired.loadBalancers); // files and reloads follow in the background
     const keys = new Set([...translated, ...replan]);
+    dataplane.follow(keys); // a listener that changes its engine stays with the former until the other serves it
     const plans = dataplane.plan(keys); // changes nothing
     const outcome = await dataplane.apply(plans); // runtime commands; files and reloads follow in the background
     count(plans, outcome, changed, metrics);

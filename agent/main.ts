@@ -65,6 +65,7 @@ async function run(argv: readonly string[]): Promise<number> {
   compactHeap();
   announcer?.follow(desired.loadBalancers.keys(), desired.loadBalancers);
   void announcer?.start();
+  parts.local?.start();
   void connectionSync.start();
   const standing = announcer && pair === undefined ? lowerWithoutPeer(dataplane, announcer) : undefined;
 
@@ -106,6 +107,7 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   parts.objectReporter?.close();
   await writers?.close();
   await announcer?.close();
+  parts.local?.close();
   pair?.close();
   await connectionSync.close();
   await dataplane.close();

@@ -7,11 +7,10 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { PATH } from './demo-path.ts';
 import { end, start } from './demo-processes.ts';
 
 const program = fileURLToPath(new URL('../bin/headgate', import.meta.url));
-/** Debian installs haproxy in /usr/sbin, which an ordinary user's PATH lacks. */
-const PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
 
 export class DemoAgent {
   readonly manifests: string;

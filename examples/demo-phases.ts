@@ -113,7 +113,7 @@ export const phases: readonly Phase[] = [
       const problem = await problemAt(agent, web.path);
       await delay(500);
       await repair();
-      return { remark: problem };
+      return { remark: `as it should, the agent reports ${problem}` };
     },
   },
   {
@@ -127,7 +127,10 @@ export const phases: readonly Phase[] = [
         await delay(1_000);
       }
       const times = edits.map((edit) => edit.toFixed(0)).join(', ');
-      return { edits, remark: `each after ${times} ms, from a second, small HAProxy; all move later` };
+      return {
+        edits,
+        remark: `each after ${times} ms, from a second, small HAProxy; the main one takes all over in a later reload`,
+      };
     },
   },
 ];

@@ -1,5 +1,6 @@
 // Prints the table of the demonstration, one row after each phase, with colours on a terminal.
 
+import { availableParallelism, loadavg } from 'node:os';
 import { styleText } from 'node:util';
 import type { GatewayReport } from './demo-gateway.ts';
 import type { LoadReport } from './demo-load.ts';
@@ -13,6 +14,14 @@ export interface Row extends LoadReport, PhaseResult {
 
 const WIDTHS = [28, 9, 7, 8, 8, 8];
 const HEADINGS = ['phase', 'requests', 'failed', 'p50 ms', 'p99 ms', 'reloads', '  edit to traffic, ms'];
+
+export function printIntroduction(members: number): void {
+  const [busy = 0] = loadavg();
+  console.log(`${members} members, their clients, the agent and HAProxy share this machine: ${counted(availableParallelism(), 'processor')}, load ${busy.toFixed(1)}.
+Each row is a change of endpoints or Services under load. "failed" should be 0 in all of them; p99 grows on a busy machine.
+A reload starts another worker of HAProxy beside those that still have connections: no change here needs one.
+`);
+}
 
 export function printHeadings(): void {
   const cells = HEADINGS.map((heading, column) => aligned(heading, column));
@@ -60,6 +69,9 @@ ${sum((row) => row.requests).toLocaleString('en')} requests, ${sum((row) => row.
     'reload',
   )}.
 From the end of an edit to the first answer of the new member: ${editsInWords(edits)}.`);
+  console.log(
+    `A controller that writes a file and reloads HAProxy for each edit would have reloaded it ${counted(edits.length, 'time')}.`,
+  );
   if (resent > 0) {
     console.log(
       `${counted(resent, 'request')} sent again on a new connection, as HTTP clients do, because a kept connection had ended.`,

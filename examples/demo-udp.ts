@@ -2,7 +2,7 @@
 // nftables need rights, which an ordinary user has in a network namespace of their own (user_namespaces(7)); this file runs
 // itself there: `demo-udp.ts DIRECTORY` prints the result as JSON.
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -11,7 +11,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { DemoAgent } from './demo-agent.ts';
 import { writeManifest } from './demo-manifest.ts';
-import { endAll, start } from './demo-processes.ts';
+import { PATH } from './demo-path.ts';
+import { end, endAll, start } from './demo-processes.ts';
 
 export interface UdpReport {
   readonly queries: number;
@@ -24,13 +25,16 @@ export interface UdpReport {
 
 const NAMESPACE =
   process.getuid?.() === 0 ? ['unshare', '--net'] : ['unshare', '--user', '--map-root-user', '--net'];
-/** Debian has them in folders that an ordinary user's PATH lacks. */
-const PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`;
 const VIP = '10.8.0.1';
 const PORT = 53;
 const MEMBER_PORT = 5_353;
 const MEMBERS = ['10.8.1.1', '10.8.1.2', '10.8.1.3', '10.8.1.4'];
 const CHANGES = 12;
+const FIRST_ANSWER_MS = 30_000;
+/** For the process in the namespace to end its agent, which ends its dataplane. */
+const STOP_MS = 30_000;
+let running: ChildProcess | undefined;
+let isStopping = false;
 
 /** What is missing, as half a sentence, or the report. */
 export async function showUdp(directory: string): Promise<UdpReport | string> {
@@ -47,12 +51,19 @@ export async function showUdp(directory: string): Promise<UdpReport | string> {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, PATH },
   });
+  running = child;
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
-  await once(child, 'close');
+  const [status] = await once(child, 'close');
+  if (status !== 0) throw new Error(`The UDP part has ended with status ${status}`);
   return JSON.parse(output) as UdpReport;
+}
+
+/** Ends what showUdp() has started, if it still runs. */
+export async function stopUdp(): Promise<void> {
+  if (running !== undefined) await end(running, STOP_MS);
 }
 
 async function inside(directory: string): Promise<UdpReport> {
@@ -63,11 +74,17 @@ async function inside(directory: string): Promise<UdpReport> {
   for (const address of MEMBERS) await startMember(address);
   await mkdir(directory);
   const agent = new DemoAgent(directory, ['--haproxy-user=', '--haproxy-group=', '--no-landing']);
+  process.on('SIGTERM', () => {
+    isStopping = true;
+    void agent.stop().finally(() => process.exit(1));
+  });
   await agent.prepare();
   const path = join(agent.manifests, 'dns.yaml');
   await writeManifest(path, manifest(MEMBERS.slice(0, 2)));
   await agent.start();
-  while ((await ask()) === '') await delay(20);
+  for (const end = performance.now() + FIRST_ANSWER_MS; (await ask()) === ''; await delay(20))
+    if (performance.now() > end)
+      throw new Error(`No member answers by UDP:\n${await agent.command('status')}`);
 
   const answers: string[] = [];
   let changes = 0;
@@ -139,7 +156,14 @@ function manifest(members: readonly string[]): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  console.log(JSON.stringify(await inside(process.argv[2] ?? '')));
+  try {
+    console.log(JSON.stringify(await inside(process.argv[2] ?? '')));
+  } catch (error) {
+    // Errors while the agent ends are expected.
+    if (isStopping) await new Promise(() => undefined);
+    console.error((error as Error).message);
+    process.exitCode = 1;
+  }
   await endAll();
   process.exit();
 }

@@ -11,6 +11,7 @@ import { styleText } from 'node:util';
 import { DemoAgent } from './demo-agent.ts';
 import { type GatewayReport, showGateway } from './demo-gateway.ts';
 import { freePorts, startMembers } from './demo-members.ts';
+import { PATH } from './demo-path.ts';
 import { phases, type Stage } from './demo-phases.ts';
 import { DemoPool } from './demo-pool.ts';
 import { endAll } from './demo-processes.ts';
@@ -20,14 +21,16 @@ import {
   faultsOfUdp,
   printGateway,
   printHeadings,
+  printIntroduction,
   printRow,
   printSummary,
   printUdp,
   type Row,
 } from './demo-table.ts';
 import { DemoTraffic } from './demo-traffic.ts';
-import { showUdp } from './demo-udp.ts';
+import { showUdp, stopUdp } from './demo-udp.ts';
 
+process.env.PATH = PATH;
 const MEMBERS = 20;
 const isOnce = !['', '0', undefined].includes(process.env.DEMO_ONCE);
 const directory = await mkdtemp(join(tmpdir(), 'headgate-demo-'));
@@ -78,6 +81,7 @@ async function setTheStage(): Promise<Stage> {
 async function show(stage: Stage, rows: Row[]): Promise<void> {
   const { agent, traffic } = stage;
   progress('');
+  printIntroduction(MEMBERS);
   printHeadings();
   await traffic.report();
   for (const phase of phases) {
@@ -131,7 +135,7 @@ async function finish(status: number): Promise<never> {
   if (isFinishing) return new Promise<never>(() => undefined);
   progress('');
   isFinishing = true;
-  await agent.stop();
+  await Promise.all([agent.stop(), stopUdp()]);
   await endAll();
   await rm(directory, { recursive: true, force: true });
   process.exit(status);

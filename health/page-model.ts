@@ -6,13 +6,20 @@ import type { OperatingStatus } from '../agent/model/operating-status.ts';
 
 /**
  * How a load balancer is served, as in `headgate why` and `headgate list`:
- * - `served`: every port accepts connections and passes them to a member.
- * - `served in part`: some of its ports do.
+ * - `served`: every port accepts connections and passes them to a member, and what clients try succeeds, as far as is known.
+ * - `served in part`: some of its ports, listeners, certificates or routes work, or part of what clients try fails.
  * - `no ready member`: its ports are served, but no member takes new connections.
  * - `members down`: its ports are served, but all ready members fail their health checks.
+ * - `members fail`: its ports are served, but all that clients tried in the last minute failed at its members.
  * - `not served`: no port is served.
  */
-export type Verdict = 'served' | 'served in part' | 'no ready member' | 'members down' | 'not served';
+export type Verdict =
+  | 'served'
+  | 'served in part'
+  | 'no ready member'
+  | 'members down'
+  | 'members fail'
+  | 'not served';
 
 /** This host and its peer. */
 export interface PageSummary {
@@ -44,15 +51,26 @@ export interface PageSummary {
   readonly counts: Readonly<Record<Verdict, number>> & { readonly ignored: number };
   readonly members: { readonly ready: number; readonly down: number; readonly all: number };
   readonly vips: number;
+  /** The first load balancers that are not fully served, the worst first. */
+  readonly broken: readonly PageBroken[];
   /** undefined without a cluster. */
   readonly cluster: PageCluster | undefined;
   /** The first pools. */
   readonly pools: readonly PagePool[];
   readonly morePools: number;
-  /** The first reasons. */
+  /** The first reasons, those of load balancers that are not fully served before others, then by number. */
   readonly problems: readonly PageProblems[];
-  /** How many problems there are, shown or not. */
+  /** How many problems there are, shown or not, and how many objects have them. */
   readonly problemCount: number;
+  readonly problemObjects: number;
+}
+
+/** A load balancer that is not fully served. */
+export interface PageBroken {
+  readonly key: string;
+  readonly verdict: Verdict;
+  /** The first sentence of `headgate why`. */
+  readonly why: string;
 }
 
 export interface PageKernel {
@@ -78,7 +96,7 @@ export interface PageCluster {
   readonly isSynced: boolean;
   /** Why the last request failed; '' if it did not. */
   readonly fault: string;
-  /** ISO 8601; '' before the first answer. */
+  /** ISO 8601 by the minute; '' before the first answer. */
   readonly lastAnswer: string;
   readonly isWriter: boolean;
   /** The agent that writes; '' if it is unknown. */
@@ -119,8 +137,12 @@ export interface PagePeer {
 export interface PageProblems {
   readonly reason: string;
   readonly count: number;
-  /** The first ones. */
+  /** One of them at least is of a load balancer that is not fully served, or of this host. */
+  readonly isGrave: boolean;
+  /** The first ones, each text once. */
   readonly shown: readonly PageProblem[];
+  /** How many problems have a text that is shown. */
+  readonly covered: number;
 }
 
 export interface PageProblem {
@@ -128,6 +150,8 @@ export interface PageProblem {
   readonly key: string;
   readonly object: string;
   readonly message: string;
+  /** How many objects have the same text. */
+  readonly times: number;
 }
 
 /** The columns by which the list can be sorted. */
@@ -164,6 +188,8 @@ export interface PageRow {
   /** Open connections, and new ones in a second; undefined if it is unknown. */
   readonly open: number | undefined;
   readonly rate: number | undefined;
+  /** New connections in a second of the last two minutes, the newest last; empty if nothing is known. */
+  readonly rates: readonly number[];
 }
 
 /** The load balancer that the page shows in detail. */
@@ -183,12 +209,25 @@ export interface PageDetail {
   readonly dashboard: string;
 }
 
-/** Open connections, and new ones in a second, the newest last; empty if nothing is known. */
+/** Values of the last two minutes, the newest last, null for an unknown one; empty if nothing is known. */
+type PageValues = readonly (number | null)[];
+
+/** Traffic, per second but for `open` and `latency`. */
 export interface PageHistory {
   /** Of each value. */
   readonly seconds: number;
-  readonly open: readonly number[];
-  readonly rate: readonly number[];
+  /** New connections, and those that are open. */
+  readonly rate: PageValues;
+  readonly open: PageValues;
+  /** From clients, and to them. */
+  readonly bytesIn: PageValues;
+  readonly bytesOut: PageValues;
+  /** Answers of 500 and more, or connections that reached no member. */
+  readonly errors: PageValues;
+  /** Attempts at a member that were made again. */
+  readonly retries: PageValues;
+  /** Milliseconds until a member answers. */
+  readonly latency: PageValues;
 }
 
 export interface PageListener {
@@ -203,6 +242,26 @@ export interface PageListener {
   readonly sessionRate: number | undefined;
   /** First those that accept no new connections. */
   readonly members: readonly PageMember[];
+  /** The first hosts of its routes; empty without routes. */
+  readonly hosts: readonly PageHost[];
+  readonly moreHosts: number;
+  /** The first certificates, those that expire first before others. */
+  readonly certificates: readonly PageCertificate[];
+  readonly moreCertificates: number;
+}
+
+/** A hostname with its first routes. */
+export interface PageHost {
+  readonly host: string;
+  readonly routes: readonly string[];
+  readonly moreRoutes: number;
+}
+
+export interface PageCertificate {
+  /** The Secret. */
+  readonly name: string;
+  /** ISO 8601. */
+  readonly expires: string;
 }
 
 export interface PageMember {
@@ -218,11 +277,9 @@ export interface PageMember {
   readonly sessionRate: number | undefined;
 }
 
-/** HAProxy's load, one value per second, the newest last. */
-export interface PageLoad {
-  readonly connections: readonly number[];
-  readonly connectionRate: readonly number[];
-  /** Percent of the time of HAProxy's threads. */
+/** The traffic of all load balancers, and HAProxy's load. */
+export interface PageLoad extends PageHistory {
+  /** Percent of the time of HAProxy's threads, one value for each second, the newest last. */
   readonly busy: readonly number[];
 }
 

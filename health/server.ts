@@ -158,14 +158,22 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
+/** The library that draws the charts of the page. */
+const CHART_FILES = ['uPlot.esm.js', 'uPlot.min.css'];
+
 /** The files of the status page by their path; `index.html` is `/`. */
 function readPageFiles(): ReadonlyMap<string, PageFile> {
-  const directory = new URL('./page/', import.meta.url);
+  const page = new URL('./page/', import.meta.url);
+  const charts = new URL('../node_modules/uplot/dist/', import.meta.url);
+  const urls = [
+    ...readdirSync(page).map((name) => ({ name, url: new URL(name, page) })),
+    ...CHART_FILES.map((name) => ({ name, url: new URL(name, charts) })),
+  ];
   const files = new Map<string, PageFile>();
-  for (const name of readdirSync(directory)) {
+  for (const { name, url } of urls) {
     const contentType = TYPES[extname(name)];
     if (contentType === undefined) continue;
-    const body = readFileSync(new URL(name, directory));
+    const body = readFileSync(url);
     const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
     files.set(name === 'index.html' ? '/' : `/${name}`, { contentType, body, tag });
   }

@@ -36,7 +36,7 @@ An annotation always has precedence over it.
 
 Annotations of the OpenStack cloud provider, MetalLB, kube-vip and Cilium with the same meaning are accepted as aliases, in their notation and units; they are named below, and [coming from another load balancer](coming-from.md) has an overview.
 If a Service has both, the annotation of Headgate applies, then the alias that is named first.
-Annotations without an equivalent, such as flavors or floating networks, are ignored.
+Annotations without an equivalent, such as flavors or floating networks, have no effect, and are reported once (\`AnnotationIgnored\`).
 `;
 
 export function annotationPage(): string {

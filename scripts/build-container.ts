@@ -13,7 +13,14 @@ import { bundle } from './bundle.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 /** What the agent reads at run time besides its bundle. */
-const PARTS = ['bin/headgate', 'templates', 'health/page', 'package.json', 'node_modules/node/bin/node'];
+const PARTS = [
+  'bin/headgate',
+  'templates',
+  'health/page',
+  'node_modules/uplot',
+  'package.json',
+  'node_modules/node/bin/node',
+];
 
 const { values } = parseArgs({ options: { output: { type: 'string', default: '.cache/container' } } });
 const output = resolve(values.output);

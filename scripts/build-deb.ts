@@ -1,6 +1,7 @@
 // Builds the Debian package: the agent, its packages without those for development, its own Node, units, manual pages,
-// completions of shells. build-deb.ts [--output DIR] [--revision N] [--arch ARCH]: writes DIR/headgate_VERSION-N_ARCH.deb and
-// names it; ARCH is amd64 or arm64, by default this machine's.
+// completions of shells. build-deb.ts [--output DIR] [--version VERSION] [--revision N] [--arch ARCH]: writes
+// DIR/headgate_VERSION-N_ARCH.deb and names it; ARCH is amd64 or arm64, by default this machine's. DEBFULLNAME and DEBEMAIL
+// name the maintainer, as in Debian's own tools.
 // The same sources give the same bytes: times come from SOURCE_DATE_EPOCH or the last commit.
 
 import { execFileSync } from 'node:child_process';
@@ -38,7 +39,7 @@ interface LockedPackage {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** What Node reads of a package at run time. */
-const NEEDED = /\.(c?js|mjs|json|node|wasm)$/;
+const NEEDED = /\.(c?js|mjs|json|node|wasm|css)$/;
 /** At the top of a package; deeper down a folder of such a name may be code. */
 const UNNEEDED = /^\/(tests?|__tests__|examples?|docs?|benchmarks?|\.github|typings|bin|bin\.m?js)$/;
 const LICENCE = /^(licen[cs]e|copying|notice)/i;
@@ -46,12 +47,15 @@ const LICENCE = /^(licen[cs]e|copying|notice)/i;
 const { values } = parseArgs({
   options: {
     output: { type: 'string', default: '.cache/deb' },
+    version: { type: 'string', default: version },
     revision: { type: 'string', default: '1' },
     arch: { type: 'string', default: '' },
   },
 });
 const output = resolve(values.output);
-const fullVersion = `${version}-${values.revision}`;
+const { DEBFULLNAME = 'Headgate', DEBEMAIL = 'headgate@localhost' } = process.env;
+const maintainer = `${DEBFULLNAME} <${DEBEMAIL}>`;
+const fullVersion = `${values.version}-${values.revision}`;
 const target = architecture(values.arch);
 const epoch = process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']).trim();
 const date = new Date(Number(epoch) * 1000);
@@ -156,19 +160,19 @@ function putControl(): void {
   const control = `Package: headgate
 Version: ${fullVersion}
 Architecture: ${target.name}
-Maintainer: Headgate maintainers <headgate@example.org>
+Maintainer: ${maintainer}
 Installed-Size: ${size}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), haproxy (>= 2.6), iproute2, procps, systemd (>= 252)
 Recommends: keepalived (>= 1:2.2.7), nftables (>= 1.0.6), conntrack
 Suggests: conntrackd (>= 1:1.4.7)
 Section: net
 Priority: optional
-Homepage: https://headgate.io
-Description: load-balancer agent for Kubernetes Services
- Headgate runs on a load-balancer host. It reads Services and EndpointSlices
- from a Kubernetes cluster or from folders of manifests, keeps HAProxy,
- nftables and keepalived at exactly what they ask for, and changes them at
- runtime: a pod that comes or goes costs no reload.
+Description: load-balancer agent for Kubernetes Services, Gateways, Ingresses
+ Headgate runs on a load-balancer host. It reads Services, Gateways with their
+ routes, and Ingresses from a Kubernetes cluster or from folders of manifests,
+ keeps HAProxy (TCP, HTTP), nftables (UDP, SCTP) and keepalived at exactly what
+ they ask for, and changes them at runtime: a pod that comes or goes costs no
+ reload.
  .
  HAProxy and keepalived run in units of their own; an upgrade of this package
  restarts the agent alone and touches no traffic. Node comes with the package.
@@ -197,7 +201,7 @@ function licences(): readonly PackagedLicence[] {
 
 function debianChangelog(): string {
   const when = date.toUTCString().replace('GMT', '+0000');
-  return `headgate (${fullVersion}) unstable; urgency=medium\n\n  * Release ${version}; see changelog.gz.\n\n -- Headgate maintainers <headgate@example.org>  ${when}\n`;
+  return `headgate (${fullVersion}) unstable; urgency=medium\n\n  * Release ${values.version}; see changelog.gz.\n\n -- ${maintainer}  ${when}\n`;
 }
 
 function put(path: string, content: string | Buffer): void {

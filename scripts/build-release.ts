@@ -1,7 +1,7 @@
-// Makes a release: build-release.ts [--output DIR] [--key KEY] [--arch ARCH] [--unreleased]. Writes into DIR the Debian
+// Makes a release: build-release.ts [--output DIR] [--key KEY] [--arch ARCH]. Writes into DIR the Debian
 // packages of all architectures or of ARCH, the notes of this version, a bill of materials (SPDX), checksums, and `debian`, a
-// repository for apt. `--key`: a key of gpg, by which the checksums and the repository are signed. The version must stand in CHANGELOG.md,
-// unless --unreleased allows what comes next.
+// repository for apt. `--key`: a key of gpg, by which the checksums and the repository are signed. A version that has no
+// section in CHANGELOG.md yet becomes a pre-release, 0.1.0~gitDATE.COMMIT.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,9 +10,9 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { version } from '../agent/base/version.ts';
+import { version as ofPackage } from '../agent/base/version.ts';
 import { ARCHITECTURES, architecture } from './architectures.ts';
-import { billOfMaterials, notesOf, releaseFile } from './release-texts.ts';
+import { billOfMaterials, releaseFile, releaseOf } from './release-texts.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({
@@ -20,28 +20,36 @@ const { values } = parseArgs({
     output: { type: 'string', default: '.cache/release' },
     key: { type: 'string', default: '' },
     arch: { type: 'string', default: '' },
-    unreleased: { type: 'boolean', default: false },
   },
 });
 const output = resolve(values.output);
 const epoch = Number(process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct']));
 const date = new Date(epoch * 1000);
 
-const notes = notesOf(
-  readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
-  values.unreleased ? 'Unreleased' : version,
-);
-if (notes === undefined) {
+const commit = run('git', ['rev-parse', '--short=8', 'HEAD']).trim();
+const release = releaseOf(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), ofPackage, { date, commit });
+if (release === undefined) {
   console.error(
-    `Cannot release ${version}: CHANGELOG.md has no heading "## ${version}"; write its notes there first`,
+    `Cannot release ${ofPackage}: CHANGELOG.md has neither "## ${ofPackage}" nor "## Unreleased"; write its notes there first`,
   );
   process.exit(1);
 }
+const { version, notes } = release;
+if (version !== ofPackage)
+  console.error(`CHANGELOG.md has no heading "## ${ofPackage}" yet: this is the pre-release ${version}`);
 rmSync(output, { recursive: true, force: true });
 mkdirSync(output, { recursive: true });
 const targets = values.arch === '' ? ARCHITECTURES : [architecture(values.arch)];
 for (const { name } of targets)
-  run(process.execPath, [join(root, 'scripts/build-deb.ts'), '--output', output, '--arch', name]);
+  run(process.execPath, [
+    join(root, 'scripts/build-deb.ts'),
+    '--output',
+    output,
+    '--version',
+    version,
+    '--arch',
+    name,
+  ]);
 write('NOTES.md', notes);
 const dependencies = run('npm', [
   'sbom',

@@ -17,7 +17,6 @@ export function copyrightFile(packages: readonly PackagedLicence[]): string {
     paragraph([
       ['Format', 'https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/'],
       ['Upstream-Name', 'Headgate'],
-      ['Source', 'https://headgate.io'],
     ]),
     paragraph([
       ['Files', '*'],

@@ -30,13 +30,13 @@ export interface GatewayRun {
   readonly log: string;
 }
 
-/** What else the report names. */
+/** What else the report names: files of the repository. */
 const IMPLEMENTATION = [
   '-organization=headgate',
   '-project=headgate',
-  '-url=https://headgate.io',
+  '-url=README.md',
   `-version=v${headgateVersion()}`,
-  '-contact=https://headgate.io',
+  '-contact=SECURITY.md',
 ];
 
 /** Most waits for conditions are 60 or 180 s by default: fewer leave a failed run short. */

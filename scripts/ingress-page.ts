@@ -1,5 +1,6 @@
 // docs/ingress-annotations.md as one text, made from the table of annotations of Ingresses. Pure.
 
+import { ANNOTATIONS_THAT_PROTECT } from '../agent/protection/protections.ts';
 import { INGRESS_ANNOTATIONS } from '../agent/translate/ingress/nginx-annotations.ts';
 
 export function ingressPage(): string {
@@ -19,32 +20,54 @@ There are two ways here, and both can be gone Ingress by Ingress:
 - **Make routes of them**: [ingress2gateway](https://github.com/kubernetes-sigs/ingress2gateway) prints a Gateway and HTTPRoutes for Ingresses: \`ingress2gateway print --providers=ingress-nginx\`.
   Set \`gatewayClassName\` to a class of this controller ([Gateway API](gateway-api.md)).
 
-An annotation that is not in the table has no effect: the Ingress gets one Event \`AnnotationIgnored\` that names it, and \`headgate why\` shows it.
+An annotation that is not in the table and only adds comfort has no effect: the Ingress gets one Event \`AnnotationIgnored\` that names it, and \`headgate why\` shows it.
+One that protects, and that Headgate does not have, [closes](#annotations-that-close) the Ingress.
 Snippets and ModSecurity are never read: they would let an author of Ingresses write configuration for everybody.
 
 ## Annotations
 
 Each is read with the prefix \`nginx.ingress.kubernetes.io/\` and with \`headgate.io/\`, which has precedence.
-A value that is not allowed is ignored, and the Event \`InvalidAnnotation\` says what is allowed.
+A value that is not allowed gives the Event \`InvalidAnnotation\`, which says what is allowed.
+If the annotation [protects](security.md#what-protects), as ranges, users and limits do, requests then get status 403; of a list of ranges the good entries count, and a wrong one lets no client in.
+If it says what becomes of requests, as \`rewrite-target\` does, they get status 500; all others are ignored.
 
 | annotation | what it does | allowed |
 |---|---|---|
 ${rows.join('\n')}
 
+## Annotations that close
+
+Headgate does not have these, and an Ingress that asks for one answers 403 instead of being open to everybody: an application behind single sign-on would else become public.
+Values that ask for nothing, such as \`enable-modsecurity: "false"\`, \`limit-connections: "0"\` or a snippet that only adds headers to answers, have no effect.
+If the Ingress must be served all the same, name them in \`headgate.io/serve-without: "auth-url, auth-signin"\`, of the Ingress or of its IngressClass; the Event \`ProtectionMissing\` then says so.
+
+| annotation | protects by |
+|---|---|
+${missing()}
+
 ## What differs
 
+- A longer path without characters of expressions comes before a regular expression; in ingress-nginx all paths of a host with one are compared by their length.
+- Without \`hsts\` no \`Strict-Transport-Security\` is added; ingress-nginx adds it to answers by https, for a year and with subdomains.
 - Regular expressions hold for the paths of one Ingress, not for all paths of its host; they distinguish upper and lower case.
-- \`rewrite-target\` with capture groups works for the rest of a path, \`(/|$)(.*)\` with \`$2\` and \`/(.*)\` with \`$1\`; other groups are refused, and the path is not served.
+- \`rewrite-target\` with capture groups works for the rest of a path, \`(/|$)(.*)\` with \`$2\` and \`/(.*)\` with \`$1\`; requests of a path with other groups get status 500.
 - \`/shop\` with \`/base/$2\` becomes \`/base\`, not \`/base/\`.
-- A redirect to another host keeps the query of the request.
 - \`auth-tls-secret\` is of the Ingress' own namespace, and its host is answered only to clients that named it in their handshake (else status 421).
+  In the moment in which the authorities change, a request on a connection from before gets 421, too: the client asks again on another one.
 - \`proxy-read-timeout\` and \`proxy-send-timeout\` are one: how long a member may be silent.
 - The host of a rule with TLS is redirected to https with status 308, as before.
-- Paths with dot segments, such as \`/a/../b\`, are refused with status 400 unless the setting [\`dotSegments\`](settings.md#dotsegments) says otherwise; \`//\` stays as it is.
+- Paths with dot segments, such as \`/a/../b\`, are refused with status 400 unless the setting [\`dotSegments\`](settings.md#dotsegments) says otherwise; \`//\` and \`;\` are where some paths of a host are guarded ([\`ambiguousPaths\`](settings.md#ambiguouspaths)).
+- \`enable-cors\` without \`cors-allow-origin\` answers \`*\` without credentials, as browsers demand; ingress-nginx answers the origin of the request, with credentials.
 - \`auth-secret\` is of the Ingress' own namespace. Hashes of \`htpasswd\` without \`-B\` (\`$apr1$\`) cannot be verified by HAProxy: \`htpasswd -B -C 5\` writes others.
 - \`proxy-body-size\` looks at \`Content-Length\`: the body of a request without one, chunked or by HTTP/2, is not counted.
 - Headers of a proxy in front are believed only if [\`trusted-proxies\`](forwarded-headers.md) of the class names it, as with \`use-forwarded-headers\` and \`proxy-real-ip-cidr\`.
 `;
+}
+
+function missing(): string {
+  return ANNOTATIONS_THAT_PROTECT.filter(({ on }) => on.length === 0)
+    .map(({ name, by }) => `| \`${name}\` | ${by} |`)
+    .join('\n');
 }
 
 /** A bar would end the cell. */

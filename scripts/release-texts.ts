@@ -9,6 +9,22 @@ export function notesOf(changelog: string, heading: string): string | undefined 
   return own === undefined ? undefined : `## ${own.trim()}\n`;
 }
 
+/**
+ * The version and the notes of a release. Without a section of its own a version is not released yet: it becomes a
+ * pre-release of this commit, which Debian sorts before the release. undefined if there is no section of either.
+ */
+export function releaseOf(
+  changelog: string,
+  version: string,
+  { date, commit }: { readonly date: Date; readonly commit: string },
+): { readonly version: string; readonly notes: string } | undefined {
+  const own = notesOf(changelog, version);
+  if (own !== undefined) return { version, notes: own };
+  const next = notesOf(changelog, 'Unreleased');
+  const day = date.toISOString().slice(0, 10).replaceAll('-', '');
+  return next === undefined ? undefined : { version: `${version}~git${day}.${commit}`, notes: next };
+}
+
 interface SpdxPackage {
   readonly SPDXID: string;
   readonly [field: string]: unknown;
@@ -56,7 +72,7 @@ export function billOfMaterials(
   const digest = createHash('sha256').update(JSON.stringify(packages)).digest('hex').slice(0, 32);
   const whole = {
     ...bill,
-    documentNamespace: `https://headgate.io/spdx/${digest}`,
+    documentNamespace: `https://spdx.org/spdxdocs/headgate-${digest}`,
     creationInfo: { created: `${date.toISOString().slice(0, 19)}Z`, creators: ['Tool: headgate-release'] },
     packages,
     relationships: [...bill.relationships, relation],

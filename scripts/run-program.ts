@@ -3,8 +3,8 @@
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { endMarked, markedProcesses } from './marked-processes.ts';
 
 export interface ProgramRun {
   readonly output: string;
@@ -23,15 +23,9 @@ export interface ProgramOptions {
   readonly afterwards?: () => void;
 }
 
-interface Marked {
-  readonly pid: number;
-  readonly command: string;
-}
-
 const MARK = 'TEST_RUN';
 /** For processes that end soon after the program, such as the workers of a daemon. */
 const GRACE_MS = 2_000;
-const KILL_AFTER_MS = 3_000;
 const PAUSE_MS = 20;
 
 /** The marks of the running programs. */
@@ -45,10 +39,10 @@ export async function runProgram(
   { cwd, env = process.env, onOutput, onError, afterwards }: ProgramOptions,
 ): Promise<ProgramRun> {
   listenForSignals();
-  const mark = randomUUID();
+  const mark = `${MARK}=${randomUUID()}`;
   const child = spawn(program, args, {
     cwd,
-    env: { ...env, [MARK]: mark },
+    env: { ...env, [MARK]: mark.slice(MARK.length + 1) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(mark);
@@ -77,7 +71,7 @@ function listenForSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
       received = signal;
-      for (const mark of running) void endAll(mark);
+      for (const mark of running) void endMarked(mark);
       if (running.size === 0) process.kill(process.pid, signal);
     });
   }
@@ -91,49 +85,12 @@ async function endBySignal(): Promise<void> {
 }
 
 async function endLeft(mark: string): Promise<readonly string[]> {
-  let left = marked(mark);
+  let left = markedProcesses(mark);
   for (const end = performance.now() + GRACE_MS; left.length > 0 && performance.now() < end; ) {
     if (received !== undefined) break;
     await delay(PAUSE_MS);
-    left = marked(mark);
+    left = markedProcesses(mark);
   }
-  await endAll(mark);
+  await endMarked(mark);
   return left.map(({ command }) => command);
-}
-
-async function endAll(mark: string): Promise<void> {
-  const killAt = performance.now() + KILL_AFTER_MS;
-  const signalled = new Set<number>();
-  for (let all = marked(mark); all.length > 0; all = marked(mark)) {
-    const mayBeKilled = performance.now() > killAt;
-    for (const { pid } of all) {
-      if (mayBeKilled) send(pid, 'SIGKILL');
-      else if (!signalled.has(pid)) send(pid, 'SIGTERM');
-      signalled.add(pid);
-    }
-    await delay(PAUSE_MS);
-  }
-}
-
-/** The processes with this mark, without those of other users and those that have just ended. */
-function marked(mark: string): readonly Marked[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        if (!readFileSync(`/proc/${name}/environ`, 'latin1').includes(`${MARK}=${mark}\0`)) return [];
-        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-        return [{ pid: Number(name), command }];
-      } catch {
-        return [];
-      }
-    });
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // The process has ended.
-  }
 }

@@ -26,6 +26,7 @@ export function settingsPage(): string {
     '',
     'An unknown key, flag or `HEADGATE_` variable is an error, and so is an invalid value.',
     'All errors are listed together, each with its place, and the exit status is 2.',
+    'A setting that [protects](security.md#what-protects) must have a value where it is named, also an empty variable is an error.',
     'Relative paths start from the working directory; those in the file start from the directory of the file.',
     'Turn a switch off with `--no-` before its name, or with `=false` after it.',
     'For a list or mapping, repeat the flag (`--manifests a --manifests b`) or use separators in the variable (`HEADGATE_MANIFESTS=a:b`, `HEADGATE_DEFAULTS="algorithm=random;connection-limit=100"`).',

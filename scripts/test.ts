@@ -35,7 +35,9 @@ const hasKube = await building;
 // Without an API server each test that needs one fails and reports the reason.
 if (!hasKube && !allowSkip) failures.push('Check: a Kubernetes API server can be built');
 
-const env = { ...process.env, ...(hasKube ? {} : { KUBE_BUILD: 'no' }) };
+// `npm test` puts the programs of npm's packages first, which have another nft.
+const path = (process.env.PATH ?? '').split(':').filter((folder) => !folder.endsWith('node_modules/.bin'));
+const env = { ...process.env, PATH: path.join(':'), ...(hasKube ? {} : { KUBE_BUILD: 'no' }) };
 const { output, exitCode, left } = await (isFast
   ? runAva(directory, ['-c', `${FAST_CONCURRENCY}`, ...chosen(fastTests(directory))], {
       env: onlyNode(env, join(directory, '.cache/only-node')),

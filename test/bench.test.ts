@@ -1,14 +1,20 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ava from 'ava';
+import { markedProcesses } from '../scripts/marked-processes.ts';
 import { requires } from './support/basics/requirements.ts';
+import { until } from './support/basics/until.ts';
 
 const test = requires(ava, { haproxy: true });
 const run = promisify(execFile);
+/** A process of the second benchmark of the test with signals. */
+const SECOND = /isolated-process\.ts|agent\/main|bin\/headgate/;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 async function bench(env: Readonly<Record<string, string>>) {
@@ -53,3 +59,50 @@ test('A pattern without a matching row is an error that names the rows', async (
   t.is(error?.code, 2);
   t.regex(error?.stderr ?? '', /No row's name matches \/nothing\/: there are ack-1k, .*rss-5k/);
 });
+
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  test(`A benchmark that gets ${signal} repeatedly keeps the row that has ended, and leaves no process and no file`, async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'b-'));
+    t.teardown(() => rm(directory, { recursive: true, force: true }));
+    const results = join(directory, 'results.json');
+    // An isolated one, whose processes have their own namespaces, if the machine allows that.
+    const second = process.getuid?.() === 0 ? 'kernel-ack' : 'cpu-per-change';
+    const child = spawn(process.execPath, ['bench/main.ts', '--rows', `^(ack-1k|${second})$`], {
+      cwd: root,
+      env: { ...process.env, BENCH_SCALE: '0.01', BENCH_RESULTS: results, TMPDIR: directory },
+      detached: true,
+      stdio: 'ignore',
+    });
+    const exited = once(child, 'exit');
+    const files = async () => (await readdir(directory)).filter((name) => name !== 'results.json');
+    const mark = async () => `TMPDIR=${join(directory, (await files())[0] ?? 'none')}`;
+    const processes = async () => markedProcesses(await mark()).map(({ command }) => command);
+    t.teardown(() => child.kill('SIGKILL'));
+    await until('the first row is written', async () => (await readdir(directory)).includes('results.json'), {
+      seconds: 120,
+    });
+    // With its own HAProxy, or the process of a namespace.
+    await until(
+      'the second one runs',
+      async () => (await processes()).some((command) => SECOND.test(command)),
+      { seconds: 120, seen: () => child.exitCode },
+    );
+    const before = await mark();
+    // A terminal, npm and make send it to the same process, and an impatient user repeats it.
+    for (let isOver = false; !isOver; ) {
+      process.kill(-(child.pid ?? 0), signal);
+      isOver = await Promise.race([exited.then(() => true), delay(20, false)]);
+    }
+    t.deepEqual(await exited, [status, null]);
+    t.deepEqual(markedProcesses(before), []);
+    t.deepEqual(await files(), []);
+    const { rows } = JSON.parse(await readFile(results, 'utf8'));
+    t.deepEqual(
+      rows.map(({ name }: { name: string }) => name),
+      ['ack-1k'],
+    );
+  });
+}

@@ -42,6 +42,7 @@ const CONTEXT: RenderContext = {
   certificates: '/run/headgate/haproxy/certificates',
   routes: '/var/lib/headgate/haproxy/routes',
   pages: '/var/lib/headgate/haproxy/pages',
+  forgetsSessions: false,
   hasRoutes: false,
   countsRoutes: false,
   boot: '',

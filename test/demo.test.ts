@@ -14,6 +14,9 @@ import { ownNetwork } from './support/host/own-network.ts';
 const test = requires(ava, { haproxy: true }).serial;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+// As `npm run` does, which puts another nft first.
+const NPM_PATH = `${join(root, 'node_modules/.bin')}:${process.env.PATH}`;
+
 test('make demo loses no request, never reloads the main HAProxy, and leaves nothing behind', async (t) => {
   const { child, output, directory } = await startDemo(t, '1');
   const [status] = await once(child, 'close');
@@ -35,12 +38,20 @@ test('make demo loses no request, never reloads the main HAProxy, and leaves not
     t.true(Number(p50) > 0 && Number(p99) >= Number(p50), phase);
     t.is(reloads, '0', phase);
   }
-  t.regex(output(), /^ {2}each after (\d+, ){9}\d+ ms, from a second, small HAProxy; all move later$/m);
+  t.regex(
+    output(),
+    /^ {2}each after (\d+, ){9}\d+ ms, from a second, small HAProxy; the main one takes all over in a later reload$/m,
+  );
+  t.regex(output(), /^20 members, .* share this machine: .*\nEach row .*\nA reload .*\n\nphase /m);
+  t.regex(output(), /^A controller that .* would have reloaded it 29 times\.$/m);
   t.regex(
     output(),
     /^From the end of an edit to the first answer of the new member: median [\d.]+ ms, worst [\d.]+ ms of 29 edits\.$/m,
   );
-  t.regex(output(), /^ {2}\d+:\d+: .+; what could be read of the file, now or before, is in force$/m);
+  t.regex(
+    output(),
+    /^ {2}as it should, the agent reports \d+:\d+: .+; what could be read of the file, now or before, is in force$/m,
+  );
   t.regex(
     output(),
     /^A Gateway: [\d,]+ requests on new TLS connections, 0 failed; a new route after [\d.]+ ms, a weight moved from 0 to 100 after [\d.]+ ms, a renewed certificate after [\d.]+ ms\.$/m,
@@ -67,6 +78,25 @@ for (const [signal, moment] of [
     await assertNothingIsLeft(t, directory);
   });
 }
+
+test('make demo leaves nothing behind on a SIGINT while its UDP part runs', async (t) => {
+  const { child, output, directory } = await startDemo(t, '');
+  t.timeout(600_000);
+  let hasAgent = false;
+  await until(
+    () => hasAgent || /^UDP is not shown/m.test(output()),
+    output,
+    async () => {
+      for (const name of await readdir(directory)) {
+        const log = await readFile(join(directory, name, 'udp/agent.log'), 'utf8').catch(() => '');
+        hasAgent ||= log.includes('Started HAProxy');
+      }
+    },
+  );
+  child.kill('SIGINT');
+  await once(child, 'close');
+  await assertNothingIsLeft(t, directory);
+});
 
 test('The example manifests have no problem, and HAProxy accepts their configuration', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'examples-'));
@@ -126,7 +156,7 @@ async function startDemo(t: ExecutionContext, once: string): Promise<RunningDemo
   // Ends with this process, even if the test runner kills it.
   const args = ['--pdeathsig', 'TERM', process.execPath, join(root, 'examples/demo.ts')];
   const child = spawn('setpriv', args, {
-    env: environment({ DEMO_ONCE: once, TMPDIR: directory }),
+    env: environment({ DEMO_ONCE: once, TMPDIR: directory, PATH: NPM_PATH }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -164,9 +194,14 @@ async function assertNothingIsLeft(t: ExecutionContext, directory: string): Prom
   t.deepEqual(left, []);
 }
 
-async function until(condition: () => boolean, output: () => string): Promise<void> {
-  for (const end = performance.now() + 200_000; !condition(); await delay(20)) {
-    if (performance.now() > end) throw new Error(`Not within 200 s:\n${output()}`);
+async function until(
+  condition: () => boolean,
+  output: () => string,
+  look = () => Promise.resolve(),
+): Promise<void> {
+  for (const end = performance.now() + 500_000; !condition(); await delay(20)) {
+    await look();
+    if (performance.now() > end) throw new Error(`Not within 500 s:\n${output()}`);
   }
 }
 

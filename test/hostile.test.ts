@@ -21,6 +21,7 @@ import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts
 import { bootId } from '../agent/host/boot-id.ts';
 import { runCommand } from '../agent/host/run-command.ts';
 import { parseObject } from '../agent/kubernetes/parse-object.ts';
+import { needsCertificates } from '../agent/model/client-guards.ts';
 import type { DesiredState } from '../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, Problem } from '../agent/model/load-balancer.ts';
 import { requires } from './support/basics/requirements.ts';
@@ -79,7 +80,7 @@ const HOST = '[A-Za-z0-9.-]{1,253}';
 const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl(?: verify none)?(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
 const TLS =
-  ' ssl crt-list [A-Za-z0-9/_-]{1,250}\\.list ssl-min-ver TLSv1\\.[23](?: ciphers [A-Z0-9:-]+)?(?: ciphersuites [A-Z0-9_:]+)?(?: ca-file [A-Za-z0-9/_-]{1,250}\\.crt(?: crl-file [A-Za-z0-9/_-]{1,250}\\.crl)? verify (?:optional|required))?(?: alpn [a-z0-9/.,]+)?';
+  ' ssl crt-list [A-Za-z0-9/_-]{1,250}\\.list ssl-min-ver TLSv1\\.[23](?: ciphers [A-Z0-9:-]+)?(?: ciphersuites [A-Z0-9_:]+)?(?: ca-file [A-Za-z0-9/_-]{1,250}\\.crt(?: crl-file [A-Za-z0-9/_-]{1,250}\\.crl)? verify (?:optional|required))?(?: alpn [A-Za-z0-9/.,-]+)?(?: no-tls-tickets)?';
 
 const MEMBER_TLS = ` ssl verify (?:none|required ca-file [A-Za-z0-9/_-]{1,250}\\.crt verifyhost ${HOST})(?: sni str\\(${HOST}\\))?`;
 
@@ -106,7 +107,16 @@ const LINES = [
   '# After a reboot the certificates are there again when the agent has written them.',
   String.raw`\.if !defined\(HEADGATE_BOOT\) \|\| streq\("\$HEADGATE_BOOT",[0-9a-f]{32}\)`,
   ...forwardedLines(),
-  '    http-request del-header X-SSL-Client -m beg',
+  '    # HAProxy resumes no session here; one that has no certificate is refused all the same\\.',
+  String.raw`    tcp-request session reject unless \{ ssl_c_used \}`,
+  '    # After an upgrade to another HTTP, or to TLS, a member would get requests that no rule has seen\\.',
+  String.raw`    http-request del-header (?:connection|upgrade) if \{ req\.hdr\(upgrade\) -m beg -i h2 http/ tls/ \}`,
+  '    http-request del-header http2-settings',
+  '    # Members believe these names; - and _ are one character for many of them\\.',
+  String.raw`    http-request del-header (?:x[_-])?ssl[_-]client -m beg(?: unless \{ var\(txn\.proxied\) -m found \})?`,
+  '    # The names of ingress-nginx\\.',
+  String.raw`    http-request set-header ssl-client-verify (?:SUCCESS|FAILED:%\[ssl_c_verify\]) if \{ ssl_c_used \} !?\{ ssl_c_verify 0 \}`,
+  String.raw`    http-request set-header ssl-client-(?:subject|issuer)-dn %\[ssl_c_[si]_dn\(,0,rfc2253\)\] if \{ ssl_c_used \}`,
   String.raw`    http-request set-header X-SSL-Client-(?:Verify|DN|CN|SHA1) %(?:\{\+Q\})?\[ssl_c_[a-z0-9_]+(?:\(CN\))?(?:,hex)?\] if \{ ssl_c_used \}`,
   String.raw`\.if feature\(SLZ\) \|\| feature\(ZLIB\)`,
   '    # HAProxy compares the beginning of a type\\. Streams of events are not among them\\.',
@@ -268,11 +278,12 @@ function linesOf(listener: Listener): number {
     20,
     addresses.length + members.length,
     Math.max(1, Math.ceil(allowedCidrs.length / 40)),
-    mode === 'http' ? 2 + (trustedProxies === undefined ? 8 : 26) : 0,
+    mode === 'http' ? 13 + (trustedProxies === undefined ? 8 : 26) : 0,
     mode === 'http' && requestIds ? (trustedProxies === undefined ? 3 : 4) : 0,
     mode === 'http' && compression === 'gzip' ? 5 : 0,
     tls === undefined ? 0 : 3,
-    tls?.clients !== undefined && mode === 'http' ? 5 : 0,
+    tls?.clients !== undefined && mode === 'http' ? 9 : 0,
+    tls !== undefined && needsCertificates(tls) ? 2 : 0,
     pool.tls?.authority === undefined ? 0 : 2,
     pool.tls?.authority !== undefined && hasFallback(listener) ? 1 : 0,
     connectionLimit > 0 ? 1 : 0,
@@ -329,7 +340,7 @@ function commandsArePlain(loadBalancer: LoadBalancer): void {
     [loadBalancer, empty],
   ] as const) {
     const running = Running.booted([before], CONTEXT.aclId);
-    for (const command of planLoadBalancer(loadBalancer.key, running, before, after).commands)
+    for (const command of planLoadBalancer({ key: loadBalancer.key, running, before, after }).commands)
       ok(/^[\x20-\x7e]+$/.test(commandText(command, OLDEST)));
   }
 }

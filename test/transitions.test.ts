@@ -49,7 +49,10 @@ function transition(manifestsBefore: string, manifestsAfter: string): Transition
 
 function plansOf({ before, after }: Transition, running: Running): readonly HaproxyPlan[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
-  return keys.map((key) => planLoadBalancer(key, running, before.get(key), after.get(key)));
+  const spares = running.spares.offer();
+  return keys.map((key) =>
+    planLoadBalancer({ key, running, before: before.get(key), after: after.get(key), spares }),
+  );
 }
 
 function planText(plans: readonly HaproxyPlan[]): string {

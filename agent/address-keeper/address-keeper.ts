@@ -72,7 +72,10 @@ export const CLAIM_FILE = ['addresses', 'claims.json'] as const;
 export class AddressKeeper {
   readonly #options: AddressKeeperOptions;
   readonly #holders: AddressHolders;
-  readonly #addresses = new Addresses((address) => this.#holders.of(address));
+  readonly #addresses = new Addresses(
+    (address) => this.#holders.of(address),
+    () => this.#holders.nodes(),
+  );
   readonly #kept: KeptClaims;
   readonly #reports: PoolReports;
   #settings: AddressSettings;
@@ -85,6 +88,7 @@ export class AddressKeeper {
   #fileProblems: readonly Problem[] = [];
   /** Those of them that are of pools. */
   #poolProblems: readonly Problem[] = [];
+  #nodePlaces = '';
   #leads = false;
   /** The leader or the home of claims has changed since the last decision. */
   #hasTurned = false;
@@ -106,7 +110,7 @@ export class AddressKeeper {
     this.#kept = new KeptClaims({
       ...options,
       isLeader,
-      requestFinalizer: async (owner, uid) => this.#mayBeWritten(owner, uid),
+      mayClaim: async (owner, uid) => this.#mayClaim(owner, uid),
       addresses: this.#addresses,
       path: join(options.settings.stateDir, ...CLAIM_FILE),
       onOverruled: (claim) => {
@@ -151,11 +155,17 @@ export class AddressKeeper {
     },
     haveNodesChanged = false,
   ): void {
-    // The address of a Node that is gone is free now.
-    const isFreed = haveNodesChanged && this.#poolProblems.some(({ reason }) => reason === 'AddressInUse');
-    if (poolsChanged || isFreed) this.#reviewAll();
+    const nodes = haveNodesChanged ? this.#nodesInPools() : this.#nodePlaces;
+    // The address of a Node that is gone is free now; that of a new one is not.
+    if (poolsChanged || nodes !== this.#nodePlaces) this.#reviewAll();
+    this.#nodePlaces = nodes;
     for (const name of claims) this.#loop.changes.claims.add(name);
     void this.#loop.run();
+  }
+
+  /** Resolves when everything that has changed is decided. */
+  decided(): Promise<void> {
+    return this.#loop.run();
   }
 
   /** All present problems with objects of the API. */
@@ -241,6 +251,16 @@ export class AddressKeeper {
     await this.#kept.close();
   }
 
+  /** The Nodes with an address of a pool, as a text to compare. */
+  #nodesInPools(): string {
+    const places = this.#options.cluster
+      .nodes()
+      .flatMap(({ name, internalIPs }) =>
+        internalIPs.filter((ip) => this.#addresses.poolOf(ip) !== undefined).map((ip) => `${name} ${ip}`),
+      );
+    return places.join();
+  }
+
   #reviewAll(): void {
     const { changes } = this.#loop;
     changes.havePoolsChanged = true;
@@ -302,10 +322,15 @@ export class AddressKeeper {
     }
   }
 
-  /** Only Services have a finalizer: the address of another owner is held as soon as the agent sees that it is gone. */
-  async #mayBeWritten(owner: OwnerKey, uid: string): Promise<boolean> {
-    if (ownerOf(owner).kind !== 'Service') return this.#options.writers?.isLeader ?? false;
-    return this.#options.writers?.services.requestFinalizer(owner, uid) ?? false;
+  /**
+   * A claim comes first: with it the address of an owner that goes meanwhile is held and then released. Only a program that
+   * works outside the cluster needs the finalizer before, which only Services have.
+   */
+  async #mayClaim(owner: OwnerKey, uid: string): Promise<boolean> {
+    const { writers } = this.#options;
+    if (writers === undefined || this.#settings.provisioner === '' || ownerOf(owner).kind !== 'Service')
+      return writers?.isLeader ?? false;
+    return writers.services.requestFinalizer(owner, uid);
   }
 
   #request(key: string): AddressRequest | undefined {
@@ -318,8 +343,9 @@ export class AddressKeeper {
   }
 
   #apply({ changed, claimChanges }: AddressesOutcome, hasNewPools: boolean): ReadonlySet<string> {
-    this.#kept.change(claimChanges.map(({ claim }) => claim));
+    this.#kept.change(claimChanges);
     for (const { claim } of claimChanges) this.#reports.touch(claim.address);
+    if (hasNewPools) this.#nodePlaces = this.#nodesInPools();
     const moved = new Set(changed);
     const hasTurned = this.#hasTurned;
     this.#hasTurned = false;

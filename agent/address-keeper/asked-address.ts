@@ -58,9 +58,12 @@ export function askedAddress(
   settings: TranslateSettings,
   pools: PoolsView,
 ): AddressRequest | undefined {
-  if (object === undefined || (object.kind === 'Service' && !getsAddresses(object, settings)))
-    return undefined;
+  if (object === undefined) return undefined;
   const key = ownerOfRequester(object);
+  if (object.kind === 'Service') {
+    const isOfPools = pools.hasAddress(key) || object.statusIPs.some((address) => pools.owns(address));
+    if (!getsAddresses(object, settings, isOfPools)) return undefined;
+  }
   if (!pools.isAny && !pools.hasAddress(key)) return undefined;
   const { values } = readAnnotations(object.annotations, objectOf(key), settings.annotationDefaults);
   const needs = needsOf(object, values, pools);

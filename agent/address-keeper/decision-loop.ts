@@ -34,6 +34,8 @@ export class DecisionLoop {
   #changes = noChanges();
   #isStarted = false;
   #isWorking = false;
+  /** The decisions that are under way, or were last. */
+  #work: Promise<void> = Promise.resolve();
   #isClosed = false;
   /** For runNow(), while it runs. */
   #answer: Set<string> | undefined;
@@ -67,9 +69,13 @@ export class DecisionLoop {
     return this.run();
   }
 
-  /** Decides until nothing is left; small decisions are complete when it returns. */
-  async run(): Promise<void> {
-    if (this.#isWorking || !this.#isStarted || this.#isClosed) return;
+  /** Decides until nothing is left; small decisions are complete when it returns, all when it resolves. */
+  run(): Promise<void> {
+    if (!this.#isWorking && this.#isStarted && !this.#isClosed) this.#work = this.#decide();
+    return this.#work;
+  }
+
+  async #decide(): Promise<void> {
     const { addresses, next, apply } = this.#options;
     this.#isWorking = true;
     for (let change = next(); change !== undefined; change = next()) {

@@ -2,7 +2,7 @@
 // A claim that the store lacks counts here until another one contradicts it, so that no fault of the store takes an
 // address away from traffic. Owns the stores.
 
-import type { AddressClaim, Addresses } from '../addresses/addresses.ts';
+import type { AddressClaim, Addresses, ClaimChange } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';
 import type { DiskFile } from '../base/disk-file.ts';
 import { messageOf } from '../base/errors.ts';
@@ -33,7 +33,7 @@ export interface KeptClaimsOptions {
   readonly api: KubernetesApi | undefined;
   readonly isLeader: () => boolean;
   /** See ClaimWriter. */
-  readonly requestFinalizer: (service: string, uid: string) => Promise<boolean>;
+  readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
   readonly onOverruled: (claim: AddressClaim) => void;
   /** The store has the claim, or no longer (undefined). */
   readonly onKept: (name: string, claim: AddressClaim | undefined) => void;
@@ -54,7 +54,7 @@ export class KeptClaims {
 
   constructor(options: KeptClaimsOptions) {
     this.#options = options;
-    const { addresses, api, cluster, path, log, metrics, isLeader, requestFinalizer, onOverruled } = options;
+    const { addresses, api, cluster, path, log, metrics, isLeader, mayClaim, onOverruled } = options;
     const desired = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
     // For a claim of the cluster the file does not count.
@@ -67,7 +67,7 @@ export class KeptClaims {
     this.#file = new ClaimFile({ path, desired, onKept: onWritten, onFault, onTampered, claims });
     if (api === undefined) return;
     this.#writer = new ClaimWriter({
-      ...{ api, log, metrics, desired, isLeader, requestFinalizer, onOverruled, onKept },
+      ...{ api, log, metrics, desired, isLeader, mayClaim, onOverruled, onKept },
       clock: systemClock,
       stored: (name) => cluster.claim(name),
     });
@@ -132,9 +132,12 @@ export class KeptClaims {
   }
 
   /** These claims have changed on this host. */
-  change(claims: readonly AddressClaim[]): void {
-    const names = claims.map(({ name }) => name);
+  change(changes: readonly ClaimChange[]): void {
+    const names = changes.map(({ claim }) => claim.name);
+    // Before another change of it was stored, the name may still have its former claim.
+    const created = changes.filter(({ kind, claim }) => kind === 'create' && !this.#unkept.has(claim.name));
     for (const name of names) this.#unkept.add(name);
+    this.#writer?.created(created.map(({ claim }) => claim.name));
     this.#write(names);
   }
 

@@ -8,7 +8,7 @@ import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
 import { ClaimBook, type ClaimChange, type Holder } from './claim-book.ts';
-import type { PoolCount } from './claim-index.ts';
+import type { NeverGiven, PoolCount } from './claim-index.ts';
 import { exchange } from './exchange.ts';
 import type { Found } from './find-address.ts';
 import { PoolIndex } from './pool-index.ts';
@@ -57,6 +57,8 @@ export interface CountedPool extends Record<Family, PoolCount> {
   readonly pool: AddressPool;
 }
 
+const NONE: NeverGiven = new Map();
+
 /** So many Services that wait for a pool try it before its free addresses are counted again. */
 const BATCH_SIZE = 64;
 
@@ -70,8 +72,12 @@ export class Addresses {
   #leading = false;
   #byStatus = false;
 
-  constructor(holderOf: (address: string) => Holder | undefined = () => undefined) {
-    this.#book = new ClaimBook(holderOf);
+  /** `neverGiven`: the addresses whose holder does not give way. */
+  constructor(
+    holderOf: (address: string) => Holder | undefined = () => undefined,
+    neverGiven: () => NeverGiven = () => NONE,
+  ) {
+    this.#book = new ClaimBook(holderOf, neverGiven);
   }
 
   /** `now` in milliseconds since the epoch. */
@@ -156,15 +162,26 @@ export class Addresses {
 
   /** Pools that overlap, pools with the same name, and pools with addresses of Nodes or pods. */
   poolProblems(): readonly Problem[] {
-    const { pools, passedOver, holderOf } = this.#book;
-    const others = [...passedOver].flatMap(([{ name }, address]): readonly Problem[] => {
-      const holder = holderOf(address);
-      if (holder === undefined) return [];
-      const when = holder.givesWay ? 'given out only if no other one is free' : 'not given out';
-      const message = `${address} is ${when}, because it is the address of ${holder.name}`;
-      return [{ object: `AddressPool ${name}`, reason: 'AddressInUse', message }];
+    const { index, pools, passedOver, holderOf } = this.#book;
+    const inUse = (name: string, message: string): Problem => ({
+      object: `AddressPool ${name}`,
+      reason: 'AddressInUse',
+      message,
     });
-    return [...pools.problems, ...others];
+    const ofNodes = pools.all.flatMap((pool): readonly Problem[] => {
+      const [first = '', ...more] = index.neverGivenOf(pool);
+      if (first === '') return [];
+      const others = more.length === 0 ? '' : `; the pool has addresses of Nodes besides it: ${more.length}`;
+      const holder = holderOf(first)?.name ?? 'a Node';
+      return [inUse(pool.name, `${first} is not given out, because it is the address of ${holder}${others}`)];
+    });
+    const ofEndpoints = [...passedOver].flatMap(([{ name }, address]): readonly Problem[] => {
+      const holder = holderOf(address);
+      if (holder?.givesWay !== true) return [];
+      const when = 'given out only if no other one is free';
+      return [inUse(name, `${address} is ${when}, because it is the address of ${holder.name}`)];
+    });
+    return [...pools.problems, ...ofNodes, ...ofEndpoints];
   }
 
   countOf(name: string): CountedPool | undefined {

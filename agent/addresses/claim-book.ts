@@ -8,7 +8,7 @@ import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, OwnerKey } from '../model/load-balancer.ts';
 import { NO_NAMESPACE, ownerOf } from '../model/names.ts';
-import { ClaimIndex } from './claim-index.ts';
+import { ClaimIndex, type NeverGiven } from './claim-index.ts';
 
 import { PoolIndex } from './pool-index.ts';
 import { type AddressRequest, namespaceOf, wishOf } from './request.ts';
@@ -43,11 +43,11 @@ export interface FreedPool {
 
 export class ClaimBook {
   #pools = new PoolIndex([]);
-  readonly index = new ClaimIndex(this.#pools);
+  readonly index: ClaimIndex;
   /** Milliseconds for which an address is kept for a Service that is gone. */
   releaseAfter = RELEASE_AFTER_MS;
   readonly holderOf: (address: string) => Holder | undefined;
-  /** By pool: the last of its addresses that was not given out because of its holder. */
+  /** By pool: the last of its addresses that was passed over because an endpoint has it. */
   readonly passedOver = new Map<AddressPool, string>();
   /** What Services may wait for, as keys of Waiting. */
   readonly freedPlaces = new Set<string>();
@@ -58,8 +58,9 @@ export class ClaimBook {
   /** Claims that may differ from the store, by name: what the store has. */
   #stored = new Map<string, AddressClaim | undefined>();
 
-  constructor(holderOf: (address: string) => Holder | undefined) {
+  constructor(holderOf: (address: string) => Holder | undefined, neverGiven: () => NeverGiven) {
     this.holderOf = holderOf;
+    this.index = new ClaimIndex(this.#pools, neverGiven);
   }
 
   get pools(): PoolIndex {
@@ -120,8 +121,9 @@ export class ClaimBook {
     if (!this.index.isUnclaimed(address)) return 'taken';
     const holder = this.holderOf(address);
     if (holder === undefined) return 'free';
+    if (!holder.givesWay) return 'taken';
     this.passedOver.set(pool, address);
-    return holder.givesWay ? 'givingWay' : 'taken';
+    return 'givingWay';
   }
 
   /** Updates a claim to what the Service requests now, as far as the Services that share the address permit. */

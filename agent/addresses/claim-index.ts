@@ -1,6 +1,7 @@
 // The claims by name, address, Service and sharing key, so that the work is proportional to the change. Also holds claims
 // that contradict each other; hasOlderRival() decides between them.
 
+import { familyOf } from '../base/ip.ts';
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
@@ -15,7 +16,7 @@ export interface PoolCount {
   readonly used: bigint;
   /** Kept for a Service that is gone, or reserved. */
   readonly held: bigint;
-  /** Owned by another pool with an overlapping block. */
+  /** Never given out: owned by another pool with an overlapping block, or the address of a Node. */
   readonly conflicting: bigint;
 }
 
@@ -36,6 +37,9 @@ interface Place {
   inUse: number;
 }
 
+/** Address → who has it, such as `Node n1`; the same map as before unless it has changed. */
+export type NeverGiven = ReadonlyMap<string, string>;
+
 type Count = Record<Family, { used: bigint; held: bigint }>;
 
 export class ClaimIndex {
@@ -50,14 +54,21 @@ export class ClaimIndex {
   readonly #held = new Set<string>();
   readonly #heldOf = new Map<string, Names>();
   readonly #counts = new Map<AddressPool, Count>();
+  readonly #neverGiven: () => NeverGiven;
+  /** Those of the pools, of `of`. */
+  #ofNodes: { readonly of?: NeverGiven; readonly pools: ReadonlyMap<AddressPool, readonly string[]> } = {
+    pools: new Map(),
+  };
 
-  constructor(pools: PoolIndex) {
+  constructor(pools: PoolIndex, neverGiven: () => NeverGiven) {
     this.#pools = pools;
+    this.#neverGiven = neverGiven;
   }
 
   /** The claims stay; only their addresses may have another owner. */
   setPools(pools: PoolIndex): void {
     this.#pools = pools;
+    this.#ofNodes = { pools: new Map() };
     this.#counts.clear();
     for (const [address, place] of this.#places) {
       place.owner = pools.ownerOf(address);
@@ -199,7 +210,25 @@ export class ClaimIndex {
     const { used, held } = this.#counts.get(pool)?.[family] ?? { used: 0n, held: 0n };
     const total = this.#pools.total(pool, family);
     const size = this.#pools.size(pool, family);
-    return { total, free: size - used - held, used, held, conflicting: total - size };
+    const nodes = this.neverGivenOf(pool).filter(
+      (address) => familyOf(address) === family && this.isUnclaimed(address),
+    );
+    const given = size - BigInt(nodes.length);
+    return { total, free: given - used - held, used, held, conflicting: total - given };
+  }
+
+  /** The addresses of the pool that Nodes have. */
+  neverGivenOf(pool: AddressPool): readonly string[] {
+    const now = this.#neverGiven();
+    if (this.#ofNodes.of !== now) {
+      const pools = new Map<AddressPool, string[]>();
+      for (const address of now.keys()) {
+        const owner = this.#pools.ownerOf(address);
+        if (owner !== undefined) pools.set(owner, [...(pools.get(owner) ?? []), address]);
+      }
+      this.#ofNodes = { of: now, pools };
+    }
+    return this.#ofNodes.pools.get(pool) ?? [];
   }
 
   #newPlace({ address, family }: AddressClaim): Place {

@@ -9,13 +9,16 @@ import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
 import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
+import { clientOf } from '../report/answers/access/client.ts';
 import { explainService } from '../report/answers/explain.ts';
 import { explainObject } from '../report/answers/explain-object.ts';
+import { explainPlace, placeOf } from '../report/answers/explain-place.ts';
 import { explainRequest } from '../report/answers/explain-request.ts';
 import { listLoadBalancers, namesOf, namespacesOf } from '../report/answers/list.ts';
 import type { LoadBalancerRows } from '../report/answers/load-balancer-rows.ts';
 import { agentStatus, type StatusSources } from '../report/answers/status.ts';
 import { operatingFamilies } from '../report/operating/operating-metrics.ts';
+import { verdictFamilies } from '../report/operating/verdict-metrics.ts';
 import type { Overview } from '../report/page/overview.ts';
 import type { TrafficBook } from '../report/page/traffic-book.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
@@ -61,10 +64,15 @@ export async function startServers({
   const answers = {
     status: () => agentStatus(statusSources),
     why: (query: URLSearchParams) => explainService(query.get('service') ?? '', statusSources),
+    'why-place': (query: URLSearchParams) => explainPlace(placeOf(query), statusSources),
     'why-object': (query: URLSearchParams) => explainObject(query.get('object') ?? '', statusSources),
-    'why-request': (query: URLSearchParams) => explainRequest(query.get('url') ?? '', statusSources),
+    'why-request': (query: URLSearchParams) =>
+      explainRequest(query.get('url') ?? '', statusSources, clientOf(query)),
     list: (query: URLSearchParams) =>
-      listLoadBalancers(rows, statusSources, query.get('namespace') ?? undefined),
+      listLoadBalancers(rows, statusSources, {
+        namespace: query.get('namespace') ?? undefined,
+        hasPools: query.get('pools') === 'true',
+      }),
     names: (query: URLSearchParams) => namesOf(statusSources, query.get('beginning') ?? ''),
     namespaces: (query: URLSearchParams) => namespacesOf(statusSources, query.get('beginning') ?? ''),
   };
@@ -87,9 +95,11 @@ export async function startServers({
     const { metricsDetail } = settings.now;
     const forwarded = await dataplane.families(pace);
     await traffic.record();
+    await rows.update();
     return [
       ...forwarded,
       ...(await operatingFamilies(operating.all(), desired.loadBalancers, metricsDetail)),
+      ...verdictFamilies(rows),
     ];
   };
   const own = async () => [...(await metrics.families()), ...(announcer?.families() ?? [])];

@@ -66,7 +66,8 @@ export function rangeText({ family, first, last }: AddressRange): string {
   return first === last ? text : `${text}-${addressText(last, family)}`;
 }
 
-function cidrRange(text: string): AddressRange | undefined {
+/** undefined unless the text is a canonical CIDR. */
+export function cidrRange(text: string): AddressRange | undefined {
   const cidr = parseCidr(text);
   const written = parseAddress(text.slice(0, text.indexOf('/')));
   const [network = '', digits] = cidr?.cidr.split('/') ?? [];

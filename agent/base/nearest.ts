@@ -51,15 +51,19 @@ function plain(word: string): string {
   return word.toLowerCase().replaceAll(/[-_. ]/g, '');
 }
 
-/** The Levenshtein distance, row by row. */
+/** The Levenshtein distance, row by row; two neighbours that change places count as one letter. */
 function editDistance(a: string, b: string): number {
+  let above: readonly number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swap = isSwap ? (above[j - 2] ?? 0) + 1 : replace;
+      next.push(Math.min(replace, swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
     }
+    above = row;
     row = next;
   }
   return row[b.length] ?? 0;

@@ -24,6 +24,8 @@ export interface CertificatesOptions {
     key: string,
   ) => (TrustedLists & { readonly pair: Found<KeyPair>; readonly users: Found<Users> }) | undefined;
   readonly configMap: (key: string) => (TrustedLists & { readonly pages: Found<ErrorPages> }) | undefined;
+  /** A longer key is refused, because each handshake with it takes a thread of HAProxy for long. */
+  readonly maxRsaBits: number;
   /** Whether an object can be read for its certificate, or for its authorities or revocation lists; reads it from now on. */
   readonly accessToPair: (object: `secret ${string}`) => Access;
   readonly accessToAuthority: (object: ObjectName) => Access;
@@ -33,7 +35,11 @@ export interface CertificatesOptions {
   readonly onChanged: (objects: readonly ObjectName[]) => void;
 }
 
+/** The file of a HAProxy that keeps a listener as it was has the users of then, which may have changed several times since. */
+const USERS_KEPT = 8;
+
 export class Certificates {
+  readonly #maxRsaBits: number;
   readonly #pairs: LastGood<KeyPair>;
   readonly #authorities: LastGood<Authority>;
   readonly #crls: LastGood<Crl>;
@@ -50,8 +56,9 @@ export class Certificates {
 
   constructor(options: CertificatesOptions) {
     const { secret, configMap, accessToPair, accessToAuthority, isRead, onChanged } = options;
+    this.#maxRsaBits = options.maxRsaBits;
     this.#pairs = new LastGood({
-      find: (key) => secret(key)?.pair,
+      find: (key) => this.#bounded(secret(key)?.pair),
       missing: 'there is no Secret of this name and of type kubernetes.io/tls',
       access: (key) => accessToPair(`secret ${key}`),
       isRead: (key) => isRead(`secret ${key}`),
@@ -77,6 +84,7 @@ export class Certificates {
       ...ofLists,
     });
     this.#users = new LastGood({
+      keeps: USERS_KEPT,
       find: (name) => secret(name.slice('secret '.length))?.users,
       missing: 'it does not exist, or has no users',
       ...ofLists,
@@ -97,7 +105,9 @@ export class Certificates {
 
   /** Takes over what an earlier agent has written into a folder of HAProxy, unless another folder had it. */
   restore(folder: string): void {
-    for (const [key, pair] of keptCertificates(folder)) this.#pairs.restore(key, pair);
+    for (const [key, pair] of keptCertificates(folder)) {
+      if (pair.rsaBits <= this.#maxRsaBits) this.#pairs.restore(key, pair);
+    }
     for (const [name, authority] of keptAuthorities(folder)) this.#authorities.restore(name, authority);
     for (const [name, crl] of keptCrls(folder)) this.#crls.restore(name, crl);
     for (const [name, users] of keptUsers(folder)) this.#users.restore(name, users);
@@ -106,6 +116,13 @@ export class Certificates {
   /** Likewise, of the folder of pages. */
   restorePages(folder: string): void {
     for (const [name, pages] of keptErrorPages(folder)) this.#errorPages.restore(name, pages);
+  }
+
+  #bounded(found: Found<KeyPair> | undefined): Found<KeyPair> | undefined {
+    const bits = found?.content?.rsaBits ?? 0;
+    if (bits <= this.#maxRsaBits) return found;
+    const fault = `the key is rsa ${bits}: at most ${this.#maxRsaBits} bits are allowed (setting maxRsaBits)`;
+    return { content: undefined, fault };
   }
 
   start(): void {

@@ -3,6 +3,7 @@
 
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { pemBlocks } from '../base/pem.ts';
+import { MIN_RSA_BITS } from '../base/rsa-bits.ts';
 import { SecretText } from '../base/secret-text.ts';
 
 export interface KeyPair {
@@ -16,6 +17,8 @@ export interface KeyPair {
   readonly chainLength: number;
   /** Of `pem`. */
   readonly bytes: number;
+  /** Of the server's key, if it is RSA; 0 otherwise. */
+  readonly rsaBits: number;
   /** Of the first certificate of the chain that expires, milliseconds since the epoch. */
   readonly expires: number;
 }
@@ -26,8 +29,6 @@ export type Fault = string;
 /** HAProxy reads a PEM of this size by a reload only, and keeps it in memory for each worker. */
 const MAX_PEM_BYTES = 64 * 1024;
 const MAX_CHAIN = 10;
-/** HAProxy's default security level refuses shorter ones. */
-const MIN_RSA_BITS = 2048;
 const CURVES: readonly unknown[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
 /** `certificates` and `key`: the texts of `tls.crt` and `tls.key`. */
@@ -49,6 +50,7 @@ export function checkKeyPair(certificates: string, key: string): KeyPair | Fault
     sha1: first.fingerprint.replaceAll(':', ''),
     chainLength: chain.length - 1,
     bytes: Buffer.byteLength(pem),
+    rsaBits: first.publicKey.asymmetricKeyDetails?.modulusLength ?? 0,
     expires: Math.min(...chain.map(({ validToDate }) => validToDate.getTime())),
   };
 }

@@ -37,6 +37,8 @@ export interface LastGoodOptions<T> {
   readonly isRead: (name: string) => boolean;
   /** The answers for these have changed. */
   readonly onChanged: (names: readonly string[]) => void;
+  /** How many contents of a name are kept, the present one included; 2 by default. */
+  readonly keeps?: number;
   readonly clock?: Clock;
 }
 
@@ -56,7 +58,7 @@ export class LastGood<T extends Content> {
   readonly #options: LastGoodOptions<T>;
   readonly #clock: Clock;
   readonly #rounds: Rounds;
-  /** The last contents, the present one first; two, because HAProxy may have to go back to the last but one. */
+  /** The last contents, the present one first, because HAProxy may have to go back to one before. */
   readonly #contents = new Map<string, readonly T[]>();
   /** Names that were answered as expired. */
   readonly #expired = new Set<string>();
@@ -131,9 +133,11 @@ export class LastGood<T extends Content> {
   }
 
   #keep(name: string, content: T): void {
-    const [last] = this.#contents.get(name) ?? [];
-    if (last?.fingerprint === content.fingerprint) return;
-    this.#contents.set(name, last === undefined ? [content] : [content, last]);
+    const before = this.#contents.get(name) ?? [];
+    if (before[0]?.fingerprint === content.fingerprint) return;
+    const { keeps = 2 } = this.#options;
+    const others = before.filter(({ fingerprint }) => fingerprint !== content.fingerprint);
+    this.#contents.set(name, [content, ...others].slice(0, keeps));
   }
 
   #forget(name: string): void {

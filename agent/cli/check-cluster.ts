@@ -2,6 +2,8 @@
 // rights of the agent's account. Changes nothing.
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
+import { parseJson } from '../base/parse-json.ts';
+import { isMapping } from '../base/validate.ts';
 import { bad, type Finding, good } from '../host/finding.ts';
 import { refusalText } from '../kubernetes/api/api-answer.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
@@ -13,7 +15,7 @@ import {
   readAfter,
   resourcesOf,
 } from '../kubernetes/api/reflected-kinds.ts';
-import { cannot, resourceRequest } from '../kubernetes/api/resource-client.ts';
+import { cannot, ResourceClient, resourceRequest } from '../kubernetes/api/resource-client.ts';
 import {
   certificateRights,
   isAllowed,
@@ -27,6 +29,7 @@ import { parseObject } from '../kubernetes/parse-object.ts';
 import { LEASE } from '../kubernetes/writers/lease.ts';
 import type { Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
+import { isOfAnotherController } from '../translate/service/service-vips.ts';
 
 /** For each request to the API server. */
 const API_TIMEOUT_MS = 5_000;
@@ -46,6 +49,7 @@ export async function clusterFindings(settings: Settings): Promise<readonly Find
     return [
       good('API server', `${plurals} can be listed${without}`),
       await certificates(client, settings.secretNamespaces),
+      ...(await ofOtherControllers(client, settings)),
     ];
   } catch (error) {
     if (!(error instanceof HeadgateError)) throw error;
@@ -113,6 +117,39 @@ async function certificates(client: ApiClient, namespaces: readonly string[]): P
     what,
     'its account may not read Secrets of all namespaces: those with TLS need deploy/tls/namespace.yaml',
   );
+}
+
+/** None if only Services that name the agent's class are served. */
+async function ofOtherControllers(client: ApiClient, settings: Settings): Promise<readonly Finding[]> {
+  if (!settings.handleUnclassed) return [];
+  let count = 0;
+  let first = '';
+  const onItem = (text: string): void => {
+    const [service] = parseObject({ apiVersion: 'v1', kind: 'Service', ...asMapping(text) }, '').objects;
+    if (service?.kind !== 'Service' || service.type !== 'LoadBalancer' || !isOfAnotherController(service))
+      return;
+    count++;
+    first ||= [service.key, ...service.statusIPs].join(' with ');
+  };
+  const restart = (): void => {
+    count = 0;
+  };
+  for (const resource of resourcesOf('Service', settings.namespaces, settings.serviceSelector))
+    await new ResourceClient(client, resource).list({}, API_TIMEOUT_MS, onItem, restart);
+  const what = 'Services of another controller';
+  if (count === 0)
+    return [good(what, 'none: no Service has an address that neither a pool nor its author gave')];
+  return [
+    good(
+      what,
+      `${count}, such as ${first}: each is left alone, unless an AddressPool has its address; "handleUnclassed: false" leaves alone all Services without the class "${settings.loadBalancerClass}"`,
+    ),
+  ];
+}
+
+function asMapping(text: string): object {
+  const json = parseJson(text);
+  return isMapping(json) ? json : {};
 }
 
 async function notAllowed(client: ApiClient, needed: readonly Right[]): Promise<readonly Right[]> {

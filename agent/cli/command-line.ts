@@ -14,7 +14,8 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
   const { words, ownFlags } = withoutShortFlags(command, argv);
   const { own, positionals, errors } = readCommandLine(words, ownFlags);
   const required = expected.filter(({ name }) => !name.startsWith('['));
-  if (positionals.length > expected.length || positionals.length < required.length) {
+  const isOpen = expected.at(-1)?.name.endsWith('...') === true;
+  if ((positionals.length > expected.length && !isOpen) || positionals.length < required.length) {
     const allowed = expected.length === 0 ? 'no arguments' : expected.map(({ name }) => name).join(' ');
     throw usageError(`This command takes ${allowed}, not ${JSON.stringify(positionals.join(' '))}`);
   }

@@ -31,7 +31,7 @@ export interface Arguments {
 }
 
 export interface Argument {
-  /** As in the help: `NAME`, `on|off`, `[COMMAND]`. */
+  /** As in the help: `NAME`, `on|off`, `[COMMAND]`; the last one may be several, `FILE...`. */
   readonly name: string;
   /** What completes it; a fixed choice (`on|off`) completes itself. */
   readonly completedBy?: 'load balancers' | 'commands';

@@ -3,9 +3,11 @@
 import { check } from './check.ts';
 import type { Command } from './command.ts';
 import { completion } from './completion/completion.ts';
+import { convert } from './convert.ts';
 import { help } from './help.ts';
 import { list } from './list.ts';
 import { failover, maintenance } from './orders.ts';
+import { release } from './release.ts';
 import { render } from './render.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
@@ -21,6 +23,8 @@ export const commands: readonly Command[] = [
   why,
   failover,
   maintenance,
+  release,
+  convert,
   completion,
   help,
   version,

@@ -58,6 +58,7 @@ export async function desiredState(settings: Settings): Promise<ReadState> {
   const certificates = new Certificates({
     secret: (key) => cluster.secret(key),
     configMap: (key) => cluster.configMap(key),
+    maxRsaBits: settings.maxRsaBits,
     accessToPair: () => ({ kind: 'read' }),
     accessToAuthority: () => ({ kind: 'read' }),
     isRead: () => true,

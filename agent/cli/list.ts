@@ -10,6 +10,7 @@ export const list: Command = {
   name: 'list',
   purpose: 'list the load balancers, the worst first',
   details: [
+    'The pools of routes are folded into the Gateways and IngressClasses that send to them; --pools shows them, too.',
     'READY counts the members that take new connections, of all members; a member of two ports counts twice.',
     'AGE is that of the Service, "-" if its manifest does not say when it was created.',
   ],
@@ -20,6 +21,7 @@ export const list: Command = {
       doc: 'only this namespace',
       completedBy: 'namespaces',
     },
+    pools: { placeholder: '', doc: 'the pools of routes, too' },
     ...JSON_FLAG,
   },
   settings: 'place',
@@ -27,6 +29,7 @@ export const list: Command = {
   examples: [
     { line: 'headgate list', doc: 'all load balancers with addresses, ports, members and verdict' },
     { line: 'headgate list -n shop', doc: 'those of one namespace' },
+    { line: 'headgate list --pools', doc: 'the pools of routes, too' },
     {
       line: `headgate list --json | jq -r '.[] | select(.verdict != "served").key'`,
       doc: 'names for a script',
@@ -35,7 +38,10 @@ export const list: Command = {
   run: async (given) => {
     const namespace = namespaceOf(given);
     const path = agentSocketPath(given.settings.runtimeDir);
-    const query: Readonly<Record<string, string>> = namespace === undefined ? {} : { namespace };
+    const query: Readonly<Record<string, string>> = {
+      ...(namespace !== undefined && { namespace }),
+      ...(given.own.pools === true && { pools: 'true' }),
+    };
     const rows = (await askAgent(path, 'list', query)) as readonly ListedLoadBalancer[];
     const none = `No load balancer${namespace === undefined ? '' : ` in namespace "${namespace}"`}`;
     print(given, rows, rows.length === 0 ? [none] : linesOf(rows, Date.now()));

@@ -123,6 +123,7 @@ async function writeAll(
       sources,
       counts: new Map(),
       countsTraffic: settings.kernelTraffic,
+      knowsSockets: true,
     };
     await writeFolder(rules, rulesText({ ...fixed, listeners: kernel }));
   }

@@ -3,6 +3,8 @@
 import type { AddressStatus } from '../address-keeper/address-keeper.ts';
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import { counted } from '../base/counted.ts';
+import { HeadgateError } from '../base/errors.ts';
+import { version } from '../base/version.ts';
 import { objectOf } from '../model/names.ts';
 import type { OperatingStatus } from '../model/operating-status.ts';
 import type { PairStatus } from '../pair/pair.ts';
@@ -17,7 +19,7 @@ import { bad, type Line, type Part, statusPart, title } from './text.ts';
 const MAX_ROWS = 20;
 const MAX_REFUSED_VIPS = 5;
 /** The width of the column of titles. */
-const TITLE_COLUMNS = 17;
+const TITLE_COLUMNS = 21;
 
 export const status: Command = {
   name: 'status',
@@ -35,18 +37,29 @@ export const status: Command = {
   run: async (given) => {
     const path = agentSocketPath(given.settings.runtimeDir);
     const agent = (await askAgent(path, 'status')) as AgentStatus;
-    print(given, agent, statusLines(agent));
+    print(given, agent, given.own.json ? [] : readableLines(agent));
     return agent.fault === '' ? 0 : 1;
   },
 };
 
+/** As statusLines(). An agent of another version may answer in another form. Errors: QUESTION_FAILED. */
+export function readableLines(agent: AgentStatus): readonly Line[] {
+  try {
+    return statusLines(agent);
+  } catch (cause) {
+    const message = `Cannot read the answer of the running agent, version ${agent.version} (this command: ${version}): restart the agent after an upgrade, or use --json`;
+    throw new HeadgateError('QUESTION_FAILED', message, { retry: 'never', cause });
+  }
+}
+
 /** The text of the command. */
 export function statusLines(agent: AgentStatus): readonly Line[] {
-  const { objects, loadBalancers, listeners, members, ignoredServices, problems } = agent;
+  const { objects, loadBalancers, pools, listeners, members, ignoredServices, problems } = agent;
   const counts = Object.entries(objects).flatMap(([kind, count]) =>
     count === 0 ? [] : counted(count, kind),
   );
-  const served = `${loadBalancers} (${counted(listeners, 'listener')}, ${counted(members, 'member')})`;
+  const ofRoutes = pools > 0 ? `, ${counted(pools, 'pool')} of routes` : '';
+  const served = `${loadBalancers} (${counted(listeners, 'listener')}, ${counted(members, 'member')}${ofRoutes})`;
   return [
     `Headgate ${agent.version}, since ${agent.startedAt}`,
     ...apiLines(agent.api),
@@ -109,6 +122,7 @@ function haproxyLines(haproxy: AgentStatus['haproxy']): readonly Line[] {
     ...rowIfAny('Reload due', reloadPending.join(', ')),
     ...rowIfAny('Draining', serversToDelete > 0 ? counted(serversToDelete, 'server') : ''),
     ...faultRow(haproxy.fault),
+    ...faultRow(haproxy.unserved),
   ];
 }
 
@@ -133,7 +147,7 @@ function addressLines(addresses: AddressStatus): readonly Line[] {
   const lines = [
     row('Addresses', `${claims[home]}, allocated by ${leading ? 'this host' : 'another host'}`),
     ...pools.map(({ name, family, free, used, held, conflicting }) => {
-      const others = conflicting === '0' ? '' : `, ${conflicting} of another pool`;
+      const others = conflicting === '0' ? '' : `, ${conflicting} of another pool or a Node`;
       return `  pool ${name}, IP${family}: ${free} free, ${used} used, ${held} held${others}`;
     }),
   ];
@@ -201,10 +215,15 @@ function pairLines(pair: PairStatus | undefined): readonly Line[] {
   return [
     ...lowered.map(({ reason, message }) => row('Lowered', `${reason}: ${message}`)),
     row('Peer', `${peerAddress}, ${connected ?? 'not connected'}`),
-    row('Peer may take over', peerNotReady === '' ? 'yes' : `no: ${peerNotReady}`),
+    row('Peer may take over', takeoverInWords(peerNotReady, Object.values(peer?.roles ?? {}))),
     ...(handover === undefined ? [] : handoverLines(handover)),
     ...faultRow(fault),
   ];
+}
+
+function takeoverInWords(peerNotReady: string, roles: readonly string[]): string {
+  if (peerNotReady !== '') return `no: ${peerNotReady}`;
+  return roles.length > 0 && roles.every((role) => role === 'master') ? 'it has the VIPs already' : 'yes';
 }
 
 function connectionSyncLines(sync: AgentStatus['connectionSync']): readonly Line[] {
@@ -222,5 +241,5 @@ function handoverLines({ left, until, whyNot }: NonNullable<PairStatus['handover
   if (left === 0 || until === '') return lines;
   const connections = left === undefined ? 'connections' : counted(left, 'connection');
   const count = left === undefined ? ', not counted yet' : '';
-  return [...lines, row('Draining after failover', `${connections} on this host until ${until}${count}`)];
+  return [...lines, row('After failover', `${connections} on this host until ${until}${count}`)];
 }

@@ -44,17 +44,19 @@ export function good(text: string): Toned {
   return { text, tone: 'good' };
 }
 
-const TONES: Readonly<Record<OperatingStatus, Tone>> = {
+const TONES: Readonly<Record<OperatingStatus, Tone | undefined>> = {
   ONLINE: 'good',
-  NO_MONITOR: 'good',
+  NO_MONITOR: undefined,
   DRAINING: 'warning',
   DEGRADED: 'warning',
   ERROR: 'bad',
   OFFLINE: 'bad',
 };
 
-export function statusPart(status: OperatingStatus): Toned {
-  return { text: status, tone: TONES[status] };
+/** What no monitor has found out is neither good nor bad. */
+export function statusPart(status: OperatingStatus): Part {
+  const tone = TONES[status];
+  return tone === undefined ? 'not known' : { text: status, tone };
 }
 
 /** `served` and `served in part`, and the words for what is not served. */

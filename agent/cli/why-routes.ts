@@ -1,10 +1,11 @@
 // What `headgate why` prints of a route and its like, and of a request.
 
 import { counted } from '../base/counted.ts';
+import type { Access } from '../report/answers/access/access.ts';
 import type { ObjectExplanation, RuleExplanation } from '../report/answers/explain-object.ts';
 import type { PoolExplanation } from '../report/answers/explain-pools.ts';
 import type { RequestAnswer, RequestExplanation } from '../report/answers/explain-request.ts';
-import { bad, good, type Line, title, verdictPart } from './text.ts';
+import { bad, good, type Line, type Part, tableLines, title, verdictPart } from './text.ts';
 
 export function objectLines({
   object,
@@ -20,7 +21,8 @@ export function objectLines({
       at === 0 ? '' : ', ',
       status === 'False' ? bad(`not ${type} (${reason})`) : good(type),
     ]);
-    if (name !== '' || parts.length > 0) lines.push([name === '' ? 'Status: ' : `${name}: `, ...parts]);
+    if (parts.length === 0 && name !== '') lines.push(name);
+    else if (parts.length > 0) lines.push([name === '' ? 'Status: ' : `${name}: `, ...parts]);
   }
   for (const rule of rules) lines.push(...ruleLines(rule));
   return lines;
@@ -47,7 +49,7 @@ export function requestLines({ url, answers, reason }: RequestExplanation): read
 
 function answerLines(
   url: string,
-  { loadBalancer, addresses, isServed, section, rule, action, pools, others }: RequestAnswer,
+  { loadBalancer, addresses, isServed, section, rule, action, pools, others, access }: RequestAnswer,
 ): readonly Line[] {
   const at = addresses.length === 0 ? 'no address' : addresses.join(', ');
   const where = `${loadBalancer} on ${at}${section === '' ? '' : `, listener "${section}"`}`;
@@ -55,8 +57,23 @@ function answerLines(
   return [
     [title(url), `: ${where}`],
     ...unserved,
-    [rule === '' ? bad(`  ${action}`) : `  ${rule} ${action}`],
+    [pools.length === 0 && rule === '' ? bad(`  ${action}`) : `  ${rule === '' ? '' : `${rule} `}${action}`],
     ...pools.map(poolLine),
-    ...others.map((other) => `    not ${other.rule}: ${other.why}`),
+    ...others.map((other) => `    ${other.isUnclear ? 'perhaps' : 'not'} ${other.rule}: ${other.why}`),
+    ...accessLines(access),
   ];
+}
+
+/** To whom it is open, and each check on the way. */
+export function accessLines({ verdict, sentence, checks }: Access): readonly Line[] {
+  return [
+    ['  ', verdict === 'refused' ? bad(sentence) : verdict === 'open' ? good(sentence) : sentence],
+    ...tableLines(checks.map(checkCells)),
+  ];
+}
+
+function checkCells({ name, result, detail, answer }: Access['checks'][number]): readonly Part[] {
+  const otherwise = answer === '' || result === 'redirected' ? '' : `; otherwise ${answer}`;
+  const words = result === 'refused' ? `${detail}: ${answer}` : `${detail}${otherwise}`;
+  return [`    ${name}`, result === 'refused' ? bad(result) : result, words];
 }

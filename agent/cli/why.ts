@@ -6,11 +6,14 @@ import { quote } from '../base/quote.ts';
 import { keyOf, NO_NAMESPACE, objectOf, ownerOf } from '../model/names.ts';
 import type { ListenerExplanation as Listener, ServiceExplanation } from '../report/answers/explain.ts';
 import type { ObjectExplanation } from '../report/answers/explain-object.ts';
+import type { MemberOf, PlaceExplanation } from '../report/answers/explain-place.ts';
 import type { RequestExplanation } from '../report/answers/explain-request.ts';
+import { takesConnections } from '../report/operating/operating-status.ts';
 import { type Arguments, type Command, JSON_FLAG, NO_AGENT } from './command.ts';
 import { isName, namespaceOf, print, usageError } from './command-line.ts';
 import { keyOfObject, objectFrom } from './named-object.ts';
-import { type Line, type Part, statusPart, tableLines, title, verdictPart } from './text.ts';
+import { placeFrom } from './named-place.ts';
+import { bad, type Line, type Part, statusPart, tableLines, title, verdictPart } from './text.ts';
 import { objectLines, requestLines } from './why-routes.ts';
 
 export const why: Command = {
@@ -19,7 +22,9 @@ export const why: Command = {
   details: [
     'NAME is NAMESPACE/NAME of a Service, or a name of "headgate list"; a NAME without a namespace is in the one of -n, or in "default".',
     'A route, Ingress, ListenerSet or policy is KIND/NAMESPACE/NAME, a Gateway gateway:NAMESPACE/NAME, an IngressClass ingress:-/NAME.',
-    'A URL asks which listener, rule and pool get a GET request for it, and why the rules before do not match.',
+    'An address, ADDRESS:PORT, Pod/NAMESPACE/NAME or Node/NAME asks which load balancers have the address, and of which ports it is a member.',
+    'A URL asks which listener, rule and pool get a GET request for it, why the rules before do not match, and to whom it is open: each check on the way, in the order in which HAProxy makes them.',
+    'With --from, --user and --certificate it is about one client. What is not given is "asked", not "passed"; no password is read.',
     'The answer names ports without members, EndpointSlices with other ports, refused values, and files that cannot be read.',
   ],
   arguments: [{ name: 'NAME', completedBy: 'load balancers' }],
@@ -30,24 +35,58 @@ export const why: Command = {
       doc: 'the namespace of a NAME without one',
       completedBy: 'namespaces',
     },
+    from: { placeholder: 'ADDRESS', doc: "the client's address, for a URL" },
+    user: { placeholder: 'USER', doc: 'the client has the password of this user, for a URL' },
+    certificate: {
+      placeholder: '',
+      doc: 'the client has a certificate of the authorities that are asked for',
+    },
     ...JSON_FLAG,
   },
   settings: 'place',
-  exits: { 0: 'served', 1: 'not served, or not all of it, or there is no such object', 3: NO_AGENT },
+  exits: {
+    0: 'served, and a URL is open to the client, or to some if none is given',
+    1: 'not served, or not all of it, or there is no such object; or closed to the client',
+    3: NO_AGENT,
+    4: 'open to the client only with what was not given: a certificate, a password, another address behind a proxy',
+  },
   examples: [
     { line: 'headgate why shop/web', doc: 'the Service web in the namespace shop' },
     { line: 'headgate why web', doc: 'the Service default/web' },
     { line: 'headgate why HTTPRoute/shop/api', doc: 'the parents of a route, its rules and their pools' },
+    { line: 'headgate why 192.0.2.10:443', doc: 'who serves this address and port' },
+    {
+      line: 'headgate why Pod/shop/web-1',
+      doc: 'the ports that the pod is a member of, and whether it answers',
+    },
     { line: 'headgate why https://example.org/v2', doc: 'who answers this request' },
+    {
+      line: 'headgate why https://example.org/admin --from 198.51.100.7',
+      doc: 'whether this client gets in, and what each check says',
+    },
     { line: 'headgate why shop/web --json | jq -r .verdict', doc: 'one word for a script' },
   ],
   run: async (given) => {
     const path = agentSocketPath(given.settings.runtimeDir);
     const [text = ''] = given.positionals;
     if (/^https?:\/\//i.test(text)) {
-      const explanation = (await askAgent(path, 'why-request', { url: text })) as RequestExplanation;
+      const client = clientFields(given);
+      const explanation = (await askAgent(path, 'why-request', {
+        url: text,
+        ...client,
+      })) as RequestExplanation;
       print(given, explanation, requestLines(explanation));
-      return explanation.answers.some(({ rule, isServed }) => rule !== '' && isServed) ? 0 : 1;
+      return exitOf(explanation, Object.keys(client).length > 0);
+    }
+    if (Object.keys(clientFields(given)).length > 0)
+      throw usageError(
+        '--from, --user and --certificate are about the client of a URL, such as https://example.org/',
+      );
+    const place = placeFrom(given);
+    if (place !== undefined) {
+      const explanation = (await askAgent(path, 'why-place', place)) as PlaceExplanation;
+      print(given, explanation, placeLines(text, explanation));
+      return isWell(explanation) ? 0 : 1;
     }
     const object = objectFrom(given);
     if (object !== undefined) {
@@ -60,6 +99,24 @@ export const why: Command = {
     return explanation.verdict === 'served' ? 0 : 1;
   },
 };
+
+/** Those that were given. */
+function clientFields({ own: { from, user, certificate } }: Arguments): Readonly<Record<string, string>> {
+  return {
+    ...(typeof from === 'string' && { from }),
+    ...(typeof user === 'string' && { user }),
+    ...(certificate === true && { certificate: 'true' }),
+  };
+}
+
+function exitOf({ answers }: RequestExplanation, isOneClient: boolean): number {
+  const verdicts = answers.filter(({ isServed }) => isServed).map(({ access }) => access.verdict);
+  if (verdicts.some((each) => each === 'open' || each === 'redirected')) return 0;
+  if (!verdicts.includes('asks')) return 1;
+  return isOneClient ? ASKED : 0;
+}
+
+const ASKED = 4;
 
 /** The key of the owner that is meant: `web` is `default/web`. Errors: USAGE. */
 function keyFrom(given: Arguments): string {
@@ -90,6 +147,27 @@ function linesOf(explanation: ServiceExplanation): readonly Line[] {
   return lines;
 }
 
+/** Of an address, a pod or a node. */
+function placeLines(asked: string, { loadBalancers, members, more }: PlaceExplanation): readonly Line[] {
+  if (loadBalancers.length === 0 && members.length === 0)
+    return [[title(asked), ': ', bad('no load balancer has it as an address or a member')]];
+  const lines = loadBalancers.flatMap(linesOf);
+  if (members.length > 0) lines.push([title(asked), ` is a member of ${counted(members.length, 'port')}:`]);
+  lines.push(...tableLines(members.map(placeCells)));
+  if (more > 0) lines.push(`  ... and ${more} more`);
+  return lines;
+}
+
+function placeCells({ key, port, name, target, state, status, cause }: MemberOf): readonly Part[] {
+  return [`    ${key} ${port}:`, `${name}${target && ` (${target})`}`, state, statusPart(status), cause];
+}
+
+/** Something has it, and all of that is served. */
+function isWell({ loadBalancers, members }: PlaceExplanation): boolean {
+  const isServed = loadBalancers.every(({ verdict }) => verdict === 'served');
+  return loadBalancers.length + members.length > 0 && isServed && members.every(takesConnections);
+}
+
 function listenerLines({
   protocol,
   port,
@@ -98,6 +176,8 @@ function listenerLines({
   members,
   notReady,
   rules,
+  routes,
+  moreRoutes,
 }: Listener): readonly Line[] {
   const binds = addresses.length > 0 ? addresses.join(', ') : 'no address';
   const waiting = notReady > 0 ? `, ${counted(notReady, 'endpoint')} not ready` : '';
@@ -105,6 +185,8 @@ function listenerLines({
     rules === undefined ? `, ${counted(members.length, 'member')}${waiting}` : `, ${counted(rules, 'rule')}`;
   return [
     [`${protocol} port ${port} on ${binds}: `, statusPart(status), counts],
+    ...routes.map((route) => `    ${route}`),
+    ...(moreRoutes > 0 ? [`    ... and ${moreRoutes} more`] : []),
     ...tableLines(members.map(memberCells)),
   ];
 }
@@ -117,6 +199,7 @@ function memberCells({
   status,
   cause,
 }: Listener['members'][number]): readonly Part[] {
-  const drift = haproxy === state ? '' : `, the dataplane has it as ${haproxy}`;
-  return [`    ${name}${target && ` (${target})`}:`, state, statusPart(status), `${cause}${drift}`];
+  const drift = haproxy === state ? '' : `the dataplane has it as ${haproxy}`;
+  const more = [cause, drift].filter(Boolean).join(', ');
+  return [`    ${name}${target && ` (${target})`}:`, state, statusPart(status), more];
 }

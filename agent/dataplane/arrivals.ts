@@ -77,7 +77,10 @@ export class Arrivals {
         return typeof landing.served(key) === 'object' && names.every((name) => landing.serves(name));
       });
     if (changed.length === 0) return;
-    for (const key of changed) this.#withdrawn.add(key);
+    for (const key of changed) {
+      this.#withdrawn.add(key);
+      places.release(key);
+    }
     await main.withdraw(changed).catch(() => undefined);
   }
 

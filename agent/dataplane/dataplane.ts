@@ -4,6 +4,7 @@
 import type { HeadgateError } from '../base/errors.ts';
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
+import type { RecentFailures } from './recent-failures.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
 /** The way of one load balancer to its desired state. Each dataplane extends it. */
@@ -50,6 +51,8 @@ export interface DataplaneFacts {
   servesElsewhere(key: string, addresses?: readonly string[]): boolean;
   /** By the member's name; empty if the listener is not served. */
   members(listener: string): ReadonlyMap<string, MemberFact>;
+  /** What the members of a listener, or the routes that it has, failed clients in the last minute; undefined for nothing. */
+  failures(listener: string): RecentFailures | undefined;
   /** The parts of the load balancer that this host cannot serve. */
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[];
 }
@@ -72,6 +75,15 @@ export interface LivenessOptions {
   readonly timeoutMs: number;
   /** True if this host has the address; undefined on a standby, from which a connection would reach the peer. */
   readonly holds: ((address: string) => boolean) | undefined;
+}
+
+/** All dataplanes of this host as one, as the loop has them. */
+export interface Forwarding<P extends Plan = Plan, S = never> extends Dataplane<P, S> {
+  /**
+   * Called before plan(), when these load balancers have changed: a listener that changes to another engine stays with the
+   * former one until the other serves it.
+   */
+  follow(keys: Iterable<string>): void;
 }
 
 /** `S`: the settings of the dataplane. */

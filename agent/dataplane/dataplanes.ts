@@ -1,10 +1,11 @@
 // Several dataplanes as one: each plans and serves its own listeners of a load balancer, and their results are joined. A
 // load balancer is pending while it is pending in one dataplane.
 
-import type { MetricFamily } from '../base/metric-family.ts';
+import type { MetricFamily, MetricRow } from '../base/metric-family.ts';
 import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
 import type {
   Dataplane,
+  Forwarding,
   Liveness,
   LivenessOptions,
   MemberFact,
@@ -14,6 +15,7 @@ import type {
 } from './dataplane.ts';
 import type { Continues, EngineChanges } from './engine-changes.ts';
 import { type JoinedPlan, joinedLiveness, joinedPlans } from './joined.ts';
+import type { RecentFailures } from './recent-failures.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
 /** A dataplane and the engine whose listeners it serves. */
@@ -25,7 +27,7 @@ export interface DataplaneOf<S> {
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
-export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
+export class Dataplanes<S> implements Forwarding<JoinedPlan, S> {
   readonly #desired: ReadonlyMap<string, LoadBalancer>;
   readonly #changes: EngineChanges;
   readonly #all: readonly DataplaneOf<S>[];
@@ -73,13 +75,14 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
     await Promise.all(this.#all.map(({ dataplane }) => dataplane.stop(graceMs)));
   }
 
-  /** Also finds out which listeners change to another engine. */
+  follow(keys: Iterable<string>): void {
+    this.#changes.update(keys, this.#continues);
+  }
+
   plan(keys: Iterable<string>): readonly JoinedPlan[] {
-    const planned = [...keys];
-    this.#changes.update(planned, this.#continues);
     return joinedPlans(
       this.#all.map(({ dataplane }) => dataplane),
-      planned,
+      keys,
     );
   }
 
@@ -130,6 +133,10 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
     return this.#serving(listener)?.members(listener) ?? NO_MEMBERS;
+  }
+
+  failures(listener: string): RecentFailures | undefined {
+    return this.#serving(listener)?.failures(listener);
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
@@ -213,17 +220,32 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S> {
   }
 }
 
-/** One family of each name: the dataplanes give their listeners the same metrics. */
+/**
+ * One family of each name: the dataplanes give their listeners the same metrics. Of a listener that has just changed its engine
+ * the later dataplane's row counts: the first one reads its rows less often.
+ */
 function joined(families: readonly MetricFamily[]): readonly MetricFamily[] {
   const byName = new Map<string, MetricFamily>();
   for (const family of families) {
     const first = byName.get(family.name);
     byName.set(
       family.name,
-      first === undefined ? family : { ...first, parts: [...first.parts, ...family.parts] },
+      first === undefined
+        ? family
+        : { ...first, parts: [...without(first.parts, family.parts), ...family.parts] },
     );
   }
   return [...byName.values()];
+}
+
+/** The parts without the rows that the others have too. */
+function without(parts: MetricFamily['parts'], others: MetricFamily['parts']): MetricFamily['parts'] {
+  return parts.map((part) => {
+    const alike = others.filter(({ labels, suffix }) => labels === part.labels && suffix === part.suffix);
+    const theirs = new Set(alike.flatMap(({ rows }) => rows.map(({ labels }) => labels)));
+    const isOwn = ({ labels }: MetricRow): boolean => !theirs.has(labels);
+    return part.rows.every(isOwn) ? part : { ...part, rows: part.rows.filter(isOwn) };
+  });
 }
 
 function sum(numbers: readonly number[]): number {

@@ -21,6 +21,7 @@ import type {
 import { joinedLiveness, joinedPlans } from './joined.ts';
 import { type LandingDataplane, type MainDataplane, Moves } from './moves.ts';
 import type { Places } from './places.ts';
+import type { RecentFailures } from './recent-failures.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
 export interface LandingSettings {
@@ -55,8 +56,12 @@ const CHECK_INTERVAL_MS = 1_000;
 const MAX_SIZE = 1_000;
 /** Each costs the landing a reload, and a client with an open connection keeps the worker of before. */
 const MAX_LANDED = 40;
+/** Of one namespace, so that there is room for the new ones of others. */
+const MAX_LANDED_OF_ONE = 30;
 /** The landing has not served for so long: its load balancers go to the main dataplane. */
 const MOST_ABSENCE_MS = 2_000;
+/** A start, which takes seconds on a busy host, may take so long. */
+const MOST_START_MS = 10_000;
 /** All move after so many rests, even if load balancers continue to land. */
 const MOST_RESTS = 10;
 
@@ -152,6 +157,8 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   async apply(plans: readonly LandingPlan[]): Promise<Outcome> {
     const current = this.#arrive(plans);
     const landing = await this.#landing.apply(current.flatMap((plan) => plan.landing ?? []));
+    // Its start may take longer than an absence may.
+    if (this.#landing.status().serving) this.#servedAt = this.#clock.monotonic();
     const main = await this.#main.apply(current.flatMap((plan) => plan.main ?? []));
     const unplanned = current.filter((plan) => this.#lacksPart(plan)).map(({ key }) => key);
     const keys = current.map(({ key }) => key);
@@ -188,6 +195,10 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
     return this.#serving(listener).members(listener);
+  }
+
+  failures(listener: string): RecentFailures | undefined {
+    return this.#serving(listener).failures(listener);
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
@@ -247,7 +258,8 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   #arrive(plans: readonly LandingPlan[]): readonly LandingPlan[] {
     const lost = plans.map(({ key }) => key).filter((key) => this.#arrivals.isLost(key));
     for (const key of lost) this.#places.drop(key);
-    const arriving = plans.filter(({ key, main }) => this.#arrivals.isDue(key, main)).map(({ key }) => key);
+    const due = plans.filter(({ key, main }) => this.#arrivals.isDue(key, main)).map(({ key }) => key);
+    const arriving = this.#withinShares(due);
     if (arriving.length > 0 && this.#hasRoom(arriving)) {
       for (const key of arriving) {
         this.#land(key);
@@ -260,6 +272,17 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     const changed = new Set([...lost, ...arriving, ...pools]);
     if (changed.size === 0) return plans;
     return [...plans.filter(({ key }) => !changed.has(key)), ...this.plan(changed)];
+  }
+
+  /** Without those of a namespace that has taken its share of the landing: its other ones there move. */
+  #withinShares(keys: readonly string[]): readonly string[] {
+    const arriving = Map.groupBy(keys, (key) => ownerOf(key).namespace);
+    return [...arriving].flatMap(([namespace, own]) => {
+      const there = this.#places.landed().filter((key) => ownerOf(key).namespace === namespace);
+      const fits = new Set([...there, ...own]).size <= MAX_LANDED_OF_ONE;
+      if (!fits) this.#moves.begin(there);
+      return fits ? own : [];
+    });
   }
 
   #hasRoom(keys: readonly string[]): boolean {
@@ -302,8 +325,12 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
       return;
     }
     const now = this.#clock.monotonic();
+    const most = this.#landing.isStarting ? MOST_START_MS : MOST_ABSENCE_MS;
     if (this.#landing.status().serving) this.#servedAt = now;
-    else if (now - this.#servedAt > MOST_ABSENCE_MS) this.#fail(this.#landing.status().fault);
+    else if (now - this.#servedAt > most) {
+      if (!this.#isFailed) await this.#landing.endHung();
+      this.#fail(this.#landing.status().fault);
+    }
     this.#moves.begin(landed.filter((key) => this.#isRefused(key)));
     const { landingRest } = this.#settings;
     const isOver = now - this.#landedAt >= landingRest || now - this.#firstAt >= MOST_RESTS * landingRest;

@@ -34,6 +34,10 @@ export interface LandingDataplane<S> extends Dataplane<Plan, S> {
   withdraw(keys: Iterable<string>): Promise<void>;
   /** As of the main dataplane. */
   admit(keys: Iterable<string>): void;
+  /** Its process is being started, one that answers is being adopted, or a reload is to bring the next worker. */
+  readonly isStarting: boolean;
+  /** Ends its process if that does not answer any more, so that the main dataplane can have its addresses. */
+  endHung(): Promise<void>;
   /** The clients of these load balancers. */
   affinity(keys: Iterable<string>): Promise<readonly AffinityClient[]>;
 }

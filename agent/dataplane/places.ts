@@ -26,6 +26,8 @@ export class Places {
   /** Those that are not in the main one alone, without pools. */
   readonly #landed = new Map<string, 'landing' | 'moving'>();
   readonly #kept = new Map<string, Kept>();
+  /** Keys of what the main one keeps and the landing does not serve yet: a reload, or a start, of the main one must have them. */
+  readonly #held = new Set<string>();
   /** The pools that are not in the main one alone, after so many changes of places and uses. */
   #pools: ReadonlyMap<string, Place> = NO_PLACES;
   #poolsAfter = -1;
@@ -45,6 +47,7 @@ export class Places {
     this.main = new Part(
       desired,
       (key) => this.of(key) !== 'landing',
+      (key) => this.#held.has(key),
       (key, now) => keptOf(this.#kept.get(key), now),
     );
     this.landing = new Part(desired, (key) => this.of(key) !== 'main');
@@ -58,15 +61,17 @@ export class Places {
   set(key: string, place: 'main' | 'landing' | 'moving'): void {
     if (place === 'main') this.#landed.delete(key);
     else this.#landed.set(key, place);
-    if (place !== 'landing') this.#kept.delete(key);
+    if (place !== 'landing') this.#forget(key);
     this.#changes++;
   }
 
   /**
    * While it is in the landing, the main one keeps this value of it, which follows the desired one except for its structure.
-   * Of the pools that it has now the main one gets those that it has already (`isThere`).
+   * Of the pools that it has now the main one gets those that it has already (`isThere`). It is in the main one's view until
+   * release().
    */
   keep(key: string, before: LoadBalancer, isThere: (pool: string) => boolean): void {
+    this.#held.add(key);
     this.#kept.set(key, { before, without: new Set(this.poolsOf(key).filter((pool) => !isThere(pool))) });
     this.#changes++;
   }
@@ -76,10 +81,20 @@ export class Places {
     return this.#kept.get(key)?.before;
   }
 
+  /** The landing serves it: the next reload of the main one is without it. */
+  release(key: string): void {
+    if (this.#held.delete(key)) this.#changes++;
+  }
+
   /** The main one has nothing of it any more. */
   drop(key: string): void {
-    this.#kept.delete(key);
+    this.#forget(key);
     this.#changes++;
+  }
+
+  #forget(key: string): void {
+    this.#kept.delete(key);
+    this.#held.delete(key);
   }
 
   /** Those in the landing, also those that move, without pools. */
@@ -175,16 +190,20 @@ const latest = new WeakMap<Kept, { readonly now: LoadBalancer; readonly value: L
 class Part extends DesiredView {
   readonly #all: ReadonlyMap<string, LoadBalancer>;
   readonly #isIn: (key: string) => boolean;
+  /** The part has what `instead` gives of the key. */
+  readonly #isHeld: (key: string) => boolean;
   readonly #instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined;
 
   constructor(
     all: ReadonlyMap<string, LoadBalancer>,
     isIn: (key: string) => boolean,
+    isHeld: (key: string) => boolean = () => false,
     instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined = () => undefined,
   ) {
     super();
     this.#all = all;
     this.#isIn = isIn;
+    this.#isHeld = isHeld;
     this.#instead = instead;
   }
 
@@ -194,10 +213,17 @@ class Part extends DesiredView {
   }
 
   has(key: string): boolean {
-    return this.#isIn(key) && this.#all.has(key);
+    return this.#all.has(key) && (this.#isIn(key) || this.#isHeld(key));
   }
 
   *entries(): Generator<[string, LoadBalancer], undefined, void> {
-    for (const entry of this.#all) if (this.#isIn(entry[0])) yield entry;
+    for (const [key, value] of this.#all) {
+      if (this.#isIn(key)) {
+        yield [key, value];
+        continue;
+      }
+      const kept = this.#isHeld(key) ? this.#instead(key, value) : undefined;
+      if (kept !== undefined) yield [key, kept];
+    }
   }
 }

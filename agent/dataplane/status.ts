@@ -35,10 +35,6 @@ export interface DataplaneStatus {
 
 /** The load of a dataplane at one moment. */
 export interface Load {
-  /** Open now. */
-  readonly connections: number;
-  /** New ones in the last second. */
-  readonly connectionRate: number;
   /** Percent of the time of its threads. */
   readonly busy: number;
 }
@@ -57,8 +53,17 @@ export interface ListenerTraffic {
   readonly name: string;
   /** Connections so far, or flows; never goes back. */
   readonly total: number;
-  /** Open connections; NaN if the engine does not count them. */
+  /** Open connections, those of replaced workers included; NaN if the engine does not count them. */
   readonly open: number;
+  /** From clients, and to them, so far. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Answers of 500 and more so far, or connections that reached no member if HTTP is not read; NaN if not counted. */
+  readonly errors: number;
+  /** Attempts at a member that were made again so far; NaN if not counted. */
+  readonly retries: number;
+  /** Milliseconds until a member answers, the mean of its last requests; NaN if not measured. */
+  readonly latency: number;
 }
 
 export interface ServerStats {

@@ -3,11 +3,21 @@
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import type { Certificate } from '../model/load-balancer.ts';
+import { dispatcher } from '../model/names.ts';
 import type { HaproxyPlan, ReloadReason } from './plan.ts';
 import { readListener, rereadRows } from './readback.ts';
+import { GUARDS_OF_HOSTS } from './routes/held-rows.ts';
 import type { Row } from './routes/maps.ts';
 import type { Running } from './running.ts';
-import { type AbortCertificate, type Command, isOfCertificate, isOfRow } from './socket/commands.ts';
+import {
+  type AbortCertificate,
+  type Command,
+  type FrontendCommand,
+  isOfCertificate,
+  isOfRow,
+  type RowCommand,
+} from './socket/commands.ts';
+import { SPARE_TABLE } from './spares.ts';
 import type { Worker } from './worker.ts';
 
 export interface Refusal {
@@ -24,7 +34,7 @@ export interface WorkerOutcome {
   readonly repaired: readonly string[];
   /** Certificates that HAProxy does not accept: a reload would not help. */
   readonly refusedCertificates: readonly { readonly certificate: Certificate; readonly reply: string }[];
-  /** Rows of routes that HAProxy does not accept. */
+  /** Rows of routes that HAProxy does not accept; not those that restrict a whole host, with which a reload boots. */
   readonly refusedRows: readonly { readonly row: Row; readonly listener: string; readonly reply: string }[];
   /** Listeners that only a reload can bring to their desired state. */
   readonly beyondRepair: readonly string[];
@@ -41,11 +51,11 @@ const FOREIGN_SERVER: ReadonlySet<ReloadReason> = new Set<ReloadReason>([
   'server-changed',
 ]);
 
-/** `replan` plans a load balancer from the running state at that time. Never throws. */
+/** `replan` plans load balancers from the running state at that time. Never throws. */
 export async function applyPlans(
   worker: Worker,
   plans: readonly HaproxyPlan[],
-  replan: (key: string) => HaproxyPlan,
+  replan: (keys: readonly string[]) => readonly HaproxyPlan[],
 ): Promise<WorkerOutcome> {
   const acknowledged: Command[] = [];
   const refused: Refusal[] = [];
@@ -73,7 +83,7 @@ export async function applyPlans(
     for (const listener of failed.keys()) if (!(await isRead(worker, listener))) unreadable.add(listener);
     await endTransactions(worker, first);
     await rereadRows(worker, first.map(({ command }) => command).filter(isOfRow));
-    const again = [...new Set(failed.values())].map(replan);
+    const again = failed.size === 0 ? [] : replan([...new Set(failed.values())]);
     const second = await send(worker, again, acknowledged);
     await endTransactions(worker, second);
     const stillFailed = new Set<string>();
@@ -83,11 +93,12 @@ export async function applyPlans(
       if (isOfCertificate(command)) {
         refusedCertificates.push({ certificate: command.certificate, reply });
         withRefused.add(listener);
-      } else if (isOfRow(command)) {
+      } else if (isOfRow(command) && !GUARDS_OF_HOSTS.has(command.place.row.map)) {
         refusedRows.push({ row: command.place.row, listener, reply });
         withRefused.add(listener);
       } else if (command.kind !== 'AddToList' || !withRefused.has(listener)) stillFailed.add(listener);
     }
+    await shutUnguarded(worker, second, acknowledged);
     const foreign = new Set(
       again.flatMap(({ key, reload }) => (reload !== undefined && FOREIGN_SERVER.has(reload) ? [key] : [])),
     );
@@ -140,6 +151,7 @@ async function send(
 ): Promise<readonly Refusal[]> {
   const keys: string[] = [];
   const commands: Command[] = [];
+  const refused: Refusal[] = [];
   /** Several listeners may have the same certificate. */
   const ofCertificates = new Set<string>();
   for (const { key, commands: own } of plans) {
@@ -149,12 +161,15 @@ async function send(
         if (ofCertificates.has(once)) continue;
         ofCertificates.add(once);
       }
+      if (isOfSpare(command) && !worker.running.spares.give(command.place.row)) {
+        refused.push({ key, command, reply: 'Another pool has the spare backend' });
+        continue;
+      }
       keys.push(key);
       commands.push(command);
     }
   }
-  if (commands.length === 0) return [];
-  const refused: Refusal[] = [];
+  if (commands.length === 0) return refused;
   const replies = await worker.runtime.send(commands);
   for (const [at, command] of commands.entries()) {
     const reply = replies[at];
@@ -163,10 +178,40 @@ async function send(
       worker.running.fold(command);
       acknowledged.push(command);
     } else {
+      if (isOfSpare(command)) worker.running.spares.release(command.place.row.key);
       refused.push({ key: keys[at] ?? '', command, reply: reply?.text ?? '' });
     }
   }
   return refused;
+}
+
+/** Until the worker that boots with the row, a listener without a row that guards it takes no new connections. */
+async function shutUnguarded(
+  { runtime, running }: Worker,
+  refused: readonly Refusal[],
+  acknowledged: Command[],
+): Promise<void> {
+  for (const { command } of refused) {
+    if (!isOfRow(command) || !GUARDS_OF_HOSTS.has(command.place.row.map)) continue;
+    const { listener } = command.place;
+    if (running.unguarded.has(listener)) continue;
+    running.unguarded.add(listener);
+    // Most listeners have one frontend only.
+    const commands = [dispatcher(listener), listener].map(
+      (frontend): FrontendCommand => ({ kind: 'DisableFrontend', listener, frontend }),
+    );
+    const replies = await runtime.send(commands);
+    for (const [at, each] of commands.entries()) {
+      if (!replies[at]?.ok) continue;
+      running.fold(each);
+      acknowledged.push(each);
+    }
+  }
+}
+
+/** It gives a pool a spare backend. */
+function isOfSpare(command: Command): command is RowCommand {
+  return isOfRow(command) && command.kind === 'AddMapEntry' && command.place.table === SPARE_TABLE;
 }
 
 function listenerOf(running: Running, command: Command): string {

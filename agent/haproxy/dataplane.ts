@@ -15,12 +15,14 @@ import type {
   RoundPace,
 } from '../dataplane/dataplane.ts';
 import type { AffinityClient } from '../dataplane/moves.ts';
+import type { RecentFailures } from '../dataplane/recent-failures.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../dataplane/status.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { listenerOfBackend, listenersIn, ownerOf, ownerOfListener } from '../model/names.ts';
 import type { WorkerOutcome } from './apply.ts';
+import { causersOf } from './causers.ts';
 import { isForHaproxy, isRoutePool } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
 import { statusOf } from './dataplane-status.ts';
@@ -28,7 +30,7 @@ import type { HaproxyOptions } from './options.ts';
 import { outcomeOf, reportOutcome } from './outcome.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type HaproxyPlan, planLoadBalancer, type Share } from './plan.ts';
-import { masterPid, stopHaproxy } from './process/process.ts';
+import { killHaproxy, masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
 import { UnusedPools } from './routes/unused-pools.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
@@ -37,9 +39,9 @@ import { isOfFrontend, isOfRow } from './socket/commands.ts';
 import { askWorker } from './socket/master.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { haproxyVersion } from './socket/version.ts';
-import { SPARE_TABLE } from './spares.ts';
+import { SPARE_TABLE, type SpareOffer } from './spares.ts';
 import { haproxyFamilies } from './stats/families.ts';
-import { readListenerStats } from './stats/listener-stats.ts';
+import { readListenerStats, sumOfStats } from './stats/listener-stats.ts';
 import type { Statistics } from './stats/statistics.ts';
 import { applyToWorkers } from './worker/apply-to-workers.ts';
 import { HaproxyLiveness } from './worker/liveness.ts';
@@ -50,6 +52,8 @@ import { withCertificates } from './write-certificates.ts';
 
 /** Commands of a plan in the log. */
 const MAX_LOGGED = 20;
+/** Of a stop, for the end of a start that is under way. */
+const MOST_WAIT_FOR_START_MS = 5_000;
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
@@ -75,7 +79,10 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     this.#hasOwnStatistics = options.statistics === undefined;
     this.#parts = haproxyParts(options, () => this.#settings);
     this.#unusedPools = new UnusedPools({
-      areRowsWaiting: () => this.#waiting.size > 0,
+      isWaiting: () => {
+        const { arbiter } = this.#parts;
+        return this.#waiting.size > 0 || arbiter.pending.size > 0 || arbiter.isReloading;
+      },
       onDue: options.replan,
     });
     this.#liveness = new HaproxyLiveness({
@@ -142,12 +149,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
    */
   async start(): Promise<void> {
     const { monitor, statistics, checkWatches, namespaceWatch, active } = this.#parts;
-    const { logNames, logTargetWatch } = this.#parts;
+    const { failureWatch, logNames, logTargetWatch } = this.#parts;
     await this.#prepare();
     monitor.start();
     if (this.#hasOwnStatistics) await statistics.start();
     for (const watch of checkWatches) watch.start();
     namespaceWatch.start();
+    failureWatch.start();
     logNames.start();
     logTargetWatch.start();
     this.#isStarted = true;
@@ -157,13 +165,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   /** [] while there is no worker: all load balancers are planned when there is one. */
   plan(keys: Iterable<string>): readonly HaproxyPlan[] {
     const { worker } = this.#parts.active;
-    return worker === undefined ? [] : Array.from(keys, (key) => this.#plan(worker, key));
+    return worker === undefined ? [] : this.#planAll(worker, keys);
   }
 
   async apply(plans: readonly HaproxyPlan[]): Promise<Outcome> {
     const { active, persister, arbiter, checkWatches, quarantine, certificates, logNames } = this.#parts;
     if (active.worker === undefined) return { ...NOTHING, pending: new Set(plans.map(({ key }) => key)) };
-    const { desired, log } = this.#options;
+    const { desired, isElsewhere, log } = this.#options;
     for (const { key } of plans) {
       if (!desired.has(key)) quarantine.forget(key);
       if (desired.get(key) === undefined) this.#withdrawn.delete(key);
@@ -171,7 +179,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     for (const watch of checkWatches) watch.changed(plans.map(({ key }) => key));
     logNames.changed(plans.map(({ key }) => key));
     if (plans.some(({ effort }) => effort !== 'none')) persister.soon();
-    for (const { reload } of plans) if (reload !== undefined) arbiter.request(reload);
+    // Clients reach a listener in both HAProxies until the one that it leaves has let go of it.
+    const isGone = (key: string): boolean => !desired.has(key) && !isElsewhere?.(key);
+    for (const { key, reload } of plans) {
+      if (reload === undefined) continue;
+      for (const namespace of causersOf(active.worker.booted.get(key), desired.get(key), key))
+        arbiter.request(reload, namespace, reload === 'listener-removed' && isGone(key));
+    }
     for (const { key, effort, reload, commands } of plans)
       if (effort !== 'none')
         log.debug('Carries out a plan', {
@@ -180,7 +194,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
           reload,
           commands: commands.slice(0, MAX_LOGGED),
         });
-    const planFor = (worker: BootedWorker, key: string): HaproxyPlan => this.#plan(worker, key);
+    const planFor = (worker: BootedWorker, keys: readonly string[]) => this.#planAll(worker, keys);
     const written = await withCertificates(poolsFirst(plans), this.#parts, this.#options);
     const outcome = await applyToWorkers(active, written, planFor, () => arbiter.isReloading);
     if (outcome === undefined) return NOTHING;
@@ -238,8 +252,9 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   served(key: string): LoadBalancer | 'pending' | undefined {
-    const { active, quarantine } = this.#parts;
-    if (active.worker === undefined || this.#plan(active.worker, key).effort !== 'none') return 'pending';
+    const { quarantine } = this.#parts;
+    const [plan] = this.plan([key]);
+    if (plan?.effort !== 'none') return 'pending';
     const desired = this.#options.desired.get(key);
     return desired && quarantine.effective(desired);
   }
@@ -247,7 +262,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   /** The worker may have booted with other addresses of the listener, or only checks its members. A pool has no address. */
   serves(listener: string, address?: string): boolean {
     const { worker } = this.#parts.active;
-    if (worker?.running.has(listener) !== true) return false;
+    if (worker?.running.has(listener) !== true || worker.running.unguarded.has(listener)) return false;
     const listeners = worker.booted.get(ownerOfListener(listener))?.listeners;
     const booted = listeners?.find(({ name }) => name === listener);
     if (booted === undefined || isRoutePool(booted)) return address === undefined;
@@ -255,7 +270,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   continues(listener: string): boolean {
-    if (!this.serves(listener)) return false;
+    // What is withdrawn has a frontend that refuses connections.
+    if (!this.serves(listener) || this.#withdrawn.has(ownerOfListener(listener))) return false;
     const { next } = this.#parts.reloader;
     const listeners = next?.get(ownerOfListener(listener))?.listeners ?? [];
     return next === undefined || listeners.some((each) => each.name === listener && isForHaproxy(each));
@@ -281,9 +297,19 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return facts;
   }
 
+  failures(listener: string): RecentFailures | undefined {
+    return this.#parts.failureWatch.of(listener);
+  }
+
   async stats(listener: string): Promise<ListenerStats | undefined> {
     const worker = this.serves(listener) ? this.#parts.active.worker : undefined;
-    return worker && readListenerStats(worker.runtime, listener).catch(() => undefined);
+    const own = worker && (await readListenerStats(worker.runtime, listener).catch(() => undefined));
+    if (own === undefined) return undefined;
+    const old = this.#parts.statistics.oldWorkers.map((runtime) =>
+      // A worker from before the listener has nothing of it, and one that ends has no answer.
+      readListenerStats(runtime, listener).catch(() => undefined),
+    );
+    return sumOfStats([own, ...(await Promise.all(old)).filter((each) => each !== undefined)]);
   }
 
   loads(): readonly Load[] {
@@ -313,12 +339,13 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   async close(): Promise<void> {
     const { active, supervisor, monitor, checkWatches, namespaceWatch, arbiter, statistics, persister } =
       this.#parts;
-    const { logNames, logTargetWatch, logWriter } = this.#parts;
+    const { failureWatch, logNames, logTargetWatch, logWriter } = this.#parts;
     active.close();
     supervisor.close();
     monitor.close();
     for (const watch of checkWatches) watch.close();
     namespaceWatch.close();
+    failureWatch.close();
     this.#parts.unneededRows.close();
     this.#unusedPools.close();
     logNames.close();
@@ -330,19 +357,37 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     active.worker?.runtime.close();
   }
 
-  /** None if another program starts HAProxy, such as systemd. */
+  /** HAProxy and the writer of the connection log; none if another program starts HAProxy, such as systemd. */
   async processes(): Promise<readonly number[]> {
-    const { paths, isExternal } = this.#parts;
-    const pid = isExternal ? undefined : await masterPid(paths).catch(() => undefined);
-    return pid === undefined ? [] : [pid];
+    const { paths, isExternal, logWriter } = this.#parts;
+    if (isExternal) return [];
+    const pid = await masterPid(paths).catch(() => undefined);
+    return [...(pid === undefined ? [] : [pid]), ...((await logWriter?.running()) ?? [])];
   }
 
   async stop(graceMs: number): Promise<void> {
     const { supervisor, paths, logWriter } = this.#parts;
+    supervisor.close();
+    // A HAProxy that has just been started has no pid file yet.
+    await supervisor.idle(MOST_WAIT_FOR_START_MS);
     if (!supervisor.hasStarted) return;
     await stopHaproxy(paths, graceMs);
     // Last, because connections that end are logged.
     await logWriter?.stop();
+  }
+
+  get isStarting(): boolean {
+    const { supervisor, finder, active } = this.#parts;
+    return supervisor.isStarting || finder.isReading || active.isBetween;
+  }
+
+  /** Ends a HAProxy that does not answer any more: its addresses are free for another. Errors: as killHaproxy(). */
+  async endHung(): Promise<void> {
+    const { active, paths } = this.#parts;
+    if (active.worker !== undefined || this.isStarting) return;
+    const count = await killHaproxy(paths);
+    if (count > 0)
+      this.#options.log.error('HAProxy did not answer any more, and was ended', { processes: count });
   }
 
   /** Rows that HAProxy refuses are left out from now on; others that are not needed are deleted a second later. */
@@ -415,18 +460,24 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return readFile(this.#parts.paths.config, 'utf8').catch(() => '');
   }
 
-  #plan({ running, booted }: BootedWorker, key: string): HaproxyPlan {
+  #planAll(worker: BootedWorker, keys: Iterable<string>): readonly HaproxyPlan[] {
+    const spares = worker.running.spares.offer();
+    return Array.from(keys, (key) => this.#plan(worker, key, spares));
+  }
+
+  #plan({ running, booted }: BootedWorker, key: string, spares: SpareOffer): HaproxyPlan {
     const { paths, certificates, refusedRows, unneededRows, quarantine } = this.#parts;
     const desired = this.#options.desired.get(key);
-    return planLoadBalancer(
+    return planLoadBalancer({
       key,
       running,
-      booted.get(key),
-      desired && quarantine.effective(desired),
-      { folder: paths.certificates, isRefused: certificates.isRefused },
-      this.#shareOf(key, desired),
-      { folder: paths.routes, tablesOf: refusedRows.tablesOf, isDue: unneededRows.isDue },
-    );
+      before: booted.get(key),
+      after: desired && quarantine.effective(desired),
+      certificates: { folder: paths.certificates, isRefused: certificates.isRefused },
+      share: this.#shareOf(key, desired),
+      routes: { folder: paths.routes, tablesOf: refusedRows.tablesOf, isDue: unneededRows.isDue },
+      spares,
+    });
   }
 }
 

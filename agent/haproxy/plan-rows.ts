@@ -3,6 +3,7 @@
 // stay a while, because a request may be between two look-ups. Pure.
 
 import type { Listener } from '../model/load-balancer.ts';
+import { heldRows } from './routes/held-rows.ts';
 import { isEntry, type Row, rowId } from './routes/maps.ts';
 import { leadingTo, poolsOf } from './routes/needs.ts';
 import type { Tables } from './routes/patched-tables.ts';
@@ -34,6 +35,7 @@ export function planRows(
   { folder, tablesOf, isDue }: RoutePlaces,
   gain: Command[],
   loss: Command[],
+  guards: Command[],
 ): RowsPlan {
   const { name } = listener;
   const desired = tablesOf(listener);
@@ -51,11 +53,17 @@ export function planRows(
     const missing = poolsOf(wanted).filter((pool) => !running.has(pool));
     const waiting = leadingTo(wanted, new Set(missing));
     waitsForPools ||= waiting.size > 0;
-    for (const row of wanted) {
-      if (waiting.has(rowId(row))) continue;
+    const ready = wanted.filter((row) => !waiting.has(rowId(row)));
+    for (const row of [...ready, ...heldRows(wanted, waiting, current)]) {
       const before = current.get(rowId(row));
       if (before?.value === row.value) continue;
       const isSeveral = before?.value === SEVERAL;
+      // Without a moment in which the section is open, and after the lines of the crt-list: a connection from before them
+      // is not taken for one that has shown what they ask for.
+      if (row.map === 'guarded' && before !== undefined && !isSeveral) {
+        guards.push(command('SetMapEntry', table, row));
+        continue;
+      }
       const isChange = before !== undefined && !isSeveral && isEntry(row);
       if (before !== undefined && !isChange) gain.push(command('DeleteMapEntry', table, before));
       // HAProxy 3.4 deletes one at a time.

@@ -2,11 +2,13 @@
 // if commands are not enough. Pure.
 
 import type { Plan } from '../dataplane/dataplane.ts';
+import { guardsMore } from '../model/client-guards.ts';
 import type { Certificate, Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
 import {
   allowedLines,
   type Backend,
   backendsOf,
+  cookieKeyOf,
   frontendsOf,
   hasSection,
   isForHaproxy,
@@ -24,7 +26,7 @@ import { tablesOf } from './routes/tables.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
 import { MAX_COMMAND_BYTES } from './socket/command-text.ts';
 import type { Command } from './socket/commands.ts';
-import { SPARE_TABLE, type Spare } from './spares.ts';
+import { SPARE_TABLE, type SpareOffer } from './spares.ts';
 
 export type ReloadReason =
   | 'listener-added'
@@ -59,22 +61,28 @@ export type Share = 'served' | 'withdrawn' | 'left';
 const NO_PLACES: CertificatePlaces = { folder: '', isRefused: () => false };
 const NO_ROUTES: RoutePlaces = { folder: '/', tablesOf, isDue: () => false };
 
-/**
- * `before`: the load balancer that the worker booted with, undefined if it had none; `after`: the desired one, undefined
- * if it is removed or has left.
- */
-export function planLoadBalancer(
-  key: string,
-  running: Running,
-  before: LoadBalancer | undefined,
-  after: LoadBalancer | undefined,
-  places: CertificatePlaces = NO_PLACES,
-  share: Share = 'served',
-  routes: RoutePlaces = NO_ROUTES,
-): HaproxyPlan {
+export interface PlanOptions {
+  readonly key: string;
+  readonly running: Running;
+  /** The load balancer that the worker booted with; undefined if it had none. */
+  readonly before: LoadBalancer | undefined;
+  /** The desired one; undefined if it is removed or has left. */
+  readonly after: LoadBalancer | undefined;
+  readonly certificates?: CertificatePlaces;
+  readonly share?: Share;
+  readonly routes?: RoutePlaces;
+  /** Shared by the plans of one round, so that no two of them use the same spare backend. */
+  readonly spares?: SpareOffer;
+}
+
+export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
+  const { key, running, before, after, share = 'served' } = options;
+  const { certificates: places = NO_PLACES, routes = NO_ROUTES, spares = running.spares.offer() } = options;
   /** Commands that add capacity or clients, and those that remove them. */
   const gain: Command[] = [];
   const loss: Command[] = [];
+  /** Rows that say what clients must prove now. */
+  const guards: Command[] = [];
   let reload: ReloadReason | undefined;
   let waits = false;
   const unneededRows = new Map<string, ReadonlyMap<string, readonly Row[]>>();
@@ -83,8 +91,8 @@ export function planLoadBalancer(
     if (!hasSection(listener)) continue;
     desired.add(listener.name);
     const current = running.get(listener.name);
-    const spare = current === undefined ? running.spares.of(listener) : running.spares.given(listener.name);
-    if (spare !== undefined) planSpare(listener.name, spare, running, routes.folder, gain);
+    const spare = current === undefined ? spares(listener) : running.spares.given(listener.name);
+    if (spare !== undefined) planSpare(listener, spare, running, routes.folder, gain);
     if (current === undefined) {
       if (spare === undefined) reload = 'listener-added';
       else
@@ -99,7 +107,8 @@ export function planLoadBalancer(
       const due = planCertificate(listener.name, forMembers, running, places, gain);
       reload ??= due;
     }
-    const refuses = share === 'withdrawn' || refusesConnections(listener);
+    const isShut = share === 'withdrawn' || running.unguarded.has(listener.name);
+    const refuses = isShut || refusesConnections(listener);
     // Before its last server goes, and below after its first one has come.
     if (isForHaproxy(listener) && refuses && !current.isDisabled)
       loss.push({ kind: 'DisableFrontend', listener: listener.name, frontend: frontendsOf(listener)[0] });
@@ -116,12 +125,18 @@ export function planLoadBalancer(
         for (const frontend of frontendsOf(listener))
           gain.push({ kind: 'EnableFrontend', listener: listener.name, frontend });
     }
-    if (isRouted(listener)) {
-      const { unneeded, waitsForPools } = planRows(listener, running, routes, gain, loss);
+    const booted = before?.listeners.find(({ name }) => name === listener.name);
+    if (guardsMore(listener.tls, booted?.tls)) {
+      // The worker does not ask its clients for certificates there: its rows stay until the reload, with which it does.
+      reload ??= 'listener-changed';
+    } else if (isRouted(listener)) {
+      const { unneeded, waitsForPools } = planRows(listener, running, routes, gain, loss, guards);
       unneededRows.set(listener.name, unneeded);
       waits ||= waitsForPools;
     }
-    const ofCertificates = planCertificates(listener, current, running, places, gain, loss);
+    // A line that asks for the certificates of clients stays until the worker that knows the authority of the next one.
+    const isSame = current.structure === structureOf(listener);
+    const ofCertificates = planCertificates(listener, current, running, places, gain, isSame ? loss : []);
     reload ??= ofCertificates;
   }
   for (const listener of before?.listeners ?? []) {
@@ -132,11 +147,9 @@ export function planLoadBalancer(
   }
   // A spare backend is without servers until the pool is there again.
   for (const name of running.spares.poolsOf(key)) {
-    if (desired.has(name)) continue;
-    if (!running.has(name)) running.spares.release(name);
-    else if (share !== 'left') loss.push(...removeServers(name, running.get(name)));
+    if (!desired.has(name) && share !== 'left') loss.push(...removeServers(name, running.get(name)));
   }
-  const commands = [...gain, ...loss];
+  const commands = [...gain, ...loss, ...guards];
   // The load balancers of the pools request the reload.
   const effort = reload !== undefined || waits ? 'reload' : commands.length > 0 ? 'runtime' : 'none';
   return { key, effort, waits: waits && reload === undefined, commands, reload, unneededRows };
@@ -172,7 +185,8 @@ function planServers(
     }
   }
   // A server that was added has no cookie until the key is set.
-  if (pool.cookie !== '' && isAdded) gain.push({ kind: 'SetCookieKey', backend });
+  if (pool.cookie !== '' && isAdded)
+    gain.push({ kind: 'SetCookieKey', backend, key: cookieKeyOf(backend, pool) });
   loss.push(...removeServers(backend, current, names));
   return reload;
 }
@@ -190,9 +204,10 @@ function removeServers(
 }
 
 /** The row that leads from a pool to its spare backend, before its servers and the rows that lead to the pool. */
-function planSpare(pool: string, { row }: Spare, running: Running, folder: string, gain: Command[]): void {
-  if (running.rows.rowsOf(pool, SPARE_TABLE).get(rowId(row))?.value === row.value) return;
-  const place = { listener: pool, table: SPARE_TABLE, row };
+function planSpare(pool: Listener, row: Row, running: Running, folder: string, gain: Command[]): void {
+  const { name } = pool;
+  if (running.rows.rowsOf(name, SPARE_TABLE).get(rowId(row))?.value === row.value) return;
+  const place = { listener: name, table: SPARE_TABLE, row, structure: structureOf(pool) };
   gain.push({ kind: 'AddMapEntry', map: mapFile(folder, row.map), key: row.key, value: row.value, place });
 }
 

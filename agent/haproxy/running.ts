@@ -74,6 +74,8 @@ export class Running {
   readonly rows = new RunningRows();
   /** Of the file that the worker booted from. */
   spares = new Spares(undefined);
+  /** Listeners that refuse connections until the next worker, because this one has refused a row that guards them. */
+  readonly unguarded = new Set<string>();
   /** By the name of the backend. */
   readonly #listeners = new Map<string, MutableListener | Booted>();
   /** ACL id to its listener's name. */
@@ -271,11 +273,11 @@ export class Running {
     this.#touch(listener);
   }
 
-  #foldRow(kind: MapEntryCommand['kind'], { listener, table, row }: RowPlace): void {
+  #foldRow(kind: MapEntryCommand['kind'], { listener, table, row, structure }: RowPlace): void {
     if (kind === 'DeleteMapEntry') this.rows.remove(listener, table, row);
     else this.rows.put(listener, table, row);
     if (kind === 'AddMapEntry' && table === SPARE_TABLE && !this.has(listener))
-      this.put(listener, { ...EMPTY, structure: this.spares.given(listener)?.structure ?? '' });
+      this.put(listener, { ...EMPTY, structure: structure ?? '' });
   }
 
   #setServer(backend: string, name: string, change: Partial<RunningServer>): void {

@@ -3,52 +3,54 @@
 
 import type { Listener, OwnerKey } from '../model/load-balancer.ts';
 import { ownerOfListener, spareBackend } from '../model/names.ts';
-import { structureOf } from './config/listener-config.ts';
 import { isLikeSpare, SPARES } from './config/spare-pools.ts';
 import type { Row } from './routes/maps.ts';
 
 /** The table, of the pool, of the row that leads from its name to its spare backend. */
 export const SPARE_TABLE = 'spare';
 
-export interface Spare {
-  /** See structureOf(): of the pool. */
-  readonly structure: string;
-  readonly row: Row;
-}
+/** Offers the row of the same spare backend only once; undefined if there is none for the pool. */
+export type SpareOffer = (pool: Listener) => Row | undefined;
 
 export class Spares {
   /** What they are like; undefined if the worker has none. */
   readonly profile: Listener | undefined;
   /** By the name of the pool. */
-  readonly #given = new Map<string, Spare>();
+  readonly #given = new Map<string, Row>();
   readonly #free = new Set(Array.from({ length: SPARES }, (_, at) => spareBackend(at + 1)));
 
   constructor(profile: Listener | undefined) {
     this.profile = profile;
   }
 
-  /** The spare backend of this pool, which may get it now; undefined if there is none for it. */
-  of(listener: Listener): Spare | undefined {
-    if (this.profile === undefined || !isLikeSpare(this.profile, listener)) return undefined;
-    const { name } = listener;
-    const known = this.#given.get(name);
-    const [backend] = this.#free;
-    if (known !== undefined || backend === undefined) return known;
-    this.#free.delete(backend);
-    const row: Row = { map: 'spares', key: name, value: backend };
-    const spare = { structure: structureOf(listener), row };
-    this.#given.set(name, spare);
-    return spare;
+  /** For the plans of one round; they take nothing until they are applied. */
+  offer(): SpareOffer {
+    const free = [...this.#free];
+    return (pool) => {
+      if (this.profile === undefined || !isLikeSpare(this.profile, pool)) return undefined;
+      const { name } = pool;
+      const backend = this.#given.has(name) ? undefined : free.shift();
+      return backend === undefined ? this.#given.get(name) : { map: 'spares', key: name, value: backend };
+    };
   }
 
-  /** Of a pool that has one. */
-  given(pool: string): Spare | undefined {
+  /** Gives the pool this backend, before HAProxy is told; false if another pool has it meanwhile. */
+  give(row: Row): boolean {
+    const { key: pool, value: backend } = row;
+    if (this.#given.get(pool)?.value === backend) return true;
+    if (this.#given.has(pool) || !this.#free.delete(backend)) return false;
+    this.#given.set(pool, row);
+    return true;
+  }
+
+  /** The row of a pool that has one. */
+  given(pool: string): Row | undefined {
     return this.#given.get(pool);
   }
 
-  /** The pool does not need its spare backend, which the worker has not given it yet. */
+  /** HAProxy has refused the row. */
   release(pool: string): void {
-    const backend = this.#given.get(pool)?.row.value;
+    const backend = this.#given.get(pool)?.value;
     this.#given.delete(pool);
     if (backend !== undefined) this.#free.add(backend);
   }

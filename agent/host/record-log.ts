@@ -82,7 +82,7 @@ export class RecordLog {
     }
   }
 
-  /** Appends the changes. Errors: FILE_WRITE and those of the file system; the older records stay then. */
+  /** Appends the changes. Errors: FILE_WRITE, and those of reading; the older records stay then. */
   async write(changes: Iterable<RecordChange>): Promise<void> {
     const isOwn = isSameFile(identityOf(this.path), this.#written);
     if (this.#all !== undefined && (!isOwn || this.#written === undefined)) return this.#rewrite(this.#all());
@@ -100,6 +100,14 @@ export class RecordLog {
     // Unknown until the write has ended.
     this.#written = undefined;
     await makeFolder(dirname(this.path), 0o700);
+    // The system's own words do not name the file of a failed write.
+    await this.#appendLines(lines).catch((cause: unknown) => {
+      throw new HeadgateError('FILE_WRITE', `Cannot write "${this.path}"`, { retry: 'later', cause });
+    });
+    for (const [at, [key]] of changes.entries()) this.#put(key, lines[at] as Buffer);
+  }
+
+  async #appendLines(lines: readonly Buffer[]): Promise<void> {
     const file = await open(this.path, O_WRONLY | O_APPEND | O_CREAT, 0o600);
     try {
       // An incomplete line of a crash.
@@ -110,7 +118,6 @@ export class RecordLog {
     } finally {
       await file.close();
     }
-    for (const [at, [key]] of changes.entries()) this.#put(key, lines[at] as Buffer);
   }
 
   async #rewrite(records: Iterable<RecordChange>): Promise<void> {

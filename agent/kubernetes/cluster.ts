@@ -6,6 +6,7 @@ import { sameValue } from '../base/same-value.ts';
 import type { Dependency, RouteParent } from '../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
 import { keyOf, NO_NAMESPACE, type OwnerKind, ownerOf } from '../model/names.ts';
+import type { RouteKind } from '../model/object-status.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
 import type { ConfigMap, Secret } from './certificate-objects.ts';
@@ -204,6 +205,10 @@ export class Cluster {
 
   has({ kind, key }: ObjectRef): boolean {
     return this.#objects[kind].has(key);
+  }
+
+  route(kind: RouteKind, key: string): Route | undefined {
+    return this.#objects[kind].get(key);
   }
 
   /** True if the object that counts comes from a folder of manifests of this host. */

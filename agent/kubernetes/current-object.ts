@@ -5,6 +5,9 @@ import { isMapping } from '../base/validate.ts';
 import type { ParentReference } from '../model/object-status.ts';
 import { GATEWAY_CONTROLLER } from './class-names.ts';
 
+/** The name by which the API server keeps what the agent writes. */
+export const FIELD_MANAGER = 'headgate';
+
 export interface CurrentObject {
   /** '' for objects of the whole cluster. */
   readonly namespace: string;
@@ -14,9 +17,13 @@ export interface CurrentObject {
   readonly generation: number;
   /** JSON. */
   readonly status: string;
+  /** The addresses in the status of this Ingress or Gateway are from this agent, or one that ran before: no other has written them. */
+  readonly hasOwnAddresses?: true;
   /** Of an object that cannot be read: what it is attached to, see unreadableParents(). */
   readonly unreadableParents?: readonly ParentReference[];
 }
+
+const HAS_OWN_ADDRESSES = { hasOwnAddresses: true } as const;
 
 /** undefined if it is not an object from an API. */
 export function readCurrentObject(json: unknown): CurrentObject | undefined {
@@ -31,10 +38,26 @@ export function readCurrentObject(json: unknown): CurrentObject | undefined {
     resourceVersion,
     generation: typeof generation === 'number' ? generation : 0,
     status: JSON.stringify(isMapping(json.status) ? json.status : {}),
+    ...(hasOwnAddresses(json.metadata.managedFields) ? HAS_OWN_ADDRESSES : {}),
   };
 }
 
-/** Its status has an entry of this agent. */
-export function hasOwnEntry({ status }: Pick<CurrentObject, 'status'>): boolean {
-  return status.includes(`"controllerName":"${GATEWAY_CONTROLLER}"`);
+/** The API server keeps who has written which field (https://kubernetes.io/docs/reference/using-api/server-side-apply/). */
+function hasOwnAddresses(managedFields: unknown): boolean {
+  if (!Array.isArray(managedFields)) return false;
+  return managedFields.some((entry: unknown) => {
+    if (!isMapping(entry) || entry.manager !== FIELD_MANAGER || entry.subresource !== 'status') return false;
+    const status = isMapping(entry.fieldsV1) ? entry.fieldsV1['f:status'] : undefined;
+    if (!isMapping(status)) return false;
+    const ofIngress = status['f:loadBalancer'];
+    return 'f:addresses' in status || (isMapping(ofIngress) && 'f:ingress' in ofIngress);
+  });
+}
+
+/** Its status has an entry, or addresses, of this agent. */
+export function hasOwnEntry({
+  status,
+  hasOwnAddresses: has,
+}: Pick<CurrentObject, 'status' | 'hasOwnAddresses'>): boolean {
+  return has === true || status.includes(`"controllerName":"${GATEWAY_CONTROLLER}"`);
 }

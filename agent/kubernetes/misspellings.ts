@@ -1,12 +1,15 @@
 // Hints for handwritten manifests: a kind, apiVersion or field that is unknown, and one or two letters off a known one,
-// would otherwise be ignored without a word. Pure.
+// would otherwise be ignored without a word, and so would objects of MetalLB. Pure.
 
 import { memoByIdentity } from '../base/memo.ts';
 import { nearest } from '../base/nearest.ts';
+import { printable } from '../base/quote.ts';
 import { isMapping, pathText, shownValue } from '../base/validate.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import { poolSchema } from './address-pool.ts';
 import { ALL_KINDS, isKind, KINDS } from './kinds.ts';
+import { RANGES } from './misplaced-ranges.ts';
+import { METALLB_GROUP } from './object-names.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import { GROUPS, groupOf, listedKind, nameOf } from './parse-object.ts';
 
@@ -45,6 +48,7 @@ export function misspellings(json: unknown, path: string): readonly Problem[] {
 function ofObject(json: Readonly<Record<string, unknown>>, path: string): readonly Problem[] {
   const { kind, apiVersion } = json;
   if (typeof kind !== 'string' || typeof apiVersion !== 'string') return [];
+  if (groupOf(apiVersion) === METALLB_GROUP) return [ofMetallb(path, kind, json)];
   if (!isKind(kind)) {
     const meant = GROUPS.has(groupOf(apiVersion)) ? nearest(kind, ALL_KINDS, MOST_LETTERS) : undefined;
     // Another spelling in upper and lower case is refused.
@@ -106,7 +110,8 @@ function findUnknown(
     if (isMapping(own)) into(name, value[name], own);
     else if (name !== OTHER_FIELD && found.length < MAX_FIELDS) {
       const meant = nearestOf(name);
-      if (meant !== undefined) found.push({ place: pathText([...path, name]), meant });
+      // An object with a field that is nearly the ranges of clients is refused.
+      if (meant !== undefined && meant !== RANGES) found.push({ place: pathText([...path, name]), meant });
     }
   }
 }
@@ -122,6 +127,13 @@ const nearestIn = memoByIdentity((properties: OpenApi) => {
     return meant;
   };
 });
+
+function ofMetallb(path: string, kind: string, json: Readonly<Record<string, unknown>>): Problem {
+  const { namespace, name } = isMapping(json.metadata) ? json.metadata : {};
+  const object = `${printable(kind)} ${[namespace, name].filter(Boolean).map(String).map(printable).join('/')}`;
+  const message = `${path}: ${object}: an object of MetalLB is ignored; "headgate convert metallb" makes AddressPools of its pools`;
+  return { object, reason: 'KindIgnored', message };
+}
 
 /** `kind`: the one that is meant. */
 function hint(path: string, kind: string, json: Readonly<Record<string, unknown>>, message: string): Problem {

@@ -4,7 +4,12 @@
 // Owns its index; touches nothing else.
 
 import type { Dependency } from '../model/desired-state.ts';
-import type { BackendTlsPolicy, ListenerSet, ReferenceGrant } from './gateway/gateway-objects.ts';
+import {
+  type BackendTlsPolicy,
+  type ListenerSet,
+  meansService,
+  type ReferenceGrant,
+} from './gateway/gateway-objects.ts';
 import { GATEWAY_GROUP } from './gateway/names.ts';
 import type { Route } from './gateway/route-objects.ts';
 import type { Ingress } from './ingress/ingress-objects.ts';
@@ -109,7 +114,7 @@ function indexedPlaces(object: Indexed): readonly Dependency[] {
       return group === GATEWAY_GROUP && kind === 'Gateway' ? [`listenersets ${namespace}/${name}`] : [];
     }
     case 'BackendTLSPolicy': {
-      const services = object.targets.filter(({ group, kind }) => group === '' && kind === 'Service');
+      const services = object.targets.filter(meansService);
       return unique(services.map(({ name }): Dependency => `policies ${object.namespace}/${name}`));
     }
     case 'ReferenceGrant':

@@ -4,6 +4,8 @@ import type { NameForm } from '../base/name-forms.ts';
 import { textReader, textRule } from '../base/validate.ts';
 
 export const ADDRESS_GROUP = 'headgate.io';
+/** Whose objects in a folder are reported, and which `headgate convert` reads. */
+export const METALLB_GROUP = 'metallb.io';
 export const ADDRESS_API_VERSION = `${ADDRESS_GROUP}/v1alpha1`;
 
 export const named = (form: NameForm) => textRule(form.check, form.not);

@@ -144,6 +144,7 @@ export const serviceSchema = object({
         }),
       ).nullish(),
     }).nullish(),
+    conditions: listOf(object({ type: string().nullish(), status: string().nullish() })).nullish(),
   }).nullish(),
 });
 

@@ -59,6 +59,11 @@ export interface Service extends NamespacedObject {
   readonly deleting: boolean;
   /** `status.loadBalancer.ingress[].ip`, in order. */
   readonly statusIPs: readonly string[];
+  /**
+   * Its status shows addresses or names, and no agent says that it gave them; false in a manifest. A snapshot of an older
+   * agent lacks the field.
+   */
+  readonly hasForeignStatus: boolean;
 }
 
 export interface ServicePort {

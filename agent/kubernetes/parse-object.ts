@@ -35,6 +35,7 @@ import {
 } from './gateway/route-schemas.ts';
 import { ingressClassOf, ingressClassSchema, ingressOf, ingressSchema } from './ingress/ingress-schemas.ts';
 import { ALL_KINDS, isKind, KINDS, type Kind } from './kinds.ts';
+import { misplacedRanges } from './misplaced-ranges.ts';
 import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
 import { endpointsOf, nodeOf, serviceOf, sliceOf } from './prune-object.ts';
@@ -63,8 +64,18 @@ interface Found {
   readonly problems: Problem[];
 }
 
-/** Stored, and served, by every version of the Gateway API, with the same fields. */
-const OLD_GRANT_VERSION = `${GATEWAY_GROUP}/v1beta1`;
+/** What an API server with all channels of Gateway API takes besides `v1`, with the same fields. */
+const OLD_VERSIONS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
+  GatewayClass: ['v1beta1', 'v1alpha2'],
+  Gateway: ['v1beta1', 'v1alpha2'],
+  HTTPRoute: ['v1beta1', 'v1alpha2'],
+  GRPCRoute: ['v1alpha2'],
+  TLSRoute: ['v1alpha3', 'v1alpha2'],
+  TCPRoute: ['v1alpha2'],
+  UDPRoute: ['v1alpha2'],
+  ReferenceGrant: ['v1beta1', 'v1alpha2'],
+  BackendTLSPolicy: ['v1alpha3'],
+};
 
 /** Only Kubernetes and Headgate have kinds in these groups: another spelling of a kind is a mistake. */
 export const GROUPS: ReadonlySet<string> = new Set(
@@ -124,8 +135,8 @@ function addObject(json: unknown, path: string, item: string, found: Found): voi
   const expected = KINDS[meant].apiVersion;
   const object = nameOf(kind, json);
   const subject = object === '' ? `${kind}: ` : '';
-  const isOldGrant = kind === 'ReferenceGrant' && apiVersion === OLD_GRANT_VERSION;
-  if (apiVersion !== expected && !isOldGrant) {
+  const isOld = (OLD_VERSIONS[meant] ?? []).some((version) => apiVersion === `${GATEWAY_GROUP}/${version}`);
+  if (apiVersion !== expected && !isOld) {
     refuse('InvalidObject', object, `${subject}apiVersion: ${shownValue(apiVersion)} is not "${expected}"`);
     return;
   }
@@ -136,6 +147,12 @@ function addObject(json: unknown, path: string, item: string, found: Found): voi
       object,
       `${subject}addressType: "FQDN" is not supported, only IPv4 and IPv6 are`,
     );
+    return;
+  }
+  const ranges = kind === 'Service' ? misplacedRanges(json) : '';
+  if (ranges !== '') {
+    const fault = `${ranges}: the field is unknown, the nearest is "spec.loadBalancerSourceRanges", which protects`;
+    refuse('InvalidObject', object, `${subject}${fault}`);
     return;
   }
   const read = readKind(kind, json);

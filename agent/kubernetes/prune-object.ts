@@ -4,6 +4,7 @@ import { compactList, intern } from '../base/compact.ts';
 import { labelValue, subdomain } from '../base/name-forms.ts';
 import type { Valid } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
+import { IP_ALLOCATED } from './class-names.ts';
 import type { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Service } from './objects.ts';
 
@@ -53,6 +54,9 @@ export function serviceOf({ metadata, spec, status }: Valid<typeof serviceSchema
     })),
     deleting: typeof metadata.deletionTimestamp === 'number',
     statusIPs: compactList(status?.loadBalancer?.ingress?.flatMap(({ ip }) => ip?.address ?? [])),
+    hasForeignStatus:
+      (status?.loadBalancer?.ingress?.length ?? 0) > 0 &&
+      !status?.conditions?.some((each) => each.type === IP_ALLOCATED && each.status === 'True'),
   };
 }
 

@@ -203,6 +203,8 @@ export interface Pool {
   readonly httpVersion: '1.1' | '2';
   /** The cookie by which a client of mode http keeps its member; '' for none. */
   readonly cookie: string;
+  /** What only those know who may read the Service: who has it can make the cookie of each member. '': there is none. */
+  readonly cookieSecret?: string;
   /** What a request is sent again for, other than a connection that cannot be opened; absent: nothing else. */
   readonly retry?: PoolRetry | undefined;
   /** The PROXY protocol header that members get. */
@@ -291,6 +293,7 @@ export type ProblemReason =
   | 'InvalidObject'
   | 'DuplicateObject'
   | 'Misspelled'
+  | 'KindIgnored'
   | 'InvalidAnnotation'
   | 'InvalidSourceRange'
   | 'InvalidAddress'
@@ -309,10 +312,14 @@ export type ProblemReason =
   | 'NodePortMissing'
   | 'InvalidEndpoint'
   | 'InvalidListener'
+  | 'InvalidRoute'
+  | 'InvalidPolicy'
   | 'RouteShadowed'
   | 'AnnotationIgnored'
+  | 'ProtectionMissing'
   | 'ShareExceeded'
   | 'AllMembersDown'
+  | 'MembersFail'
   | 'MonitorNotUsed'
   | 'ConfigurationRejected'
   | 'CertificateMissing'

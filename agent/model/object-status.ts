@@ -51,6 +51,8 @@ export interface GatewayStatus extends StatusSubject {
   readonly addresses: readonly string[];
   readonly listeners: readonly ListenerStatus[];
   readonly attachedListenerSets: number;
+  /** It is not this agent's any more: only what this agent has written is removed. */
+  readonly isWithdrawn?: true;
 }
 
 export interface ListenerSetStatus extends StatusSubject {
@@ -101,4 +103,6 @@ export interface IngressStatus extends StatusSubject {
   readonly ports: readonly number[];
   /** An address is published if one of them serves at it. */
   readonly programmedBy: ProgrammedBy;
+  /** As of a Gateway. */
+  readonly isWithdrawn?: true;
 }

@@ -61,6 +61,11 @@ export class ObjectStatuses {
     return [...(this.#parts.get(name)?.values() ?? NONE)];
   }
 
+  /** The objects that have one. */
+  names(): IterableIterator<StatusName> {
+    return this.#parts.keys();
+  }
+
   /** One of the owners that give it a status; undefined if none does. */
   ownerOf(name: StatusName): OwnerKey | undefined {
     return this.#parts.get(name)?.keys().next().value;

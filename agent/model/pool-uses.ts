@@ -20,6 +20,8 @@ export class PoolUses {
   readonly #usesOf = new Map<OwnerKey, readonly PoolUse[]>();
   /** Pool → port → how many owners use it. */
   readonly #counts = new Map<OwnerKey, Map<number, number>>();
+  /** Pool → owners that use it. */
+  readonly #users = new Map<OwnerKey, Set<OwnerKey>>();
   /** By pool. */
   readonly #certificates = new Map<OwnerKey, string>();
 
@@ -34,6 +36,7 @@ export class PoolUses {
       if (use.certificate !== undefined) this.#certificates.set(use.pool, use.certificate);
     }
     for (const use of before) if (this.#count(use, -1) === 0) changed.add(use.pool);
+    this.#follow(user, before, uses);
     if (uses.length === 0) this.#usesOf.delete(user);
     else this.#usesOf.set(user, uses);
     return changed;
@@ -42,6 +45,25 @@ export class PoolUses {
   /** The uses of one owner, such as a Gateway. */
   usesOf(user: OwnerKey): readonly PoolUse[] {
     return this.#usesOf.get(user) ?? NONE;
+  }
+
+  /** The owners whose routes send to the pool. */
+  usersOf(pool: OwnerKey): Iterable<OwnerKey> {
+    return this.#users.get(pool) ?? NONE;
+  }
+
+  #follow(user: OwnerKey, before: readonly PoolUse[], now: readonly PoolUse[]): void {
+    const pools = new Set(now.map(({ pool }) => pool));
+    for (const pool of pools) {
+      const users = this.#users.get(pool) ?? new Set<OwnerKey>();
+      this.#users.set(pool, users.add(user));
+    }
+    for (const { pool } of before) {
+      const users = this.#users.get(pool);
+      if (pools.has(pool) || users === undefined) continue;
+      users.delete(user);
+      if (users.size === 0) this.#users.delete(pool);
+    }
   }
 
   /** The uses of a pool by all owners, each port of each owner once. */

@@ -107,6 +107,11 @@ export interface RedirectAction {
   /** 0: none in the location. */
   readonly port: number;
   readonly path: PathRewrite | undefined;
+  /**
+   * The whole location instead of its parts, without the query of the request: an http or https URL, with `$host`, `$scheme`, `$uri`
+   * and `$request_uri` for those of the request.
+   */
+  readonly location?: string;
 }
 
 /** A fixed answer, such as that of a backend of an unknown kind. */
@@ -142,6 +147,8 @@ export interface Header {
 export interface Cors {
   /** `https://example.org`, `https://*.example.org`, `*`. */
   readonly origins: readonly string[];
+  /** A wildcard is one label, not any number of them. */
+  readonly oneLabel?: true;
   readonly methods: readonly string[];
   readonly allowHeaders: readonly string[];
   readonly exposeHeaders: readonly string[];

@@ -12,6 +12,7 @@ import type { Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-ba
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
 import { MemberHealth } from './checks/member-health.ts';
 import { kernelFamilies } from './families.ts';
+import { placeKey } from './flows/flow-order.ts';
 import { FlowWatch } from './flows/flow-watch.ts';
 import { ForgetFlows } from './flows/forget-flows.ts';
 import { KeptRules, NOT_SERVED, type RulesSettings } from './kept-rules.ts';
@@ -23,7 +24,7 @@ import {
   type ListenerChange,
 } from './rules/kernel-listener.ts';
 import { planListeners } from './rules/plan-listeners.ts';
-import { downIn } from './rules/rules-file.ts';
+import { downIn, placesIn } from './rules/rules-file.ts';
 import type { Sources } from './rules/sources.ts';
 import type { KernelTable } from './table/kernel-table.ts';
 
@@ -50,6 +51,7 @@ export interface KernelPlan extends Plan {
 }
 
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
+const NO_PLACES: ReadonlySet<string> = new Set();
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
 export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings> {
@@ -72,8 +74,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       desired,
       sources,
       listenerOf: (listener) => kernelListenerWithout(listener, this.#health.down(listener)),
-      // Flows to them have entries without a member.
-      onFirst: (listeners) => this.#flows.changed(listeners.map((after) => ({ before: undefined, after }))),
+      onLoaded: (listeners) => this.#flows.loaded(listeners),
       onChanged: replan,
       metrics,
       log,
@@ -99,7 +100,9 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   /** Replaces the rules of an agent before this one, in one transaction. Retries in the background. */
   async start(): Promise<void> {
-    this.#health.restore(downIn(await this.#lastFile()));
+    const last = await this.#lastFile();
+    this.#health.restore(downIn(last));
+    this.#flows.restore(Array.from(placesIn(last), placeKey));
     this.#health.changed(this.#options.desired.keys());
     await this.#rules.start();
     this.#watch.start();
@@ -192,6 +195,11 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     );
   }
 
+  /** The kernel does not count what members refuse. */
+  failures(): undefined {
+    return undefined;
+  }
+
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {
     const { key, listeners } = loadBalancer;
     const refusal = this.#rules.refused.problemOf(loadBalancer);
@@ -249,8 +257,14 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   /** The kernel counts no open flows. */
   *traffic(): Generator<ListenerTraffic, void, void> {
-    for (const [name, { flows }] of this.#table.lastCounts)
-      yield { name, total: flows.packets, open: Number.NaN };
+    for (const [name, { flows, received, sent }] of this.#table.lastCounts)
+      yield {
+        name,
+        total: flows.packets,
+        bytesIn: received.bytes,
+        bytesOut: sent.bytes,
+        ...{ open: Number.NaN, errors: Number.NaN, retries: Number.NaN, latency: Number.NaN },
+      };
   }
 
   /** The kernel counts no open flows. */
@@ -262,14 +276,27 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     return [];
   }
 
-  /** From the file that the last agent has written. */
+  /**
+   * By the file that the last agent has written, and by the kernel: an agent that was killed may have changed rules that it
+   * had not written yet.
+   */
   async listenersBefore(): Promise<readonly string[]> {
-    const lines = (await this.#lastFile()).split('\n');
-    return [...new Set(listenersIn(lines.filter((line) => line.startsWith('#')).join('\n')))];
+    const written = await this.runningListeners();
+    const places = written.length === 0 ? NO_PLACES : await this.#table.places();
+    const forwarded = [...this.#options.desired.values()].flatMap(({ listeners }) =>
+      listeners
+        .filter(({ addresses, protocol, port }) =>
+          addresses.some((address) => places.has(`${address} ${protocol.toLowerCase()} ${port}`)),
+        )
+        .map(({ name }) => name),
+    );
+    return [...new Set([...written, ...forwarded])];
   }
 
-  runningListeners(): Promise<readonly string[]> {
-    return this.listenersBefore();
+  /** From the file that the last agent has written. */
+  async runningListeners(): Promise<readonly string[]> {
+    const lines = (await this.#lastFile()).split('\n');
+    return [...new Set(listenersIn(lines.filter((line) => line.startsWith('#')).join('\n')))];
   }
 
   /** What the last agent, or this one, has written. */

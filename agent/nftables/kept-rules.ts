@@ -2,6 +2,7 @@
 // removes or changes them. Knows what the kernel has, and why that does not work.
 
 import { existsSync } from 'node:fs';
+import { systemClock } from '../base/clock.ts';
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { Fault } from '../base/fault.ts';
 import { Reconciler } from '../base/reconciler.ts';
@@ -36,8 +37,8 @@ export interface KeptRulesOptions {
   readonly sources: () => Sources;
   /** What the kernel should have of a listener. */
   readonly listenerOf: (listener: Listener) => KernelListener;
-  /** This host had no rules before these. */
-  readonly onFirst: (listeners: readonly KernelListener[]) => void;
+  /** All rules were loaded. */
+  readonly onLoaded: (listeners: readonly KernelListener[]) => void;
   /** These load balancers may be served otherwise than before. */
   readonly onChanged: (keys: ReadonlySet<OwnerKey>) => void;
   readonly metrics: { repaired(what: 'rules' | 'element'): void };
@@ -45,6 +46,7 @@ export interface KeptRulesOptions {
 }
 
 const CHECK_INTERVAL_MS = 500;
+const LOG_PERIOD_MS = 60_000;
 const AUDIT_NICE = 10;
 export const NOT_SERVED = 'Ports of the kernel path are not served';
 
@@ -63,6 +65,9 @@ export class KeptRules {
   #hasWorked = false;
   /** Keys that had listeners before the last load. */
   #before: ReadonlySet<OwnerKey> = new Set();
+  /** Repairs since one was logged, and when that was; they may follow one another within a second. */
+  #unlogged = 0;
+  #loggedAt = Number.NEGATIVE_INFINITY;
   /** Another process has changed more than elements since the last load. */
   #hasOtherRules = false;
   #isKnown = false;
@@ -191,12 +196,11 @@ export class KeptRules {
   }
 
   async #load(): Promise<boolean> {
-    const { desired, settings, onFirst } = this.#options;
+    const { desired, onLoaded } = this.#options;
     const listenersNow = (): readonly KernelListener[] =>
       [...desired.values()].flatMap((each) => this.wanted(each));
     let listeners = listenersNow();
     this.#before = new Set(this.table.keys());
-    const isFirst = !existsSync(rulesFile(settings.stateDir));
     try {
       await this.table.load(listeners);
     } catch (error) {
@@ -207,7 +211,7 @@ export class KeptRules {
     }
     // Not before: the kernel's reports of a load take longer than the load.
     this.#changes.start();
-    if (isFirst) onFirst(listeners);
+    onLoaded(listeners);
     await this.#kernel.check();
     return false;
   }
@@ -238,6 +242,7 @@ export class KeptRules {
   async #check(): Promise<void> {
     if (!this.table.isLoaded) return;
     await this.#kernel.checkAgain();
+    await this.table.holdAgain();
     const hasOtherRules = this.#hasOtherRules;
     const why = await this.table
       .isIntact()
@@ -256,7 +261,13 @@ export class KeptRules {
   async #repair(why: string): Promise<void> {
     const { metrics, log } = this.#options;
     this.#hasOtherRules = false;
-    log.warn('Loads the rules of nftables again', { why });
+    this.#unlogged++;
+    const now = systemClock.monotonic();
+    if (now - this.#loggedAt >= LOG_PERIOD_MS) {
+      log.warn('Loads the rules of nftables again', { why, times: this.#unlogged });
+      this.#unlogged = 0;
+      this.#loggedAt = now;
+    }
     metrics.repaired('rules');
     await this.#reconciler.reconcile();
   }

@@ -42,6 +42,7 @@ export async function kernelPreflight(
   };
   const version = /v[\d.]+/.exec(await said(nft, '--version'))?.[0] ?? '';
   const conntrack = /v[\d.]+/.exec(await said('conntrack', '--version'))?.[0] ?? '';
+  const perl = /v[\d.]+/.exec(await said('perl', '--version'))?.[0] ?? '';
   const whyNot = await whyNotForwarding(netns, isNeeded ? families : new Set(['v4']));
   const usage = await conntrackUsage(netns);
   const full = whyFull(usage);
@@ -53,6 +54,11 @@ export async function kernelPreflight(
     judged(
       'conntrack',
       conntrack,
+      'the program is missing, so that members that do not answer are not found: install it',
+    ),
+    judged(
+      'perl',
+      perl,
       'the program is missing, so that clients of UDP stay with members that are gone: install it',
     ),
     judged('forwarding', whyNot === '' ? 'on' : '', whyNot),

@@ -8,6 +8,7 @@ import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import type { StandingReason } from '../vips/announcer.ts';
+import { Announced } from './announced.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
@@ -37,7 +38,11 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
     priorities(reasons: readonly StandingReason[]): Priorities;
     /** Milliseconds between two advertisements. */
     advertInterval(): number;
+    /** VRRP cannot have all of its addresses. */
+    isRefused(loadBalancer: LoadBalancer): boolean;
   };
+  /** The addresses of these load balancers may be published now. */
+  readonly onAnnounced: (keys: readonly string[]) => void;
   /** For planned failovers that keep connections; undefined if this host has no VRRP. */
   readonly handover: Pick<HandoverOptions, 'kernel' | 'vipsOf' | 'forwarded'> | undefined;
   /** As of PeerLink: the HAProxies of both hosts can share their tables. */
@@ -77,6 +82,7 @@ export class Pair {
   readonly #handover: Handover | undefined;
   readonly #standing: OwnStanding;
   readonly #promotion: Promotion;
+  readonly #announced: Announced;
   #masters: MastersSeen = oneMaster;
   #hadPeer = false;
   #closed = false;
@@ -95,6 +101,7 @@ export class Pair {
       tables: () => JSON.stringify(tablesPlace(settings()) ?? ''),
       onPeer: () => {
         this.#judge();
+        this.#announced.look();
         this.#handover?.peerChanged();
         // After the input that has arrived by now is read, also that of keepalived.
         setImmediate(() => this.#judgeMasters(true));
@@ -136,6 +143,17 @@ export class Pair {
       prepareToTake: async () => this.#handover?.request(),
       prepareToGive: async () => this.#handover?.give(),
     });
+    this.#announced = new Announced({
+      ...hosts,
+      desired,
+      served: (key) => dataplane.served(key),
+      holds: (address) => vrrp.holds(address),
+      isRefused: (loadBalancer) => vrrp.isRefused(loadBalancer),
+      isMoving: () => this.#handover?.isMoving === true || (this.#peer?.handover.asks ?? '') !== '',
+      isServedAlike: (key) => this.#parity.isServedAlike(key, this.#peer),
+      onReport: () => this.#link.send(),
+      onAnnounced: (keys) => options.onAnnounced(keys),
+    });
     this.#orders = new Orders({
       ...hosts,
       file: new MaintenanceFile(join(stateDir, 'maintenance')),
@@ -162,7 +180,14 @@ export class Pair {
     this.changed(keys);
   }
 
-  changed(keys: Iterable<string>): void {
+  /** The host that has its VIPs serves it, as far as it can be known, or its addresses are published already. */
+  mayPublish(key: string, isPublished: boolean): boolean {
+    return this.#announced.mayPublish(key, isPublished);
+  }
+
+  changed(given: Iterable<string>): void {
+    const keys = [...given];
+    this.#announced.changed(keys);
     this.#parity.mark(keys);
     void this.#parity.settle().then(() => {
       this.#judge();
@@ -173,6 +198,7 @@ export class Pair {
   /** The VRRP state of this host has changed. */
   roleChanged(): void {
     this.#judge();
+    this.#announced.look();
     this.#link.send();
   }
 
@@ -227,6 +253,7 @@ export class Pair {
 
   close(): void {
     this.#closed = true;
+    this.#announced.close();
     this.#standing.close();
     this.#orders.close();
     this.#promotion.close();
@@ -262,6 +289,8 @@ export class Pair {
       model,
       running: dataplane.status().serving ? running : '',
       handover: this.#handover?.report ?? noHandover,
+      announced: this.#announced.named,
+      unannounced: this.#announced.open,
     };
   }
 

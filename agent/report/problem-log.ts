@@ -10,7 +10,7 @@ import type { Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import { subjectOfName } from '../model/object-statuses.ts';
 import type { ChangeObserver } from './change-observers.ts';
-import { problemsOf, type ViewSources } from './operating/load-balancer-view.ts';
+import { type FactSources, problemsOf } from './operating/load-balancer-view.ts';
 import type { StatusBook } from './operating/status-book.ts';
 
 const MORE_PROBLEMS = 'There were more problems in the last minute than the log shows';
@@ -57,7 +57,7 @@ function fieldsOf({ object, reason }: Problem): Readonly<Record<string, string>>
   return { object, ...(object.startsWith('Service ') && { namespace, service: name }), reason };
 }
 
-export interface ProblemObserverOptions extends ViewSources {
+export interface ProblemObserverOptions extends FactSources {
   readonly desired: Pick<DesiredState, 'loadBalancers'>;
   readonly health: Pick<StatusBook, 'problemsOf'>;
   readonly problemLog: ProblemLog;

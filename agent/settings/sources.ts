@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { messageOf } from '../base/errors.ts';
 import { nearestHint } from '../base/nearest.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
+import { SETTINGS_THAT_PROTECT } from '../protection/protections.ts';
 import { shown } from './kinds.ts';
 import { allSettings, flagOf, isSettingName, type SettingName, settingsTable, variableOf } from './table.ts';
 
@@ -111,7 +112,14 @@ const SERVICE_LINK =
 
 const PREFIX = 'HEADGATE_';
 
-/** The `HEADGATE_` variables; an empty one counts as absent. */
+/** Without a value they would be off, which their author cannot have meant. */
+const PROTECTING: ReadonlySet<string> = new Set(SETTINGS_THAT_PROTECT.map(({ name }) => name));
+
+function isProtecting(name: SettingName | 'config'): name is SettingName {
+  return PROTECTING.has(name);
+}
+
+/** The `HEADGATE_` variables; an empty one counts as absent, unless its setting protects. */
 export function readVariables(
   env: Readonly<Record<string, string | undefined>>,
 ): Source & { readonly config: string | undefined } {
@@ -121,10 +129,15 @@ export function readVariables(
   const errors: string[] = [];
   let config: string | undefined;
   for (const [variable, value] of Object.entries(env)) {
-    if (!variable.startsWith(PREFIX) || value === undefined || value === '') continue;
+    if (!variable.startsWith(PREFIX) || value === undefined) continue;
     // The variable of a Service such as headgate-pair can have the name of a setting.
     if (SERVICE_LINK.test(variable) && /^(?:tcp|udp|sctp):\/\//.test(value)) continue;
     const name = names.get(variable);
+    if (/^[\s,;]*$/.test(value) && name !== undefined && isProtecting(name)) {
+      errors.push(withoutValue(variable, name));
+      continue;
+    }
+    if (value === '') continue;
     if (name === undefined) {
       const known = [...names.keys()].map((each) => each.slice(PREFIX.length));
       if (!SERVICE_LINK.test(variable)) errors.push(unknown('variable', variable, known, PREFIX));
@@ -139,7 +152,7 @@ export function readVariables(
   return { given, errors, config };
 }
 
-/** The settings file; a key without a value counts as absent. */
+/** The settings file; a key without a value counts as absent, unless its setting protects. */
 export function readSettingsFile(
   path: string | undefined,
   readFile: (path: string) => string,
@@ -170,8 +183,14 @@ export function readSettingsFile(
     if (!isSettingName(key)) errors.push(unknown('key', place, Object.keys(settingsTable), '', key));
     else if (raw !== null && raw !== undefined)
       given.push({ name: key, raw, place, directory: dirname(absolute) });
+    else if (isProtecting(key)) errors.push(withoutValue(place, key));
   }
   return { given, errors };
+}
+
+function withoutValue(place: string, name: SettingName): string {
+  const { allowed } = settingsTable[name].kind;
+  return `${place}: A value is missing, and this setting protects: leave it out, or set it to ${allowed}`;
 }
 
 /** `prefix`: the beginning of all names of this source, which does not count for the nearest name. */

@@ -4,6 +4,7 @@
 import { kebabCase } from '../base/kebab-case.ts';
 import { label, labelValue, qualifiedName, subdomain } from '../base/name-forms.ts';
 import { quote } from '../base/quote.ts';
+import { MAX_RSA_BITS, MIN_RSA_BITS } from '../base/rsa-bits.ts';
 import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
 import {
@@ -127,6 +128,11 @@ export const settingsTable = {
       doc: 'Files with certificates for [TLS](tls.md), for hosts without a cluster: keys are as those of Secrets (`default/shop-tls`), values are paths of a file with certificate and key, or of a folder with `tls.crt` and `tls.key` or `fullchain.pem` and `privkey.pem`. The agent follows changes of the files.',
     },
   ),
+  maxRsaBits: setting(integer(MIN_RSA_BITS, MAX_RSA_BITS, 'BITS'), 'Sources and places', {
+    default: 4096,
+    restart: true,
+    doc: 'The longest RSA key that a certificate for [TLS](tls.md) may have. A handshake with a key of twice the length takes six to eight times as long, and others wait for it: a key of 16384 bits lets eight clients hold up everybody for seconds.',
+  }),
   leaseNamespace: setting(text('NAMESPACE', label.check, 'the name of a namespace'), 'Sources and places', {
     default: 'headgate-system',
     restart: true,
@@ -214,7 +220,7 @@ export const settingsTable = {
   ),
   hostsOfOneNamespace: setting(toggle(), 'Services', {
     default: false,
-    doc: 'A host belongs to the namespace that had it first, among the Ingresses of a class and among the routes of a Gateway (HTTPRoutes, GRPCRoutes, TLSRoutes): what another namespace adds to it is not served, and its author is told. Off: all namespaces share hosts.',
+    doc: 'A host belongs to the namespace that had it first, among the Ingresses of a class and among the routes of a Gateway (HTTPRoutes, GRPCRoutes, TLSRoutes): what another namespace adds to it is not served, and its author is told; requests that the rules of the owner do not match get status 404, not a wildcard of another namespace. Off: all namespaces share hosts.',
   }),
   externalIPs: setting(toggle(), 'Services', {
     default: false,
@@ -279,6 +285,11 @@ export const settingsTable = {
     default: 'reject',
     restart: true,
     doc: 'What happens to requests to routes whose path has `.` or `..` between slashes, also percent-encoded: browsers never send one, and a member that resolves it serves another path than the one whose route HAProxy has chosen, with its limits and users. `reject` answers 400, `normalize` resolves it before a route is chosen, `pass` leaves it as it is. The same on both hosts of a pair.',
+  }),
+  ambiguousPaths: setting(choice('reject-where-guarded', 'reject', 'pass'), 'HAProxy', {
+    default: 'reject-where-guarded',
+    restart: true,
+    doc: 'What happens to requests to routes whose path has `//`, `;`, `\\`, `%2F`, `%3B`, `%5C` or a control character, such as `%00`: members read these in different ways, perhaps as a path whose route HAProxy would guard. `reject-where-guarded` answers 400 on hosts some of whose paths have other limits or users than the others, `reject` everywhere, `pass` nowhere. A path is looked up in one spelling: `/%61dmin` is `/admin`. The same on both hosts of a pair.',
   }),
   maxServersPerNamespace: setting(integer(0, 100_000_000), 'HAProxy', {
     default: 100_000,
@@ -384,6 +395,10 @@ export const settingsTable = {
     default: true,
     restart: true,
     doc: 'Count packets and bytes of each listener of the kernel path, which [costs some three percent](kernel-path.md#metrics) of the processor time of a packet. Without it only new flows are counted.',
+  }),
+  externalAnnouncer: setting(toggle(), 'The pair', {
+    default: false,
+    doc: 'Another program leads clients to this host, such as a BGP speaker or a keepalived of your own. Without it, and without `vrrp`, a VIP that no interface of this host has is not served (`AddressUnavailable`), because no client reaches it.',
   }),
   keepalived: setting(program(), 'The pair', {
     default: 'keepalived',

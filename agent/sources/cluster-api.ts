@@ -14,6 +14,7 @@ import { ApiClient } from '../kubernetes/api/client.ts';
 import { kindsOf } from '../kubernetes/api/reflected-kinds.ts';
 import type { ReflectorObserver } from '../kubernetes/api/reflector-terms.ts';
 import type { Settings } from '../settings/settings.ts';
+import { ListLines } from './list-lines.ts';
 
 /** undefined if the settings name no cluster. Errors: SETTINGS_INVALID if they name two. */
 export function apiClient(settings: Settings): ApiClient | undefined {
@@ -88,6 +89,7 @@ function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
       log.warn('Cannot read from the API server; traffic is not affected', { error, failures }),
     onOver: () => log.info('The API server can be read again'),
   });
+  const lists = new ListLines(log);
   const worked = (kind: string): void => {
     for (const part of [SERVER, kind]) fault.worked(part);
   };
@@ -99,12 +101,7 @@ function observerOf(metrics: ApiMetrics, log: Log): ReflectorObserver {
     onList: (kind, reason, objects, milliseconds) => {
       worked(kind);
       metrics.apiList(kind, reason);
-      log.info('Listed the objects of the API server', {
-        kind,
-        reason,
-        objects,
-        ms: Math.round(milliseconds),
-      });
+      lists.listed(kind, reason, objects, milliseconds);
     },
     onWatchEnd: (kind, end) => {
       metrics.apiWatchEnded(kind, end);

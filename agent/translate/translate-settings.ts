@@ -1,6 +1,7 @@
 // The settings that translation reads, with the defaults for annotations.
 
 import type { ConnectionLog } from '../model/load-balancer.ts';
+import { type AgentPort, agentPorts, type ListeningSettings } from './agent-ports.ts';
 import { type AnnotationValues, readAnnotationDefaults } from './annotations/annotations.ts';
 
 export interface OwnershipSettings {
@@ -17,6 +18,8 @@ export interface MemberRules {
   readonly memberRanges: readonly string[];
   /** Endpoints without a `targetRef` are members. */
   readonly membersWithoutTarget: boolean;
+  /** Where the agents and their daemons listen: no member may be there. */
+  readonly agentPorts: readonly AgentPort[];
 }
 
 export interface TranslateSettings extends OwnershipSettings, MemberRules {
@@ -32,7 +35,8 @@ export interface TranslateSettings extends OwnershipSettings, MemberRules {
 
 export function translateSettings(
   settings: OwnershipSettings &
-    MemberRules &
+    Omit<MemberRules, 'agentPorts'> &
+    ListeningSettings &
     Pick<TranslateSettings, 'members' | 'zone' | 'hostsOfOneNamespace' | 'connectionLog'> & {
       readonly defaults: Readonly<Record<string, string>>;
     },
@@ -52,6 +56,7 @@ export function translateSettings(
     refusedMembers,
     memberRanges,
     membersWithoutTarget,
+    agentPorts: agentPorts(settings),
     annotationDefaults: readAnnotationDefaults(settings.defaults).values,
   };
 }

@@ -27,6 +27,6 @@ export interface Announcer {
   /** True if this host has the address now. */
   holds(address: string): boolean;
   /** VIPs of a load balancer that are not announced. */
-  problemsOf(loadBalancer: Pick<LoadBalancer, 'key' | 'vips'>): readonly Problem[];
+  problemsOf(loadBalancer: Pick<LoadBalancer, 'key' | 'vips' | 'listeners'>): readonly Problem[];
   families(): readonly MetricFamily[];
 }

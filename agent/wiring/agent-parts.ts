@@ -15,6 +15,7 @@ import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
 import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
+import type { Pair } from '../pair/pair.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { LoadBalancerRows } from '../report/answers/load-balancer-rows.ts';
 import { agentState, type StatusSources } from '../report/answers/status.ts';
@@ -41,6 +42,7 @@ import { PoolTranslator } from '../translate/pool/pool-translator.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { getsAddresses, reasonToIgnore } from '../translate/service/service-vips.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
+import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
 import { dataplaneOf } from './dataplane-parts.ts';
 import { pairOf } from './pair-parts.ts';
 
@@ -62,7 +64,7 @@ export async function agentParts(argv: readonly string[]) {
 
   // The store of objects, the queue of changes, the load balancers that are made from the objects, and the observers
   // of load balancers.
-  const cluster = new Cluster((service) => reasonToIgnore(service, settings.translating) === undefined);
+  const cluster = new Cluster((service) => reasonToIgnore(service, settings.translating, true) === undefined);
   const desired = emptyDesiredState(() => settings.now);
   const { loadBalancers } = desired;
   const changes = new Changes();
@@ -74,6 +76,7 @@ export async function agentParts(argv: readonly string[]) {
   const certificates: Certificates = new Certificates({
     secret: (key) => cluster.secret(key),
     configMap: (key) => cluster.configMap(key),
+    maxRsaBits: now.maxRsaBits,
     accessToPair: (object) => sources.accessToPair(object),
     accessToAuthority: (object) => sources.accessToAuthority(object),
     isRead: (object) => desired.dependents.of([object]).size > 0,
@@ -104,6 +107,19 @@ export async function agentParts(argv: readonly string[]) {
       log,
       onRefused: changed,
     });
+
+  const local =
+    announcer === undefined
+      ? new LocalAddresses({
+          desired: loadBalancers,
+          serves: (listener, address) => dataplane.serves(listener, address),
+          isExternal: () => settings.now.externalAnnouncer,
+          onChanged: changed,
+          read: localRoutes(now.netns),
+          log,
+        })
+      : undefined;
+  const reach = announcer ?? local;
 
   const connectionSync = new ConnectionSync({ settings: now, link: () => syncLink(settings.now), log });
 
@@ -163,6 +179,9 @@ export async function agentParts(argv: readonly string[]) {
   const keptPorts = new KeptPorts({ stateDir: now.stateDir, desired, log });
   const health = new HealthTracker({ loadBalancers, dataplane, onChanged: changed });
   const operating = health.book;
+  /** Its claim is stored, and the host of a pair that has its VIPs serves it. */
+  const mayPublish = (key: string): boolean =>
+    addresses.isKept(key) && pair?.mayPublish(key, cluster.service(key)?.statusIPs.length !== 0) !== false;
   const reporter =
     writers &&
     new Reporter({
@@ -170,11 +189,12 @@ export async function agentParts(argv: readonly string[]) {
       cluster,
       desired,
       dataplane,
-      announcer,
+      reach,
       operating,
       selects: now.serviceSelector !== '',
-      isOurs: (service) => getsAddresses(service, settings.translating),
-      isKept: (key) => addresses.isKept(key),
+      isOurs: (service) =>
+        getsAddresses(service, settings.translating, addresses.ofPools(service.key) !== undefined),
+      isKept: mayPublish,
     });
   const objectReporter =
     writers &&
@@ -184,19 +204,20 @@ export async function agentParts(argv: readonly string[]) {
       cluster,
       desired,
       dataplane,
-      announcer,
+      reach,
       operating,
-      isKept: (key) => addresses.isKept(key),
+      isKept: mayPublish,
       currentObject: (name) => sources.api?.currentObject(name),
       withOwnEntries: () => sources.api?.withOwnEntries() ?? [],
     });
-  const pair = pairOf({
+  const pair: Pair | undefined = pairOf({
     settings: () => settings.now,
     desired: loadBalancers,
     dataplane,
     haproxy,
     announcer,
     objects: () => sources.objects,
+    onAnnounced: changed,
     metrics: metrics.pair,
     log,
   });
@@ -208,6 +229,7 @@ export async function agentParts(argv: readonly string[]) {
     dataplane,
     operating,
     announcer,
+    reach,
     pair,
     connectionSync,
     addresses,
@@ -226,6 +248,13 @@ export async function agentParts(argv: readonly string[]) {
       ],
     }),
     zone: () => settings.now.zone,
+    dotSegments: () => settings.now.dotSegments,
+    ambiguousPaths: () => settings.now.ambiguousPaths,
+    knowsUser: ({ name, fingerprint }, user) =>
+      certificates.pems
+        .users(name, fingerprint)
+        ?.split('\n')
+        .some((line) => line.startsWith(`${user}:`)) === true,
     dashboardUrl: () => settings.now.dashboardUrl,
   };
   const rows = new LoadBalancerRows(statusSources);
@@ -236,9 +265,10 @@ export async function agentParts(argv: readonly string[]) {
     isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
     observe: (path, seconds) => metrics.loop.programmed(seconds, path),
   });
-  const problems = problemObserver({ desired, dataplane, announcer, health: operating, problemLog });
+  const problems = problemObserver({ desired, dataplane, reach, health: operating, problemLog });
   const changeLog = new ChangeLog({ desired, log });
   observers.subscribe(
+    local,
     reporter,
     objectReporter,
     pair,
@@ -263,6 +293,7 @@ export async function agentParts(argv: readonly string[]) {
     addresses,
     dataplane,
     announcer,
+    local,
     pair,
     connectionSync,
     writers,

@@ -11,7 +11,8 @@ import type { Settings } from '../settings/settings.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { prioritiesOf } from '../vips/vrrp.ts';
 
-export interface PairPartsOptions extends Pick<PairOptions, 'desired' | 'objects' | 'metrics'> {
+export interface PairPartsOptions
+  extends Pick<PairOptions, 'desired' | 'objects' | 'metrics' | 'onAnnounced'> {
   /** The settings in force. */
   readonly settings: () => Settings;
   readonly dataplane: PairOptions['dataplane'];
@@ -37,6 +38,7 @@ export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairParts
       standing: (reasons) => announcer?.standing(reasons),
       priorities: (reasons) => announcer?.priorities(reasons) ?? {},
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,
+      isRefused: (loadBalancer) => (announcer?.problemsOf(loadBalancer) ?? []).length > 0,
     },
     handover: announcer && handoverOf(settings, announcer, rest.desired),
     onProved: async (credentials) => {

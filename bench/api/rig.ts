@@ -14,11 +14,14 @@ import { Prober } from './prober.ts';
 /** kube-proxy reads the Node with its own name. */
 const NODE = { metadata: { name: 'bench' } };
 const NODE_STATUS = { status: { addresses: [{ type: 'InternalIP', address: '10.255.255.1' }] } };
-const PROGRAMS = ['etcd', 'kube-apiserver', 'kube-proxy'];
+/** For rows without kube-proxy. */
+export const API_SERVER = ['etcd', 'kube-apiserver'];
 
 /** Builds the missing programs, which takes some minutes the first time. */
-export async function buildPrograms(): Promise<void> {
-  await kubePrograms(PROGRAMS);
+export async function buildPrograms(
+  programs: readonly string[] = [...API_SERVER, 'kube-proxy'],
+): Promise<void> {
+  await kubePrograms(programs);
 }
 
 export class Rig {

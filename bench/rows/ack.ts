@@ -8,7 +8,7 @@ import type { AckAnswer, AckOrder } from '../support/ack-feed.ts';
 import { ManifestFolder } from '../support/agent.ts';
 import { Addresses, services } from '../support/objects.ts';
 import { startModule } from '../support/processes.ts';
-import { type Bench, type Benchmark, type Row, row } from '../support/row.ts';
+import { type Bench, type Benchmark, row } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median, percentile } from '../support/statistics.ts';
 
@@ -84,7 +84,6 @@ export const ack: Benchmark = {
         bench.report(`ack: round ${round} of ${ROUNDS}`);
         for (const each of [agent, bound, largeAgent, largeBound]) await each?.round(bench.scaled(100, 5));
       }
-      const rows: Row[] = [];
       if (selected.has('ack-1k')) {
         bench.report('ack: controller that reloads');
         const others = [
@@ -94,7 +93,7 @@ export const ack: Benchmark = {
           },
         ];
         const [p50, p99] = [median(agent.samples), percentile(agent.samples, 0.99)];
-        rows.push(
+        bench.measured(
           row({
             name: 'ack-1k',
             value: p50,
@@ -110,7 +109,7 @@ export const ack: Benchmark = {
       if (largeAgent !== undefined && largeBound !== undefined) {
         const [p50, p99] = [median(largeAgent.samples), percentile(largeAgent.samples, 0.99)];
         const reference = { name: 'ack-1k in the same run, p50', value: median(agent.samples) };
-        rows.push(
+        bench.measured(
           row({
             name: 'ack-5k',
             value: p50,
@@ -130,6 +129,5 @@ export const ack: Benchmark = {
           }),
         );
       }
-      return rows;
     }),
 };

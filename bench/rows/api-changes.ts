@@ -58,19 +58,17 @@ interface Contenders {
   readonly haproxyOf: (contender: Contender) => readonly number[];
 }
 
-export function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
+export function measure(bench: Bench, selected: ReadonlySet<string>): Promise<void> {
   return withScratch(async (scratch) => {
     bench.report('api: starting and filling the API server');
     const rig = await Rig.start(bench, scratch);
     const contenders = await prepare(bench, scratch, rig);
-    const rows: Row[] = [];
-    if (selected.has('idle-api')) rows.push(await idle(bench, contenders));
+    if (selected.has('idle-api')) bench.measured(await idle(bench, contenders));
     stopTurn(contenders.kubeProxy);
-    if (selected.has('write-to-traffic')) rows.push(await isolatedChanges(bench, contenders));
-    if (selected.has('write-to-traffic-churn')) rows.push(await churn(bench, contenders));
-    if (selected.has('new-service-api')) rows.push(await newServices(bench, contenders));
-    if (selected.has('cpu-per-change-api')) rows.push(await cpuPerChange(bench, contenders));
-    return rows;
+    if (selected.has('write-to-traffic')) bench.measured(await isolatedChanges(bench, contenders));
+    if (selected.has('write-to-traffic-churn')) bench.measured(await churn(bench, contenders));
+    if (selected.has('new-service-api')) bench.measured(await newServices(bench, contenders));
+    if (selected.has('cpu-per-change-api')) bench.measured(await cpuPerChange(bench, contenders));
   });
 }
 

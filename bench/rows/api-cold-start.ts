@@ -9,7 +9,7 @@ import { STATUSES_MS, settled } from '../api/settled.ts';
 import { type ColdSize, coldNames, coldRow, rssRow } from '../support/cold-rows.ts';
 import { isolated } from '../support/isolated.ts';
 import { beforeItsEnd, type Running } from '../support/processes.ts';
-import type { Bench, Benchmark, Reference, Row } from '../support/row.ts';
+import type { Bench, Benchmark, Reference } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median } from '../support/statistics.ts';
 import { pause, until } from '../support/until.ts';
@@ -33,8 +33,7 @@ export const apiColdStart: Benchmark = {
   },
 };
 
-export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
-  const rows: Row[] = [];
+export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<void> {
   for (const size of sizes) {
     const [cold, rss] = coldNames(size);
     if (!selected.has(cold) && !selected.has(rss)) continue;
@@ -42,15 +41,14 @@ export async function measure(bench: Bench, selected: ReadonlySet<string>): Prom
     const measured = await withScratch((scratch) => measureSize(bench, scratch, size, runs));
     const { agent, bound, 'kube-proxy': kubeProxy } = measured;
     if (selected.has(cold))
-      rows.push(
+      bench.measured(
         coldRow(size, agent.cold, bound.cold, {
           others: others(median(kubeProxy.cold)),
           details: { 'in a fresh cluster': agent.cold[0] ?? Number.NaN },
         }),
       );
-    if (selected.has(rss)) rows.push(rssRow(size, agent, bound.rss, { others: others(kubeProxy.rss) }));
+    if (selected.has(rss)) bench.measured(rssRow(size, agent, bound.rss, { others: others(kubeProxy.rss) }));
   }
-  return rows;
 }
 
 interface Measured {

@@ -76,7 +76,7 @@ export const burstReloads: Benchmark = {
     const agent = await measure(bench, 8080, servedByAgent(bench));
     bench.report('burst-reloads: controller that reloads');
     const controller = await measure(bench, 8081, servedByReloads(bench));
-    return [
+    bench.measured(
       row({
         name: 'burst-reloads',
         value: agent.reloads,
@@ -94,6 +94,6 @@ export const burstReloads: Benchmark = {
           'seconds of all writes': agent.writing,
         },
       }),
-    ];
+    );
   },
 };

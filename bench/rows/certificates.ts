@@ -119,7 +119,7 @@ frontend by-hand
       await load;
       const made = (await agent.counter('headgate_reloads_total')) - reloads;
       const rotation = median(rotated);
-      return [
+      bench.measured(
         row({
           name: 'certificates',
           value: median(cold),
@@ -137,7 +137,7 @@ frontend by-hand
             reloads: made,
           },
         }),
-      ];
+      );
     }),
 };
 

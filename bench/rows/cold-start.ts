@@ -8,7 +8,7 @@ import { responder, startHaproxy } from '../support/haproxy.ts';
 import { Addresses, type ServiceSpec, services } from '../support/objects.ts';
 import { beforeItsEnd, type Running, startModule } from '../support/processes.ts';
 import { untilAnswered } from '../support/request.ts';
-import type { Bench, Benchmark, Row } from '../support/row.ts';
+import type { Bench, Benchmark } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { pause, until } from '../support/until.ts';
 import { listeningSockets, peakMemory, residentMemory } from '../support/usage.ts';
@@ -116,7 +116,6 @@ async function measure(
 export const coldStart: Benchmark = {
   rows: sizes.flatMap(coldNames),
   run: async (bench, selected) => {
-    const rows: Row[] = [];
     for (const size of sizes) {
       const [cold, rss] = coldNames(size);
       if (!selected.has(cold) && !selected.has(rss)) continue;
@@ -126,9 +125,8 @@ export const coldStart: Benchmark = {
         await startHaproxy(scratch, 'member', bench.haproxy, member.body, { globals: member.globals });
         return measure(bench, scratch, { ...size, runs }, selected.has(rss));
       });
-      if (selected.has(cold)) rows.push(coldRow(size, agent.cold, bound.cold));
-      if (selected.has(rss)) rows.push(rssRow(size, agent, bound.rss));
+      if (selected.has(cold)) bench.measured(coldRow(size, agent.cold, bound.cold));
+      if (selected.has(rss)) bench.measured(rssRow(size, agent, bound.rss));
     }
-    return rows;
   },
 };

@@ -71,7 +71,7 @@ export const connectionLog: Benchmark = {
       const lines = sum(requests.all.rates) + sum(connections.all.rates);
       const info = await askOnce(agent.adminSocket, 'show info');
       const dropped = Number(/^DroppedLogs: (\d+)$/m.exec(info)?.[1]);
-      return [
+      bench.measured(
         row({
           name: 'connection-log',
           value: median(requests.all.rates),
@@ -92,7 +92,7 @@ export const connectionLog: Benchmark = {
             rounds,
           },
         }),
-      ];
+      );
     }),
 };
 

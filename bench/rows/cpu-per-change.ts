@@ -93,7 +93,7 @@ export const cpuPerChange: Benchmark = {
       if (agentCost === undefined || boundCost === undefined) throw new Error('A side has no cost');
       const single = await ofAgent.editor.cost(agent.pid, bench.scaled(10), BETWEEN_SINGLE_MS);
       const value = agentCost.median;
-      return [
+      bench.measured(
         row({
           name: 'cpu-per-change',
           value,
@@ -113,6 +113,6 @@ export const cpuPerChange: Benchmark = {
             'changes to warm up': warming,
           },
         }),
-      ];
+      );
     }),
 };

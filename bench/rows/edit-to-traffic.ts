@@ -36,7 +36,7 @@ export const editToTraffic: Benchmark = {
       }
       const [p50, p99] = [median(agent.samples), percentile(agent.samples, 0.99)];
       const bound = median(reference.samples);
-      return [
+      bench.measured(
         row({
           name: 'edit-to-traffic',
           value: p50,
@@ -47,6 +47,6 @@ export const editToTraffic: Benchmark = {
           others: [{ name: 'lower bound, p99', value: percentile(reference.samples, 0.99) }],
           details: { p99, samples: agent.samples.length },
         }),
-      ];
+      );
     }),
 };

@@ -40,14 +40,12 @@ export const failover: Benchmark = {
   },
 };
 
-export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
+export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<void> {
   const agent = await withScratch((scratch) => measurePair(bench, scratch, selected, startAgentPair));
   const plain = await withScratch((scratch) => measurePair(bench, scratch, selected, startPlainPair));
-  const rows: Row[] = [];
-  if (selected.has('failover-power')) rows.push(powerRow(agent, plain));
-  if (selected.has('failover-planned')) rows.push(plannedRow(agent, plain));
-  if (selected.has('vips-1k')) rows.push(vipsRow(agent, plain));
-  return rows;
+  if (selected.has('failover-power')) bench.measured(powerRow(agent, plain));
+  if (selected.has('failover-planned')) bench.measured(plannedRow(agent, plain));
+  if (selected.has('vips-1k')) bench.measured(vipsRow(agent, plain));
 }
 
 interface Measured {

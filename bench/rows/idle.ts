@@ -44,7 +44,7 @@ export const idle: Benchmark = {
         share(time(haproxy) - haproxyBegan),
       ];
       const value = agentShare + haproxyShare;
-      return [
+      bench.measured(
         row({
           name: 'idle',
           value,
@@ -54,6 +54,6 @@ export const idle: Benchmark = {
           reference: { name: 'HAProxy alone', value: share(time(copies) - copiesBegan) },
           details: { agent: agentShare, HAProxy: haproxyShare, seconds: took / 1_000 },
         }),
-      ];
+      );
     }),
 };

@@ -7,7 +7,7 @@ import { buildPrograms, Rig } from '../api/rig.ts';
 import { Services, type ServicesOptions } from '../api/services.ts';
 import { STATUSES_MS, settled } from '../api/settled.ts';
 import { isolated } from '../support/isolated.ts';
-import { type Bench, type Benchmark, type Row, row } from '../support/row.ts';
+import { type Bench, type Benchmark, row } from '../support/row.ts';
 import { withScratch } from '../support/scratch.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { pause } from '../support/until.ts';
@@ -26,7 +26,7 @@ export const kernelApi: Benchmark = {
   },
 };
 
-export function measure(bench: Bench): Promise<readonly Row[]> {
+export function measure(bench: Bench): Promise<void> {
   return withScratch(async (scratch) => {
     bench.report('kernel-write-to-traffic: starting and filling the API server');
     const rig = await Rig.start(bench, scratch);
@@ -70,7 +70,7 @@ export function measure(bench: Bench): Promise<readonly Row[]> {
       }
     const [byAgent, byBound] = [took.get(agent) ?? [], took.get(bound) ?? []];
     const [p50, boundP50] = [median([...byAgent]), median([...byBound])];
-    return [
+    bench.measured(
       row({
         name: 'kernel-write-to-traffic',
         value: p50,
@@ -81,6 +81,6 @@ export function measure(bench: Bench): Promise<readonly Row[]> {
         others: [{ name: 'lower bound, p99', value: percentile([...byBound], 0.99) }],
         details: { p99: percentile([...byAgent], 0.99), samples: byAgent.length },
       }),
-    ];
+    );
   });
 }

@@ -40,13 +40,11 @@ export const kernel: Benchmark = {
   },
 };
 
-export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  if (selected.has('kernel-ack')) rows.push(await withScratch((scratch) => ackRow(bench, scratch)));
+export async function measure(bench: Bench, selected: ReadonlySet<string>): Promise<void> {
+  if (selected.has('kernel-ack')) bench.measured(await withScratch((scratch) => ackRow(bench, scratch)));
   if (selected.has('throughput-kernel'))
-    rows.push(await withScratch((scratch) => throughputRow(bench, scratch)));
-  if (selected.has('kernel-failover')) rows.push(await failoverRow(bench));
-  return rows;
+    bench.measured(await withScratch((scratch) => throughputRow(bench, scratch)));
+  if (selected.has('kernel-failover')) bench.measured(await failoverRow(bench));
 }
 
 async function ackRow(bench: Bench, scratch: Scratch): Promise<Row> {

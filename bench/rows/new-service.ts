@@ -65,11 +65,11 @@ export const newService: Benchmark = {
         await pause(BETWEEN_MS);
       }
       const [own = [], others = []] = sequences;
-      return [
+      bench.measured(
         rowOf('new-service', agent.samples, reference.samples),
         rowOf('new-service-sequence', own, others),
         rowOf('new-gateway', gateways, reference.samples),
-      ];
+      );
     }),
 };
 

@@ -34,10 +34,9 @@ export const pairFaults: Benchmark = {
   },
 };
 
-export function measure(bench: Bench, selected: ReadonlySet<string>): Promise<readonly Row[]> {
+export function measure(bench: Bench, selected: ReadonlySet<string>): Promise<void> {
   return withScratch(async (scratch) => {
     const rig = await makeRig(bench, scratch);
-    const rows: Row[] = [];
     const rest = await atRest(rig, 5_000);
     for (const fault of faults) {
       const showsTwoMasters = fault.row === 'fault-vrrp-cut' && selected.has('two-masters');
@@ -50,12 +49,11 @@ export function measure(bench: Bench, selected: ReadonlySet<string>): Promise<re
         costs.push(outage);
         reports.push(reported);
       }
-      if (selected.has(fault.row)) rows.push(faultRow(fault, costs, rest, rig.vips));
-      if (showsTwoMasters) rows.push(mastersRow(reports));
+      if (selected.has(fault.row)) bench.measured(faultRow(fault, costs, rest, rig.vips));
+      if (showsTwoMasters) bench.measured(mastersRow(reports));
     }
-    if (selected.has('start-together')) rows.push(await startTogether(bench, rig));
-    if (selected.has('vips-churn')) rows.push(await churnRow(bench, rig));
-    return rows;
+    if (selected.has('start-together')) bench.measured(await startTogether(bench, rig));
+    if (selected.has('vips-churn')) bench.measured(await churnRow(bench, rig));
   });
 }
 

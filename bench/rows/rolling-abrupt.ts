@@ -73,7 +73,7 @@ export const rollingAbrupt: Benchmark = {
       const quiet = median(rounds.map((each) => each.quiet));
       const killed = median(rounds.map((each) => each.killed));
       const slower = median(rounds.map((each) => each.killed / each.quiet));
-      return [
+      bench.measured(
         row({
           name: 'rolling-abrupt',
           value: failures,
@@ -93,6 +93,6 @@ export const rollingAbrupt: Benchmark = {
             rounds: ROUNDS,
           },
         }),
-      ];
+      );
     }),
 };

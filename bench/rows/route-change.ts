@@ -76,7 +76,7 @@ export const routeChange: Benchmark = {
       await loading;
       const made = (await agent.counter('headgate_reloads_total')) - reloads;
       const [p50, p99] = [median(samples.agent), percentile(samples.agent, 0.99)];
-      return [
+      bench.measured(
         row({
           name: 'route-change',
           value: p50,
@@ -94,7 +94,7 @@ export const routeChange: Benchmark = {
             failed: failures.length,
           },
         }),
-      ];
+      );
     }),
 };
 

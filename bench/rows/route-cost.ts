@@ -73,7 +73,7 @@ ${servers.join('')}`;
       const ratioOf = (some: readonly number[]): number =>
         median(some.map((rate, at) => rate / (rates.byHand[at] ?? Number.NaN)));
       const [one, many] = [ratioOf(rates.one), ratioOf(rates.many)];
-      return [
+      bench.measured(
         row({
           name: 'route-cost',
           value: median(rates.one),
@@ -89,6 +89,6 @@ ${servers.join('')}`;
             rounds,
           },
         }),
-      ];
+      );
     }),
 };

@@ -41,10 +41,8 @@ const SCRAPE_INTERVAL_MS = 15_000;
 export const scrape: Benchmark = {
   rows: ['scrape-10k', 'scrape-load'],
   run: async (bench, selected) => {
-    const rows: Row[] = [];
-    if (selected.has('scrape-10k')) rows.push(await withScratch((scratch) => scrapeRow(scratch, bench)));
-    if (selected.has('scrape-load')) rows.push(await loadRow(bench));
-    return rows;
+    if (selected.has('scrape-10k')) bench.measured(await withScratch((scratch) => scrapeRow(scratch, bench)));
+    if (selected.has('scrape-load')) bench.measured(await loadRow(bench));
   },
 };
 

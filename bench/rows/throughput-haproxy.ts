@@ -56,7 +56,7 @@ ${servers.join('')}`;
       const ratioOf = ({ rendered, written }: Mode): number =>
         median(rendered.map((rate, at) => rate / (written[at] ?? Number.NaN)));
       const [ratio, ratioOfNew] = [ratioOf(keepAlive), ratioOf(newEach)];
-      return [
+      bench.measured(
         row({
           name: 'throughput-haproxy',
           value: median(keepAlive.rendered),
@@ -73,6 +73,6 @@ ${servers.join('')}`;
             rounds,
           },
         }),
-      ];
+      );
     }),
 };

@@ -2,11 +2,12 @@
 
 import type { Bench } from './row.ts';
 
-export function benchOf(env: NodeJS.ProcessEnv, report: Bench['report']): Bench {
+export function benchOf(env: NodeJS.ProcessEnv, report: Bench['report'], measured: Bench['measured']): Bench {
   const scale = Number(env.BENCH_SCALE ?? 1);
   return {
     scaled: (count, least = 1) => Math.max(least, Math.round(count * scale)),
     haproxy: env.HAPROXY ?? 'haproxy',
     report,
+    measured,
   };
 }

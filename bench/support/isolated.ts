@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { IsolatedMessage } from './isolated-process.ts';
 import { startModule } from './processes.ts';
-import type { Bench, Row } from './row.ts';
+import type { Bench } from './row.ts';
 import { withScratch } from './scratch.ts';
 
 const NETWORK =
@@ -16,11 +16,7 @@ const PROCESSES = ['--pid', '--fork', '--kill-child', '--mount-proc'];
 const CLEAN_MS = 60_000;
 
 /** `module` exports `measure` (isolated-process.ts). */
-export function isolated(
-  module: string,
-  bench: Bench,
-  selected: ReadonlySet<string>,
-): Promise<readonly Row[]> {
+export function isolated(module: string, bench: Bench, selected: ReadonlySet<string>): Promise<void> {
   return withScratch(async (scratch) => {
     const entry = new URL('isolated-process.ts', import.meta.url);
     const running = startModule(scratch, 'isolated', entry, [module, ...selected], unshare());
@@ -31,10 +27,11 @@ export function isolated(
       if (child.connected) child.disconnect();
       await Promise.race([gone, delay(CLEAN_MS, undefined, { ref: false })]);
     });
-    return new Promise<readonly Row[]>((resolve, reject) => {
+    return new Promise<void>((resolve, reject) => {
       child.on('message', (message: IsolatedMessage) => {
         if ('progress' in message) bench.report(message.progress);
-        else if ('rows' in message) resolve(message.rows);
+        else if ('rows' in message) bench.measured(...message.rows);
+        else if ('isOver' in message) resolve();
         else reject(new Error(message.failed));
       });
       void gone.then(() => reject(new Error(`The isolated process has ended:\n${running.output()}`)));

@@ -29,8 +29,8 @@ export interface Reference {
 export interface Benchmark {
   /** Names of the rows that it can measure. */
   readonly rows: readonly string[];
-  /** Measures the `selected` rows. */
-  readonly run: (bench: Bench, selected: ReadonlySet<string>) => Promise<readonly Row[]>;
+  /** Measures the `selected` rows, and reports each to `bench.measured` as it ends. */
+  readonly run: (bench: Bench, selected: ReadonlySet<string>) => Promise<void>;
 }
 
 /** The parameters of a benchmark. */
@@ -40,6 +40,8 @@ export interface Bench {
   readonly haproxy: string;
   /** Prints the progress. */
   readonly report: (text: string) => void;
+  /** Keeps rows that have ended. */
+  readonly measured: (...rows: readonly Row[]) => void;
 }
 
 type Given = Pick<Row, 'name' | 'value' | 'unit' | 'target' | 'met' | 'reference'> & Partial<Row>;

@@ -16,7 +16,7 @@ done
 case ${1:-} in
   # They read settings: without a named file those of headgate.service, including its variables. A user without write
   # access to the agent's folder gets the defaults.
-  check | render)
+  check | render | release)
     if [ -z "$named" ] && [ -r /etc/headgate/headgate.yaml ] && [ -w /var/lib/headgate ]; then
       HEADGATE_CONFIG=/etc/headgate/headgate.yaml
       HEADGATE_STATE_DIR=${HEADGATE_STATE_DIR:-/var/lib/headgate}

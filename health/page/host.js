@@ -1,26 +1,29 @@
-// The upper part of the page: the headline, the virtual routers and the traffic of all load balancers.
+// The upper part of the page: the headline with what is not served, the traffic of all load balancers, and this host.
 
-/** @import { PageInstance, PageLoad, PageSummary } from '../page-model.ts' */
+/** @import { PageBroken, PageInstance, PageLoad, PageSummary } from '../page-model.ts' */
 
-import { chart } from './charts.js';
+import { chart, historyCharts } from './charts.js';
 import { byId, element, keyed, link, setText } from './elements.js';
-import { showFacts } from './facts.js';
 import { showProblems } from './problems.js';
-import { count, countOf, moment, outOf, percent, ROLES, showRouterState } from './words.js';
+import { showVerdicts } from './verdicts.js';
+import { showVitals } from './vitals.js';
+import { count, countOf, moment, outOf, percent, ROLES, showRouterState, showVerdict } from './words.js';
 
 /** @param {PageSummary} summary */
 export function showHost(summary) {
-  const { host, version, startedAt, problems, problemCount } = summary;
+  const { host, version, startedAt, counts, broken } = summary;
   setText(byId('host'), host);
   document.title = `${headline(summary).text} · ${host} · Headgate`;
   const { tone, text } = headline(summary);
   byId('banner').dataset.tone = tone;
   setText(byId('headline'), text);
   setText(byId('subline'), subline(summary));
-  byId('which').hidden = outOf(summary.counts) + summary.members.down === 0;
-  showFacts(summary);
+  showBroken(broken);
+  byId('which').hidden = outOf(counts) <= broken.length && summary.members.down === 0;
+  showVerdicts(counts);
+  showVitals(summary);
   showRouters(summary.instances);
-  showProblems(problems, problemCount);
+  showProblems(summary);
   showDashboard(summary.dashboard);
   setText(byId('about'), `Headgate ${version} on ${host}, since ${moment(startedAt)}`);
 }
@@ -29,7 +32,7 @@ export function showHost(summary) {
  * @param {PageSummary} summary
  * @returns {{ readonly tone: string, readonly text: string }}
  */
-function headline({ fault, counts, members, problemCount, haproxy, ...pair }) {
+function headline({ fault, counts, members, problemCount, haproxy, cluster, ...pair }) {
   if (fault !== '') return { tone: 'poor', text: `✕ ${fault}` };
   if (!haproxy.serving) return { tone: 'poor', text: '✕ HAProxy does not serve' };
   if (pair.role === 'fault')
@@ -44,6 +47,8 @@ function headline({ fault, counts, members, problemCount, haproxy, ...pair }) {
     const down = countOf(members.down, 'member fails its check', 'members fail their checks');
     return { tone: 'fair', text: `! ${down}` };
   }
+  if (cluster !== undefined && cluster.fault !== '')
+    return { tone: 'fair', text: '! Served from the last known objects: the API server does not answer' };
   if (problemCount > 0)
     return { tone: 'fair', text: `! Served, with ${countOf(problemCount, 'problem')} to fix` };
   const text = failover(pair);
@@ -75,6 +80,28 @@ function subline({ counts, members, role, lowered, maintenance }) {
   if (maintenance) words.push('in maintenance');
   if (lowered.length > 0) words.push(`lower priority: ${lowered.join(', ')}`);
   return `${words.join('; ')}.`;
+}
+
+/** @param {readonly PageBroken[]} broken */
+function showBroken(broken) {
+  keyed(
+    byId('broken'),
+    broken,
+    ({ key }) => key,
+    ({ key }) =>
+      element(
+        'li',
+        {},
+        element('span', { class: 'state' }),
+        element('a', { href: `#${new URLSearchParams({ open: key })}` }, key),
+        element('span', { class: 'why' }),
+      ),
+    (item, { verdict, why }) => {
+      const [badge, , sentence] = item.children;
+      if (badge instanceof HTMLElement) showVerdict(badge, verdict, true);
+      if (sentence) setText(sentence, why);
+    },
+  );
 }
 
 /** @param {readonly PageInstance[]} instances */
@@ -113,25 +140,18 @@ function updateRouter(row, { name, state, since, priority, anchors, vips, peerSt
   if (standing) setText(standing, count(priority));
 }
 
-/**
- * `scale`: the least value at the top of a chart, so that small values look small.
- * @type {readonly { readonly of: keyof PageLoad, readonly title: string, readonly words: (value: number) => string, readonly scale: number }[]}
- */
-const SERIES = [
-  { of: 'connectionRate', title: 'New connections per second', words: count, scale: 1 },
-  { of: 'connections', title: 'Open connections', words: count, scale: 1 },
-  { of: 'busy', title: 'HAProxy busy', words: percent, scale: 100 },
-];
-
-const charts = SERIES.map((series) => {
-  const drawn = chart(series.title, series.words, series.scale);
-  byId('charts').append(drawn.figure);
-  return { ...series, drawn };
-});
+const traffic = historyCharts();
+const busy = chart(
+  { title: 'HAProxy busy', words: percent, lines: [{ label: '', colour: '--accent' }] },
+  undefined,
+  100,
+);
+byId('charts').append(...traffic.figures, busy.figure);
 
 /** @param {PageLoad} load */
 export function showLoad(load) {
-  for (const { of, drawn } of charts) drawn.draw(load[of]);
+  traffic.draw(load);
+  busy.draw([load.busy], 1);
 }
 
 /** @param {string} url '' for none. */

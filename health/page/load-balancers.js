@@ -2,12 +2,13 @@
 
 /** @import { PageDetail, PageList, PageListener, PageMember, PageRow } from '../page-model.ts' */
 
+import { drawSmall, historyCharts, smallChart } from './charts.js';
 import { byId, element, keyed, link, setText } from './elements.js';
-import * as history from './history.js';
+import { showInside } from './routes.js';
 import { amount, count, countOf, membersOf, portsOf, showMemberState, showVerdict, vipsOf } from './words.js';
 
 /** The classes of the cells of a row. */
-const COLUMNS = ['name', 'vips', 'ports', 'members', 'number open', 'number rate', 'verdict'];
+const COLUMNS = ['name', 'vips', 'ports', 'members', 'number open', 'number rate', 'small', 'verdict'];
 
 const rows = byId('rows');
 const parts = {
@@ -15,6 +16,7 @@ const parts = {
   badge: element('span'),
   reasons: element('ul', { class: 'reasons' }),
   dashboard: element('p'),
+  charts: element('div', { class: 'charts' }),
   listeners: element('div'),
   more: element('p', { class: 'hint' }),
 };
@@ -22,6 +24,8 @@ const detail = element('div', { class: 'detail', id: 'detail', role: 'region' })
 /** The place of the details in the list. */
 const cell = element('td', { colspan: String(COLUMNS.length) });
 const detailRow = element('tr', { class: 'opened' }, cell);
+const charts = historyCharts();
+parts.charts.append(...charts.figures);
 parts.verdict.append(parts.badge, document.createTextNode(''));
 
 let open = '';
@@ -55,7 +59,13 @@ export function showList({ rows: items, found, page, pages }, toggle) {
 /** @param {() => void} onClick */
 function rowElement(onClick) {
   const cells = COLUMNS.map((name) => element('td', { class: name }));
-  cells.at(0)?.append(element('button', { type: 'button', class: 'key', 'aria-expanded': 'false' }));
+  cells
+    .at(0)
+    ?.append(
+      element('button', { type: 'button', class: 'key', 'aria-expanded': 'false' }),
+      element('span', { class: 'problem-mark' }),
+    );
+  cells.at(-2)?.append(smallChart());
   cells.at(-1)?.append(element('span', { class: 'state' }));
   const row = element('tr', { class: 'row' }, ...cells);
   // Also by the button.
@@ -69,15 +79,28 @@ function rowElement(onClick) {
  */
 function updateRow(item, row) {
   const [cells] = item.children;
-  const [name, vips, ports, members, open, rate, verdict] = cells?.children ?? [];
-  const [button, badge] = [name?.firstElementChild, verdict?.firstElementChild];
+  const [name, vips, ports, members, open, rate, small, verdict] = cells?.children ?? [];
+  const [button, mark] = name?.children ?? [];
+  const [line, badge] = [small?.firstElementChild, verdict?.firstElementChild];
   if (button) setText(button, row.key);
-  if (vips) setText(vips, vipsOf(row));
-  if (ports) setText(ports, portsOf(row));
+  if (mark) setText(mark, row.problems > 0 ? countOf(row.problems, 'problem') : '');
+  if (vips) setLine(vips, vipsOf(row));
+  if (ports) setLine(ports, portsOf(row));
+  if (line) drawSmall(line, row.rates);
   if (members) setText(members, membersOf(row));
   if (open) setText(open, amount(row.open));
   if (rate) setText(rate, amount(row.rate));
   if (badge instanceof HTMLElement) showVerdict(badge, row.verdict, row.down + row.problems > 0);
+}
+
+/**
+ * A text that may be cut at the end of its cell.
+ * @param {Element} cell
+ * @param {string} text
+ */
+function setLine(cell, text) {
+  setText(cell, text);
+  if (cell.getAttribute('title') !== text) cell.setAttribute('title', text);
 }
 
 /**
@@ -92,11 +115,6 @@ export function openDetail(key, isByLink) {
   shown = undefined;
   detail.replaceChildren(element('p', { class: 'hint' }, 'Reading'));
   placeDetail();
-}
-
-/** The page was hidden: the charts begin with what the agent has from the meantime. */
-export function beginAgain() {
-  shown = undefined;
 }
 
 /** Below its row, or above the list if its row is on another page. */
@@ -129,13 +147,13 @@ export function showDetail(next) {
       parts.verdict,
       parts.dashboard,
       parts.reasons,
-      history.charts,
+      parts.charts,
       parts.listeners,
       parts.more,
     );
   parts.dashboard.hidden = next.dashboard === '';
   if (isFirst) parts.dashboard.replaceChildren(link(next.dashboard, 'Dashboard of this load balancer'));
-  history.charts.hidden = listeners.length === 0;
+  parts.charts.hidden = listeners.length === 0;
   const isFailing = listeners.some(({ members }) => members.some(({ state }) => state === 'ERROR'));
   showVerdict(parts.badge, verdict, reasons.length > 0 || isFailing);
   if (parts.verdict.lastChild)
@@ -155,8 +173,7 @@ export function showDetail(next) {
   ].filter(Boolean);
   parts.more.hidden = left.length === 0;
   setText(parts.more, `Not shown: ${left.join(', ')}. headgate why ${key} lists all of them.`);
-  if (isFirst) history.begin(next);
-  else history.change(next);
+  charts.draw(next.history);
   bringIntoView();
 }
 
@@ -165,11 +182,6 @@ function bringIntoView() {
   if (!isToBeShown || shown === undefined || rows.querySelector('.item') === null) return;
   isToBeShown = false;
   (detail.closest('.item') ?? detail).scrollIntoView();
-}
-
-/** Called once a second, because the agent sends changes only. */
-export function sample() {
-  if (shown !== undefined) history.add(shown);
 }
 
 function listenerElement() {
@@ -182,7 +194,8 @@ function listenerElement() {
     element('th', { scope: 'col', class: 'number rate' }, 'New/s'),
   );
   const table = element('table', {}, element('thead', {}, head), element('tbody'));
-  return element('section', {}, element('h3', {}, element('b'), ' ', element('span')), table);
+  const title = element('h3', {}, element('b'), ' ', element('span'));
+  return element('section', {}, title, element('div', { class: 'inside' }), table);
 }
 
 /**
@@ -194,6 +207,8 @@ function updateListener(section, listener) {
   const [title, about] = section.querySelectorAll('h3 > *');
   const body = section.querySelector('tbody');
   const table = section.querySelector('table');
+  const inside = section.querySelector('.inside');
+  if (inside instanceof HTMLElement) showInside(inside, listener);
   if (title) setText(title, `${protocol} ${port}`);
   if (about) setText(about, `on ${addresses.join(', ') || 'no address'}, ${stateOf(listener)}`);
   if (table instanceof HTMLElement) {

@@ -3,9 +3,10 @@
 
 import { byId, setText } from './elements.js';
 import { showHost, showLoad } from './host.js';
-import { beginAgain, openDetail, sample, showDetail, showList } from './load-balancers.js';
+import { openDetail, showDetail, showList } from './load-balancers.js';
 import { showNamespaces } from './namespaces.js';
 import { onSorting, showSorting } from './sorting.js';
+import { onVerdict, showOnly } from './verdicts.js';
 
 /** After the last key of a search. */
 const SEARCH_DELAY_MS = 200;
@@ -15,7 +16,6 @@ const RECONNECT_DELAY_MS = 3_000;
 const live = byId('live');
 const search = /** @type {HTMLInputElement} */ (byId('search'));
 const namespace = /** @type {HTMLSelectElement} */ (byId('namespace'));
-const only = /** @type {HTMLInputElement} */ (byId('only'));
 
 /** Has `search`, `namespace`, `only`, `sort`, `page` and `open`. */
 let query = new URLSearchParams();
@@ -28,7 +28,7 @@ let timer;
 function load(isByLink = false) {
   query = new URLSearchParams(location.hash.slice(1));
   if (document.activeElement !== search) search.value = query.get('search') ?? '';
-  only.checked = query.get('only') === 'trouble';
+  showOnly(query.get('only') ?? '');
   showNamespaces([], query.get('namespace') ?? '');
   showSorting(query.get('sort') ?? '');
   openDetail(query.get('open') ?? '', isByLink);
@@ -105,7 +105,7 @@ search.addEventListener('input', () => {
 });
 namespace.addEventListener('change', () => setQuery({ namespace: namespace.value, page: '' }));
 onSorting((sort) => setQuery({ sort, page: '' }));
-only.addEventListener('change', () => setQuery({ only: only.checked ? 'trouble' : '', page: '' }));
+onVerdict((only) => setQuery({ only, page: '' }));
 byId('which').addEventListener('click', (event) => {
   event.preventDefault();
   setQuery({ only: 'trouble', search: '', namespace: '', sort: '', page: '' });
@@ -118,10 +118,6 @@ addEventListener('hashchange', () => load(true));
 // A hidden page receives nothing.
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) disconnect();
-  else {
-    beginAgain();
-    connect();
-  }
+  else connect();
 });
-setInterval(() => document.hidden || sample(), 1_000);
 load(true);

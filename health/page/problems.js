@@ -1,36 +1,36 @@
 // The problems of the page, by their reason.
 
-/** @import { PageProblem, PageProblems } from '../page-model.ts' */
+/** @import { PageProblem, PageSummary } from '../page-model.ts' */
 
 import { byId, element, keyed, setText } from './elements.js';
-import { count } from './words.js';
+import { count, countOf } from './words.js';
 
 /** Reasons that stand open; the others are folded. */
 const MAX_OPEN = 5;
 
 /**
- * A reason is folded as soon as more than one problem has it.
- * @param {readonly PageProblems[]} groups
- * @param {number} all
+ * A reason stands open if it is of a load balancer that is not fully served, or if all its problems have one text.
+ * @param {Pick<PageSummary, 'problems' | 'problemCount' | 'problemObjects'>} summary
  */
-export function showProblems(groups, all) {
+export function showProblems({ problems: groups, problemCount: all, problemObjects }) {
   byId('problems-section').hidden = all === 0;
-  setText(byId('problem-count'), count(all));
+  setText(byId('problem-count'), `${count(all)}, of ${countOf(problemObjects, 'object')}`);
   keyed(
     byId('problems'),
     groups.map((group, at) => ({ ...group, at })),
     ({ reason }) => reason,
-    ({ count: number, at }) => reasonElement(number === 1 && at < MAX_OPEN),
-    (item, { reason, count: number, shown }) => {
+    ({ isGrave, shown, at }) => reasonElement((isGrave || shown.length === 1) && at < MAX_OPEN),
+    (item, { reason, count: number, isGrave, shown, covered }) => {
+      item.toggleAttribute('data-grave', isGrave);
       const [details] = item.children;
       const [summary, list, more] = details?.children ?? [];
-      const [code, title] = summary?.children ?? [];
-      if (code) setText(code, reason);
-      if (title) setText(title, number === 1 ? '' : ` ${count(number)} times`);
-      if (list instanceof HTMLElement) showOfReason(list, shown);
+      const [title, code] = summary?.children ?? [];
+      if (title) setText(title, shown[0]?.message ?? '');
+      if (code) setText(code, number === 1 ? reason : `${reason}, ${count(number)} times`);
+      if (list instanceof HTMLElement) showOfReason(list, shown.length > 1 ? shown : shown.map(asTitle));
       if (more instanceof HTMLElement) {
-        more.hidden = number === shown.length;
-        setText(more, `And ${count(number - shown.length)} more: headgate status lists all of them.`);
+        more.hidden = number === covered;
+        setText(more, `And ${count(number - covered)} more: headgate status lists all of them.`);
       }
     },
   );
@@ -39,9 +39,17 @@ export function showProblems(groups, all) {
   setText(byId('more-problems'), `And ${count(left)} of other reasons: headgate status lists all of them.`);
 }
 
+/**
+ * The only text of a reason is its title already.
+ * @param {PageProblem} problem
+ */
+function asTitle(problem) {
+  return { ...problem, message: '' };
+}
+
 /** @param {boolean} isOpen */
 function reasonElement(isOpen) {
-  const summary = element('summary', {}, element('code'), element('span'));
+  const summary = element('summary', {}, element('span'), ' ', element('code'));
   const more = element('p', { class: 'hint' });
   const details = element('details', { open: isOpen ? '' : undefined }, summary, element('ul'), more);
   return element('li', {}, details);
@@ -61,9 +69,9 @@ function showOfReason(list, problems) {
       const href = key === '' ? undefined : `#${new URLSearchParams({ open: key })}`;
       return element('li', {}, element(href === undefined ? 'strong' : 'a', { href }), element('p'));
     },
-    (item, { object, message }) => {
+    (item, { object, message, times }) => {
       const [name, paragraph] = item.children;
-      if (name) setText(name, object);
+      if (name) setText(name, times === 1 ? object : `${object} and ${count(times - 1)} more`);
       if (paragraph) setText(paragraph, message);
     },
   );

@@ -37,6 +37,34 @@ export function moment(time) {
   return new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 }
 
+/**
+ * Without the date if it is today.
+ * @param {string} time ISO 8601 by the minute.
+ */
+export function minute(time) {
+  const date = new Date(time);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString('en-GB', { timeStyle: 'short', ...(isToday ? {} : { dateStyle: 'medium' }) });
+}
+
+/** @param {string} time ISO 8601 */
+export function day(time) {
+  return new Date(time).toLocaleDateString('en-GB', { dateStyle: 'medium' });
+}
+
+/** @param {number} value */
+export function milliseconds(value) {
+  return value >= 1_000 ? `${amount(value / 1_000)} s` : `${amount(value)} ms`;
+}
+
+const UNITS = ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s'];
+
+/** @param {number} bytes In a second. */
+export function bits(bytes) {
+  const at = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes * 8)) / 3));
+  return `${amount((bytes * 8) / 1_000 ** at)} ${UNITS[at]}`;
+}
+
 export const ROLES = {
   master: 'Master',
   backup: 'Backup',
@@ -46,7 +74,7 @@ export const ROLES = {
 };
 
 /** @type {readonly Verdict[]} The worst first. */
-export const UNSERVED = ['not served', 'members down', 'served in part', 'no ready member'];
+export const UNSERVED = ['not served', 'members fail', 'members down', 'served in part', 'no ready member'];
 
 /** @param {PageSummary['counts']} counts */
 export function outOf(counts) {
@@ -59,6 +87,7 @@ const VERDICTS = {
   'served in part': ['fair', '◐'],
   'no ready member': ['poor', '○'],
   'members down': ['poor', '✕'],
+  'members fail': ['poor', '✕'],
   'not served': ['poor', '✕'],
   'not found': ['idle', '○'],
   'not ours': ['idle', '○'],
@@ -67,7 +96,7 @@ const VERDICTS = {
 /** @type {Readonly<Record<OperatingStatus, readonly [tone: string, sign: string]>>} */
 const MEMBERS = {
   ONLINE: ['good', '●'],
-  NO_MONITOR: ['good', '●'],
+  NO_MONITOR: ['idle', '●'],
   DRAINING: ['fair', '◐'],
   OFFLINE: ['idle', '○'],
   ERROR: ['poor', '✕'],
@@ -106,7 +135,7 @@ export function showVerdict(badge, verdict, isTroubled) {
  */
 export function showMemberState(badge, state) {
   const [tone, sign] = MEMBERS[state];
-  show(badge, tone, `${sign} ${state}`);
+  show(badge, tone, `${sign} ${state === 'NO_MONITOR' ? 'not known' : state}`);
 }
 
 /**
@@ -121,21 +150,19 @@ function show(badge, tone, text) {
 }
 
 const tenths = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const units = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
 /**
  * A rate, or a number that may be unknown.
  * @param {number | undefined} value
  */
 export function amount(value) {
-  return value === undefined ? '–' : (value < 10 ? tenths : whole).format(value);
+  return value === undefined ? '–' : (value < 10 ? tenths : units).format(value);
 }
 
 /** @param {PageRow} row */
-export function membersOf({ ready, down, members, problems }) {
-  const words = [`${count(ready)} of ${countOf(members, 'member')}`];
-  if (down > 0) words.push(`${count(down)} down`);
-  if (problems > 0) words.push(countOf(problems, 'problem'));
-  return words.join(', ');
+export function membersOf({ ready, down, members }) {
+  return `${count(ready)} of ${count(members)}${down > 0 ? `, ${count(down)} down` : ''}`;
 }
 
 /** @param {PageRow} row */

@@ -3,19 +3,22 @@
 -- Everything here is read from maps that only the agent writes; texts of authors are percent-encoded there.
 
 local lists = Map.new(os.getenv('HEADGATE_ROUTES') .. '/lists', Map._str)
+local expressions = Map.new(os.getenv('HEADGATE_ROUTES') .. '/expressions', Map._str)
 
--- Parsed texts; emptied when it is full, because routes come and go.
+-- Parsed texts; emptied when it is full, because routes come and go. `parse` may give a second value: how much room the first
+-- one takes. Gives the value, and that room if it was parsed now.
 local MAX_KEPT = 10000
-local function keeper(parse)
-  local kept, count = {}, 0
+local function keeper(parse, most)
+  local kept, room = {}, 0
   return function(text)
     local value = kept[text]
-    if value == nil then
-      if count >= MAX_KEPT then kept, count = {}, 0 end
-      value = parse(text)
-      kept[text], count = value, count + 1
-    end
-    return value
+    if value ~= nil then return value, 0 end
+    local size
+    value, size = parse(text)
+    size = size or 1
+    if room + size > (most or MAX_KEPT) then kept, room = {}, 0 end
+    kept[text], room = value, room + size
+    return value, size
   end
 end
 
@@ -23,51 +26,94 @@ local function decoded(text)
   return (text:gsub('%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
--- An author's pattern may take exponential time for a client's text: PCRE ends it after so many steps, and it does not match.
-local MOST_STEPS = '(*LIMIT_MATCH=100000)'
+-- The author decides how many conditions a request meets, and the client how long its texts are. What they cost is counted in
+-- steps, some 100 ns each, and a request with too many is answered with 500: no thread is held longer than some milliseconds,
+-- and no wider route serves a request whose conditions were not all tried.
+local MOST_STEPS = 100000
+local STEPS_PER_CONDITION = 10
+-- Characters of a list that are parsed in one step.
+local CHARACTERS_PER_STEP = 4
 
--- nil for a text that is no regular expression: its condition is never met.
-local function regex(pattern)
-  local isValid, compiled = Regex.new(MOST_STEPS .. pattern, true)
-  -- A HAProxy without PCRE.
-  if not isValid then isValid, compiled = Regex.new(pattern, true) end
-  return isValid and compiled or nil
+local function take(request, steps)
+  request.steps = request.steps + steps
+  return request.steps <= MOST_STEPS
 end
 
--- The values of a header are lines of the text of all headers, in which names are in lower case.
-local function header(name, value)
-  local line = '\r\n' .. name .. ': ' .. value .. '\r\n'
-  return function(request) return request.headers():find(line, 1, true) ~= nil end
-end
-
-local function headerRegex(name, pattern)
-  local start, compiled = '\r\n' .. name .. ': ', regex('^(?:' .. pattern .. ')$')
-  return function(request)
-    local headers = request.headers()
-    local _, last = headers:find(start, 1, true)
-    while compiled and last do
-      local ending = headers:find('\r\n', last, true)
-      if compiled:match(headers:sub(last + 1, ending - 1)) then return true end
-      _, last = headers:find(start, ending, true)
-    end
-    return false
+-- A table with the next state for each class of bytes, as agent/base/expression/expression.ts writes it. What a request needs
+-- of it is parsed then: a state when a text first gets there. Room is counted in characters.
+local MAX_CHARACTERS = 500000
+local MAX_LIST_CHARACTERS = 8000000
+local parsedExpression = keeper(function(id)
+  local text = expressions:lookup(id)
+  if text == nil then return nil end
+  local classes, width, code = {}, 0, 0
+  for run, class in text:match('^[^|]*'):gmatch('(%d+)%.(%d+)') do
+    class = tonumber(class)
+    for _ = 1, tonumber(run) do classes[code], code = class, code + 1 end
+    width = math.max(width, class + 1)
   end
+  local states = {}
+  for state in text:gmatch('|([^|]*)') do table.insert(states, state) end
+  return { classes = classes, width = width, states = states, rows = {} }, #text
+end, MAX_CHARACTERS)
+
+-- Class to next state; false if no text that continues like this matches.
+local function rowOf(expression, state)
+  local ending, usual, others = expression.states[state + 1]:match('^([+-])(%d*)(.*)$')
+  local row = { accepts = ending == '+' }
+  row.isSink = row.accepts and usual == tostring(state) and others == ''
+  for class = 0, expression.width - 1 do row[class] = tonumber(usual) or false end
+  for class, to in others:gmatch('(%d+)%.(%d*)') do row[tonumber(class)] = tonumber(to) or false end
+  expression.rows[state] = row
+  return row
 end
 
+-- nil if it is not known.
+local function matches(id, text, request)
+  local expression, parsed = parsedExpression(id)
+  if expression == nil or not take(request, #text + parsed) then return nil end
+  local bytes = request.bytes[text]
+  if bytes == nil then
+    bytes = { text:byte(1, -1) }
+    request.bytes[text] = bytes
+  end
+  local classes, rows = expression.classes, expression.rows
+  local row = rows[0] or rowOf(expression, 0)
+  for at = 1, #bytes do
+    local state = row[classes[bytes[at]]]
+    if not state then return false end
+    row = rows[state] or rowOf(expression, state)
+    if row.isSink then return true end
+  end
+  return row.accepts
+end
+
+-- Each gives nil if it is not known whether it is met.
 local conditions = {
   m = function(method) return function(request) return request.method() == method end end,
-  P = function(pattern)
-    local compiled = regex('^(?:' .. pattern .. ')')
-    return function(request) return compiled ~= nil and compiled:match(request.path()) end
+  h = function(name, value)
+    return function(request)
+      for _, each in ipairs(request.headers()[name] or {}) do
+        if each == value then return true end
+      end
+      return false
+    end
   end,
-  h = header,
-  H = headerRegex,
   q = function(name, value) return function(request) return request.query()[name] == value end end,
-  Q = function(name, pattern)
-    local compiled = regex('^(?:' .. pattern .. ')$')
+  P = function(id) return function(request) return matches(id, request.path(), request) end end,
+  H = function(name, id)
+    return function(request)
+      for _, each in ipairs(request.headers()[name] or {}) do
+        local isMatch = matches(id, each, request)
+        if isMatch ~= false then return isMatch end
+      end
+      return false
+    end
+  end,
+  Q = function(name, id)
     return function(request)
       local value = request.query()[name]
-      return compiled ~= nil and value ~= nil and compiled:match(value)
+      return value ~= nil and matches(id, value, request)
     end
   end,
 }
@@ -84,8 +130,8 @@ end
 
 -- `TARGET&CONDITION&CONDITION|TARGET&...`
 local parsedList = keeper(function(id)
-  local candidates = {}
-  for text in (lists:lookup(id) or ''):gmatch('[^|]+') do
+  local candidates, all = {}, lists:lookup(id) or ''
+  for text in all:gmatch('[^|]+') do
     local candidate = { target = text:match('^[^&]+'), conditions = {} }
     for kind, words in text:gmatch('&(%a)([^&]*)') do
       local name, value = words:match('^([^=]*)=?(.*)$')
@@ -93,10 +139,20 @@ local parsedList = keeper(function(id)
     end
     table.insert(candidates, candidate)
   end
-  return candidates
-end)
+  return candidates, #all
+end, MAX_LIST_CHARACTERS)
 
--- What a list asks for is read once.
+-- The values of each header by its name, which is in lower case.
+local function parsedHeaders(text)
+  local headers = {}
+  for name, value in text:gmatch('([^:\r\n]+): ([^\r\n]*)') do
+    local values = headers[name]
+    if values == nil then headers[name] = { value } else table.insert(values, value) end
+  end
+  return headers
+end
+
+-- What lists ask for is read once.
 local function requestOf(txn)
   local function once(read)
     local value
@@ -106,43 +162,85 @@ local function requestOf(txn)
     end
   end
   return {
+    steps = txn:get_var('txn.steps') or 0,
+    -- Of each text that expressions look at.
+    bytes = {},
     method = once(function() return txn.f:method() end),
     path = once(function() return txn:get_var('txn.path') or '' end),
-    headers = once(function() return '\r\n' .. txn.f:req_hdrs() end),
+    headers = once(function() return parsedHeaders(txn.f:req_hdrs()) end),
     query = once(function() return parsedQuery(txn.f:query() or '') end),
   }
 end
 
+-- Nothing if it is not known.
 local function isMet(candidate, request)
   for _, condition in ipairs(candidate.conditions) do
-    if not condition(request) then return false end
+    if not take(request, STEPS_PER_CONDITION) then return nil end
+    local isThisMet = condition(request)
+    if not isThisMet then return isThisMet end
   end
   return true
 end
 
 local function pick(id, request)
-  for _, candidate in ipairs(parsedList(id)) do
-    if isMet(candidate, request) then
-      if candidate.target:sub(1, 1) == '?' then return pick(candidate.target, request) end
-      return candidate.target
+  local candidates, parsed = parsedList(id)
+  take(request, parsed // CHARACTERS_PER_STEP)
+  for _, candidate in ipairs(candidates) do
+    local isThisMet = isMet(candidate, request)
+    if isThisMet == nil then return 'e500' end
+    if isThisMet then
+      if candidate.target:sub(1, 1) ~= '?' then return candidate.target end
+      local picked = pick(candidate.target, request)
+      if picked ~= 'none' then return picked end
     end
   end
   return 'none'
 end
 
--- The target of a request that has led to a list; `none` if no candidate matches.
-core.register_fetches('pick', function(txn) return pick(txn:get_var('txn.t'), requestOf(txn)) end)
+-- The target of a request that has led to a list; `none` if no candidate matches. A request that continues with a wider hostname
+-- continues to count.
+core.register_fetches('pick', function(txn)
+  local request = requestOf(txn)
+  local target = pick(txn:get_var('txn.t'), request)
+  txn:set_var('txn.steps', request.steps)
+  return target
+end)
 
--- RFC 3986, section 5.2.4; encoded slashes and dots count as others, because members may decode them.
+-- By the three characters of an encoded one, in lower and upper case: what RFC 3986, section 6.2.2, makes of it.
+local spellings = {}
+for code = 0, 255 do
+  local upper = string.format('%%%02X', code)
+  local character = string.char(code)
+  local plain = character:match('^[A-Za-z0-9._~-]$') or upper
+  for _, high in ipairs({ upper:sub(2, 2), upper:sub(2, 2):lower() }) do
+    for _, low in ipairs({ upper:sub(3, 3), upper:sub(3, 3):lower() }) do spellings['%' .. high .. low] = plain end
+  end
+end
+
+core.register_fetches('one_spelling', function(txn) return (txn.f:path():gsub('%%%x%x', spellings)) end)
+
+-- Of a redirect `STATUS|location|URL`: the URL with what it has of the request.
+core.register_fetches('location', function(txn)
+  local values = {
+    host = txn:get_var('txn.host') or '',
+    request_uri = txn.f:pathq(),
+    scheme = txn:get_var('txn.scheme'),
+    uri = txn:get_var('txn.path'),
+  }
+  return (txn:get_var('txn.rd'):match('^[^|]*|[^|]*|(.*)$'):gsub('%$([a-z_]+)', values))
+end)
+
+-- RFC 3986, section 5.2.4; encoded slashes and dots count as others, because members may decode them. Looks at each character
+-- once: the path is the client's, and may have 15 KB.
 core.register_action('without_dots', { 'http-req' }, function(txn)
   local path = txn.f:path():gsub('%%2[fF]', '/')
-  local kept = {}
+  local kept, name = {}, ''
   for segment in path:gmatch('/([^/]*)') do
-    local name = segment:gsub('%%2[eE]', '.'):gsub(';.*', '')
+    name = segment:gsub('%%2[eE]', '.'):match('^[^;]*')
     if name == '..' then table.remove(kept)
     elseif name ~= '.' then table.insert(kept, segment) end
   end
-  local isFolder = path:gsub('%%2[eE]', '.'):gsub(';[^/]*$', ''):match('/%.%.?$') ~= nil
+  local isFolder = name == '.' or name == '..'
   local text = '/' .. table.concat(kept, '/')
   txn.http:req_set_path(isFolder and text:sub(-1) ~= '/' and text .. '/' or text)
 end)
@@ -211,10 +309,11 @@ core.register_fetches('is_refused', function(txn)
   return #clients.allowed > 0 and not isAmong(clients.allowed, address)
 end)
 
--- To verify a password takes a thread of HAProxy milliseconds: right ones are remembered for a while, by a digest, and a client
--- with many wrong ones must wait.
+-- To verify a password takes a thread of HAProxy milliseconds: right ones are remembered for a while, by a digest, and who has many
+-- wrong ones in a second must wait: a client, all behind one connection's address, because proxies may be trusted with any client's
+-- address, and all that try one user.
 local REMEMBERED_S = 60
-local MOST_WRONG = 5
+local MOST_WRONG = { client = 5, peer = 10, user = 10 }
 local right, rightCount = {}, 0
 local wrong, second = {}, 0
 
@@ -223,9 +322,17 @@ local function remember(key, untilS)
   right[key], rightCount = untilS, rightCount + 1
 end
 
+-- `KIND KEY` for each that a wrong password counts against.
+local function guessers(txn, list, given)
+  local client = txn.f:src()
+  local peer = txn:get_var('txn.peer') or client
+  local user = (txn.c:b64dec(given:match('^%S+%s+(%S+)') or '') or ''):match('^[^:]*')
+  return { { 'client', client }, { 'peer', peer }, { 'user', list .. ' ' .. user } }
+end
+
 -- `yes`, `no`, `later`, or nothing if HAProxy does not have the list of users.
 core.register_fetches('user', function(txn)
-  local list, now, client = txn:get_var('txn.ul'), core.now().sec, txn.f:src()
+  local list, now = txn:get_var('txn.ul'), core.now().sec
   local given = txn.f:req_fhdr('authorization')
   -- Without the list of users there is an error.
   local function verify() return txn.f:http_auth(list) end
@@ -235,25 +342,36 @@ core.register_fetches('user', function(txn)
   local key = txn.c:sha2(list .. ' ' .. given, 256)
   if (right[key] or 0) > now then return 'yes' end
   if second ~= now then wrong, second = {}, now end
-  if (wrong[client] or 0) >= MOST_WRONG then return 'later' end
+  local counted = guessers(txn, list, given)
+  for _, each in ipairs(counted) do
+    local kind, key = each[1], table.concat(each, ' ')
+    if (wrong[key] or 0) >= MOST_WRONG[kind] then return 'later' end
+  end
   local hasList, isRight = pcall(verify)
   if not hasList then return '' end
   if isRight == true or isRight == 1 then
     remember(key, now + REMEMBERED_S)
     return 'yes'
   end
-  wrong[client] = (wrong[client] or 0) + 1
+  for _, each in ipairs(counted) do
+    local key = table.concat(each, ' ')
+    wrong[key] = (wrong[key] or 0) + 1
+  end
   return 'no'
 end)
 
--- Copies of requests wait here for one of the loops that send them to HAProxy's own socket, each with the name of its pool.
+-- Copies of requests wait here, by pool, for one of the loops that send them to HAProxy's own socket, each with the name of its
+-- pool. A pool that does not answer holds a few copies and loops, and so do all pools of a namespace together: the rest is for others.
 -- A loop for each copy would leak memory in HAProxy 2.6 (https://github.com/haproxy/haproxy/commit/be58d6683).
-local MOST_WAITING = 256
-local LOOPS = 4
-local IDLE_MS = 10
+local MOST_WAITING, MOST_WAITING_OF_NAMESPACE, MOST_WAITING_OF_POOL = 1024, 512, 64
+local MOST_LOOPS, MOST_SENT_OF_NAMESPACE, MOST_SENT_OF_POOL = 64, 32, 4
+-- The first loops look often; the others exist because copies of some pool take long.
+local QUICK_LOOPS, QUICK_IDLE_MS, IDLE_MS = 4, 10, 100
 local COPIES_PER_COLLECTION = 100
 local MOST_BODY_BYTES = 12288
-local waiting, hasLoops = {}, false
+local queues, namespaces = {}, {}
+local everything = { waiting = 0, sending = 0 }
+local loops, idle = 0, 0
 
 local function send(copy)
   local client = core.httpclient()
@@ -265,14 +383,58 @@ local function send(copy)
   })
 end
 
+local function count(queue, key, number)
+  for _, counts in ipairs({ queue, queue.namespace, everything }) do counts[key] = counts[key] + number end
+end
+
+-- Names of pools begin with `pool:NAMESPACE:`.
+local function queueOf(pool)
+  if queues[pool] == nil then
+    local name = pool:match('^[^:]*:([^:]*)') or ''
+    local namespace = namespaces[name] or { name = name, waiting = 0, sending = 0 }
+    namespaces[name] = namespace
+    queues[pool] = { pool = pool, namespace = namespace, copies = {}, waiting = 0, sending = 0 }
+  end
+  return queues[pool]
+end
+
+local function forgetIfEmpty(queue)
+  local namespace = queue.namespace
+  if queue.waiting + queue.sending == 0 then queues[queue.pool] = nil end
+  if namespace.waiting + namespace.sending == 0 then namespaces[namespace.name] = nil end
+end
+
+local function hasRoom(queue)
+  return queue.waiting < MOST_WAITING_OF_POOL
+    and queue.namespace.waiting < MOST_WAITING_OF_NAMESPACE
+    and everything.waiting < MOST_WAITING
+end
+
+local function queueToSend()
+  for _, queue in pairs(queues) do
+    local namespace = queue.namespace
+    if queue.waiting > 0 and queue.sending < MOST_SENT_OF_POOL and namespace.sending < MOST_SENT_OF_NAMESPACE then
+      return queue
+    end
+  end
+end
+
 local function sendAll()
-  local sent = 0
+  loops = loops + 1
+  local idleMs, sent = loops <= QUICK_LOOPS and QUICK_IDLE_MS or IDLE_MS, 0
   while true do
-    local copy = table.remove(waiting, 1)
-    if copy == nil then
-      core.msleep(IDLE_MS)
+    local queue = queueToSend()
+    if queue == nil then
+      idle = idle + 1
+      core.msleep(idleMs)
+      idle = idle - 1
     else
+      local copy = table.remove(queue.copies, 1)
+      count(queue, 'waiting', -1)
+      count(queue, 'sending', 1)
       pcall(send, copy)
+      count(queue, 'sending', -1)
+      forgetIfEmpty(queue)
       sent = sent + 1
       if sent % COPIES_PER_COLLECTION == 0 then collectgarbage() end
     end
@@ -296,25 +458,50 @@ local function copiedHeaders(http, pool)
     for at = 0, #values do table.insert(copied, values[at]) end
     headers[name] = copied
   end
-  for _, name in ipairs({ 'content-length', 'transfer-encoding', 'connection', 'upgrade' }) do headers[name] = nil end
+  for _, name in ipairs({ 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'expect' }) do headers[name] = nil end
   headers['x-headgate-pool'] = { pool }
   return headers
 end
 
+-- Of a body whose length the client has named, and that it sends without being asked to: a stream has neither.
+local BODY_STEP_MS, MOST_BODY_STEPS = 5, 200
+local function stepsForBody(f)
+  local length = tonumber(f:req_hdr('content-length') or '')
+  local isStream = (f:req_hdr('content-type') or ''):lower():find('application/grpc', 1, true) == 1
+  if length == nil or length > MOST_BODY_BYTES or isStream or f:req_fhdr('expect') ~= nil then return 0 end
+  return MOST_BODY_STEPS
+end
+
+local function isWhole(f)
+  local hasEnd = f:internal_htx_has_eom()
+  return hasEnd == true or hasEnd == 1
+end
+
+-- nil if it is not here whole, or too long. HAProxy's own `wait-for-body` answers 408 to a body that comes slowly.
+local function wholeBody(f)
+  for _ = 1, stepsForBody(f) do
+    if isWhole(f) then break end
+    core.msleep(BODY_STEP_MS)
+  end
+  local body = f:req_body() or ''
+  return isWhole(f) and #body <= MOST_BODY_BYTES and body or nil
+end
+
 local COPIED_METHODS = { GET = 'get', HEAD = 'head', POST = 'post', PUT = 'put', DELETE = 'delete' }
 
--- A copy that has no room, or whose body is not there whole, is left out: it must not delay the request.
+-- A copy that has no room, or whose body is not there whole, is left out: the request goes on without it.
 core.register_action('mirror', { 'http-req' }, function(txn)
   local method = COPIED_METHODS[txn.f:method()]
-  local body = txn.f:req_body() or ''
-  if method == nil or #body > MOST_BODY_BYTES or #body < (txn.f:req_body_size() or 0) then return end
+  local body = method and wholeBody(txn.f)
+  if body == nil then return end
   for _, mirror in ipairs(parsedMirrors(txn:get_var('txn.mi'))) do
-    if math.random(mirror.denominator) <= mirror.numerator and #waiting < MOST_WAITING then
+    local queue = queueOf(mirror.pool)
+    if math.random(mirror.denominator) <= mirror.numerator and hasRoom(queue) then
       local headers = copiedHeaders(txn.http, mirror.pool)
-      table.insert(waiting, { method = method, uri = txn.f:pathq(), headers = headers, body = body })
+      table.insert(queue.copies, { method = method, uri = txn.f:pathq(), headers = headers, body = body })
+      count(queue, 'waiting', 1)
+      if idle == 0 and loops < MOST_LOOPS then core.register_task(sendAll) end
     end
+    forgetIfEmpty(queue)
   end
-  if hasLoops or #waiting == 0 then return end
-  hasLoops = true
-  for _ = 1, LOOPS do core.register_task(sendAll) end
 end)

@@ -90,6 +90,15 @@ test('bin/headgate replaces itself with Node, so that signals reach the agent', 
   t.is(stdout, 'SIGTERM\n');
 });
 
+test("bin/headgate gives the agent the programs of the system before those of PATH, such as npm's", async (t) => {
+  const { app, directory } = t.context;
+  await writeFile(join(app, 'agent/main.ts'), 'console.log(process.env.PATH);');
+  const system = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  const env = { PATH: `${directory}:${process.env.PATH}` };
+  const { stdout } = await ended(spawn(join(app, 'bin/headgate'), ['ok'], { env }));
+  t.is(stdout, `${system}:${env.PATH}\n`);
+});
+
 test('bin/headgate uses a new enough Node from PATH if it has none of its own', async (t) => {
   const { directory, app } = t.context;
   await rm(join(app, 'node_modules'), { recursive: true });

@@ -22,6 +22,9 @@ function series(name: string, instance: string, labels: string): string {
 }
 
 const WEB = 'namespace="default",service="web",port="80",protocol="TCP",family="v4"';
+const UNSERVED = 'namespace="default",service="web"';
+const OTHER = 'namespace="default",service="other",port="80",protocol="TCP",family="v4"';
+const UDP = 'namespace="default",service="dns",port="53",protocol="UDP",family="v4"';
 const ROUTE = 'kind="HTTPRoute",namespace="default",route="api"';
 const ROUTER = 'vrrp_instance="vrrp-51",anchor="192.0.2.1"';
 /** The longest range of any case. */
@@ -79,14 +82,102 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
   },
   HeadgateManyPoolsDown: { fires: pools(30, 70), quiet: pools(2, 1) },
   HeadgatePoolDown: {
-    fires: {
-      [a('headgate_pool_active_members', WEB)]: always(0),
-      [a('headgate_listener_connections_total', WEB)]: growing(60),
-    },
-    // Scaled to zero, and without requests.
+    fires: [
+      // Mode http: HAProxy answers 503, whether the Service has ever had members or not.
+      {
+        [a('headgate_pool_active_members', WEB)]: always(0),
+        [a('headgate_listener_up', WEB)]: always(1),
+        [a('headgate_pool_connection_errors_total', WEB)]: growing(60),
+      },
+      // Mode tcp: clients kept their connections for hours before it lost its members.
+      {
+        [a('headgate_pool_active_members', WEB)]: `3+0x10 0+0x${LONG}`,
+        [a('headgate_listener_up', WEB)]: `1+0x10 0+0x${LONG}`,
+        [a('headgate_listener_connections_total', WEB)]: always(60),
+        [a('headgate_listener_open_connections', WEB)]: `7+0x10 0+0x${LONG}`,
+      },
+      // The kernel path counts no errors.
+      {
+        [a('headgate_pool_active_members', UDP)]: `3+0x10 0+0x${LONG}`,
+        [a('headgate_listener_up', UDP)]: `1+0x10 0+0x${LONG}`,
+        [a('headgate_listener_connections_total', UDP)]: `0+60x10 600+0x${LONG}`,
+      },
+    ],
     quiet: {
+      // Mode http, scaled to zero, with two stray requests.
       [a('headgate_pool_active_members', WEB)]: always(0),
+      [a('headgate_listener_up', WEB)]: always(1),
+      [a('headgate_pool_connection_errors_total', WEB)]: `0+0x12 2+0x${LONG}`,
+      // Mode tcp: it has never had a member, or no client used it before.
+      [a('headgate_pool_active_members', UDP)]: always(0),
+      [a('headgate_listener_up', UDP)]: always(0),
+      [a('headgate_listener_connections_total', UDP)]: always(60),
+      [a('headgate_listener_open_connections', UDP)]: always(0),
+      // Its members fail their monitor and serve clients all the same.
+      [a('headgate_pool_active_members', OTHER)]: always(0),
+      [a('headgate_listener_up', OTHER)]: always(1),
+      [a('headgate_listener_connections_total', OTHER)]: growing(60),
+      [a('headgate_pool_connection_errors_total', OTHER)]: always(0),
+      // The standby host of a pair: it has no clients.
+      [b('headgate_pool_active_members', WEB)]: `3+0x10 0+0x${LONG}`,
+      [b('headgate_listener_up', WEB)]: `1+0x10 0+0x${LONG}`,
+      [b('headgate_listener_connections_total', WEB)]: always(0),
+      [b('headgate_listener_open_connections', WEB)]: always(0),
+    },
+  },
+  HeadgateNotServed: {
+    fires: {
+      [a('headgate_load_balancer_verdict', `${UNSERVED},verdict="not served"`)]: `0+0x5 1+0x${LONG}`,
+      [a('headgate_listener_connections_total', WEB)]: `0+60x5 300+0x${LONG}`,
+    },
+    // One that no client has used, one that is served in part, and a host whose HAProxy does not run at all.
+    quiet: {
+      [a('headgate_load_balancer_verdict', `${UNSERVED},verdict="not served"`)]: always(1),
       [a('headgate_listener_connections_total', WEB)]: always(60),
+      [b('headgate_load_balancer_verdict', `${UNSERVED},verdict="served in part"`)]: always(1),
+      [b('headgate_listener_connections_total', WEB)]: growing(60),
+      [series('headgate_haproxy_serving', 'c', '')]: always(0),
+      [series('headgate_load_balancer_verdict', 'c', `${UNSERVED},verdict="not served"`)]: always(1),
+      [series('headgate_listener_connections_total', 'c', WEB)]: `0+60x5 300+0x${LONG}`,
+    },
+  },
+  HeadgateMembersFail: {
+    fires: {
+      [a('headgate_pool_connection_errors_total', WEB)]: growing(2),
+      [a('headgate_pool_sessions_total', WEB)]: growing(2),
+    },
+    quiet: {
+      // Half of the connections.
+      [a('headgate_pool_connection_errors_total', WEB)]: growing(30),
+      [a('headgate_pool_sessions_total', WEB)]: growing(60),
+      // The only one.
+      [a('headgate_pool_connection_errors_total', OTHER)]: `0+0x18 1+0x${LONG}`,
+      [a('headgate_pool_sessions_total', OTHER)]: `0+0x18 1+0x${LONG}`,
+      // Another alert covers this.
+      [a('headgate_pool_active_members', UDP)]: always(0),
+      [a('headgate_pool_connection_errors_total', UDP)]: growing(60),
+      [a('headgate_pool_sessions_total', UDP)]: growing(60),
+    },
+  },
+  HeadgateMembersDown: {
+    fires: {
+      [a('headgate_pool_operating_status', `${WEB},status="ERROR"`)]: always(1),
+      [a('headgate_pool_active_members', WEB)]: always(0),
+    },
+    quiet: {
+      // Its members fail clients, and it has no monitor.
+      [a('headgate_pool_operating_status', `${UDP},status="ERROR"`)]: always(1),
+      [a('headgate_pool_active_members', UDP)]: always(3),
+      [a('headgate_pool_operating_status', `${WEB},status="DEGRADED"`)]: always(1),
+      // Other alerts cover these.
+      [a('headgate_pool_operating_status', `${OTHER},status="ERROR"`)]: always(1),
+      [a('headgate_pool_active_members', OTHER)]: always(0),
+      [a('headgate_pool_connection_errors_total', OTHER)]: growing(60),
+      [a('headgate_pool_sessions_total', OTHER)]: growing(60),
+      [b('headgate_pool_operating_status', `${WEB},status="ERROR"`)]: always(1),
+      [b('headgate_pool_active_members', WEB)]: always(0),
+      [b('headgate_operating_status', 'kind="pool",status="ERROR"')]: always(30),
+      [b('headgate_operating_status', 'kind="pool",status="ONLINE"')]: always(70),
     },
   },
   HeadgatePoolQueue: {
@@ -112,6 +203,25 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     quiet: {
       [a('headgate_pool_connection_errors_total', WEB)]: growing(3),
       [a('headgate_pool_sessions_total', WEB)]: growing(3),
+    },
+  },
+  HeadgateRedispatches: {
+    // One of several members is dead.
+    fires: {
+      [a('headgate_pool_redispatches_total', WEB)]: growing(20),
+      [a('headgate_pool_sessions_total', WEB)]: growing(60),
+    },
+    quiet: {
+      // A lost packet now and then among very many connections.
+      [a('headgate_pool_redispatches_total', WEB)]: growing(3),
+      [a('headgate_pool_sessions_total', WEB)]: growing(6000),
+      // A large share of very few.
+      [a('headgate_pool_redispatches_total', OTHER)]: growing(0.5),
+      [a('headgate_pool_sessions_total', OTHER)]: growing(1),
+      // Another alert covers this.
+      [a('headgate_pool_redispatches_total', UDP)]: growing(180),
+      [a('headgate_pool_connection_errors_total', UDP)]: growing(60),
+      [a('headgate_pool_sessions_total', UDP)]: growing(60),
     },
   },
   HeadgateConnectSlow: {
@@ -305,16 +415,29 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   // The evaluation is 20 minutes after 1970 began.
+  HeadgateCertificateExpired: {
+    fires: { [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(1000) },
+    quiet: { [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(1300) },
+  },
   HeadgateCertificateExpires: {
     fires: { [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(600_000) },
-    quiet: { [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(700_000) },
+    quiet: {
+      [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(700_000),
+      // Another alert covers this.
+      [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="old"')]: always(100),
+    },
   },
   HeadgateStateNotPersisted: {
     fires: { [a('headgate_state_persisted')]: always(0) },
     quiet: { [a('headgate_state_persisted')]: flapping(0, 1) },
   },
   HeadgateApiDisconnected: {
-    fires: { [a('headgate_api_connected', 'kind="Service"')]: always(0) },
+    // One alert, whatever the number of kinds.
+    fires: {
+      [a('headgate_api_connected', 'kind="Service"')]: always(0),
+      [a('headgate_api_connected', 'kind="Node"')]: always(0),
+      [a('headgate_api_connected', 'kind="Gateway"')]: always(1),
+    },
     quiet: { [a('headgate_api_connected', 'kind="Service"')]: flapping(0, 1) },
   },
   HeadgateNoLeader: {
@@ -325,6 +448,9 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     quiet: {
       [a('headgate_leader', 'lease="headgate-system/headgate"')]: always(0),
       [b('headgate_leader', 'lease="headgate-system/headgate"')]: always(1),
+      // Another alert covers this: the API server is away.
+      'headgate_leader{job="headgate",cluster="c2",instance="c",lease="headgate-system/headgate"}': always(0),
+      'headgate_api_connected{job="headgate",cluster="c2",instance="c",kind="Service"}': always(0),
     },
   },
   HeadgateWritesFailing: {
@@ -365,6 +491,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     quiet: {
       [a('headgate_problems', 'reason="ConfigurationRejected"')]: always(1),
       [a('headgate_problems', 'reason="AllMembersDown"')]: always(1),
+      [a('headgate_problems', 'reason="MembersFail"')]: always(1),
       [a('headgate_problems', 'reason="InvalidFile"')]: always(0),
     },
     at: '65m',

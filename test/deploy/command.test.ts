@@ -23,7 +23,7 @@ const ofUnit = Object.fromEntries(
 // One at a time: a program must not be written while another test forks a process, which would keep it open for writing.
 test.serial('check and render use the settings of headgate.service by default', async (t) => {
   const told = await command(t, [SETTINGS, `${STATE}/identity`]);
-  for (const words of [['check'], ['check', '--json'], ['render', '--output', '/tmp/x y']]) {
+  for (const words of [['check'], ['check', '--json'], ['render', '--output', '/tmp/x y'], ['release']]) {
     const { args, variables } = await told(words);
     t.deepEqual(args, words);
     t.deepEqual(variables, ofUnit);

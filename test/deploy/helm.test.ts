@@ -10,6 +10,7 @@ import ava from 'ava';
 import { isMapping } from '../../agent/base/validate.ts';
 import { version } from '../../agent/base/version.ts';
 import { parseYamlDocuments } from '../../agent/base/yaml.ts';
+import { GATEWAY_CONTROLLER, INGRESS_CONTROLLER } from '../../agent/kubernetes/class-names.ts';
 import { readSettings } from '../../agent/settings/settings.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
@@ -184,11 +185,83 @@ for (const [what, values, said] of [
   ['a pair without an anchor', { pair: { ...PAIR.pair, anchors: [] } }, /pair.*anchors/s],
   ['a value that there is not', { replicas: 2 }, /replicas/],
   ['a setting that the chart makes', { settings: { kubeconfig: '/x' } }, /settings/],
+  ['a misspelt setting', { settings: { drainTimout: '5m' } }, /drainTimout/],
+  ['a setting of the wrong type', { settings: { drainTimeout: 5 } }, /drainTimeout/],
+  ['a misspelt field of a pool', { settings: { pools: [{ name: 'a', blocs: [] }] } }, /pools/],
+  ['a class with a name that cannot be', { gatewayClass: { create: true, name: 'A b' } }, /gatewayClass/],
 ] as const)
   test(`The schema of the values refuses ${what}`, async (t) => {
     const error = await t.throwsAsync(template(values));
     t.regex(String(error?.message), said);
   });
+
+test('`helm lint` and `helm upgrade` refuse a misspelt setting, too', async (t) => {
+  const values = ['--values', await valuesFile({ settings: { drainTimout: '5m' } })];
+  for (const words of [
+    ['lint', chart],
+    ['upgrade', '--install', '--dry-run=server', 'headgate', chart, '--namespace', NAMESPACE],
+  ])
+    t.regex(
+      JSON.stringify(await helm([...words, ...values]).catch(({ message, stdout }) => [message, stdout])),
+      /settings.*drainTimout.*not allowed/,
+      words[0],
+    );
+});
+
+test('The schema of the values takes every setting that the agent takes, but for those that the chart makes', (t) => {
+  const { properties } = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8'));
+  const ofAgent = JSON.parse(readFileSync(join(chart, '../../headgate.schema.json'), 'utf8'));
+  const made = ['inCluster', 'kubeconfig', 'leaseNamespace', 'pairCredentials', 'vrrp'];
+  const missing = Object.keys(ofAgent.properties).filter((name) => !(name in properties.settings.properties));
+  t.deepEqual(missing.sort(), made);
+  t.false(properties.settings.additionalProperties);
+});
+
+test('The classes name the controllers of the agent, and are only there on request', async (t) => {
+  const kinds = (text: string) => objectsIn(text).filter(({ kind }) => kind.endsWith('Class'));
+  t.deepEqual(kinds(await template({})), []);
+  const text = await template({
+    gatewayClass: { create: true, name: 'edge' },
+    ingressClass: { create: true, default: true, annotations: { 'headgate.io/address-pool': 'public' } },
+  });
+  const [ofIngresses, ofGateways] = kinds(text);
+  t.like(ofGateways, {
+    kind: 'GatewayClass',
+    metadata: { name: 'edge' },
+    spec: { controllerName: GATEWAY_CONTROLLER },
+  });
+  t.like(ofIngresses, {
+    kind: 'IngressClass',
+    metadata: {
+      name: 'headgate',
+      annotations: {
+        'ingressclass.kubernetes.io/is-default-class': 'true',
+        'headgate.io/address-pool': 'public',
+      },
+    },
+    spec: { controller: INGRESS_CONTROLLER },
+  });
+});
+
+test('The notes say how to label a node, who announces addresses, and what another load balancer means', async (t) => {
+  const notes = async (values: object) =>
+    helm([
+      'install',
+      'headgate',
+      chart,
+      '--dry-run=client',
+      '--namespace',
+      NAMESPACE,
+      '--values',
+      await valuesFile(values),
+    ]);
+  const alone = await notes({});
+  t.regex(alone, /kubectl label node NODE headgate\.io\/load-balancer=true/);
+  t.regex(alone, /Nobody announces addresses on one node alone/);
+  t.regex(alone, /settings\.handleUnclassed=false/);
+  const pair = await notes({ ...PAIR, settings: { ...PAIR.settings, handleUnclassed: false } });
+  t.notRegex(pair, /Nobody announces|Does another load balancer/);
+});
 
 test('The chart has the version of the agent', async (t) => {
   const shown = await helm(['show', 'chart', chart]);

@@ -16,12 +16,14 @@ import { kernelFamilies } from '../../agent/nftables/families.ts';
 import type { Refusal } from '../../agent/pair/peers/peer-listener.ts';
 import { operatingFamilies } from '../../agent/report/operating/operating-metrics.ts';
 import type { LoadBalancerStatus } from '../../agent/report/operating/operating-status.ts';
+import { verdictFamilies } from '../../agent/report/operating/verdict-metrics.ts';
 import type { StandingReason } from '../../agent/vips/announcer.ts';
 import { KeepalivedAnnouncer } from '../../agent/vips/keepalived/keepalived-announcer.ts';
 import type { KeepalivedMetrics } from '../../agent/vips/keepalived/options.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';
 import { PAIR_REFUSALS, STANDING_REASONS } from '../../health/metrics/pair-metrics.ts';
 import { Metrics } from '../../health/metrics.ts';
+import type { Verdict } from '../../health/page-model.ts';
 import { startHealthServer } from '../../health/server.ts';
 
 const STATE = {
@@ -89,11 +91,23 @@ const STATUS: LoadBalancerStatus = {
       pool: 'ERROR',
       ready: 1,
       down: 1,
-      members: [{ name: MEMBER.name, status: 'ERROR', cause: '' }],
+      failing: 0,
+      taking: 0,
+      fails: 'none',
+      members: [{ name: MEMBER.name, status: 'ERROR', cause: '', fails: false }],
     },
   ],
   problems: [],
   isMonitored: true,
+};
+
+const VERDICTS: Readonly<Record<Verdict, number>> = {
+  served: 0,
+  'served in part': 0,
+  'no ready member': 0,
+  'members down': 0,
+  'members fail': 0,
+  'not served': 1,
 };
 
 /** Ends TLS. */
@@ -132,6 +146,7 @@ const SAMPLE: Sample = {
     route: [series('route')],
   },
   oldWorkers: 0,
+  oldConnections: 0,
   seconds: 0.1,
   age: () => 0,
 };
@@ -201,6 +216,10 @@ test('docs/metrics.md names every metric of /metrics with its type and labels, a
       detail: 'listener',
     }).filter(({ name }) => name.endsWith('_packets_total')),
     ...(await operatingFamilies([STATUS], loadBalancers, 'member')),
+    ...verdictFamilies({
+      counts: VERDICTS,
+      unserved: () => [{ key: WEB.key, verdict: 'not served' }],
+    }),
   ];
   const { server, address } = await startHealthServer(listen, {
     metrics: { round, own },

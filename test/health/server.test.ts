@@ -12,7 +12,7 @@ import { summary, view } from '../support/report/page-view.ts';
 test('The server sends the page and its files with a type, a tag and a policy that allows nothing else', async (t) => {
   const url = await start(t);
   const page = await (await fetch(`${url}/`)).text();
-  const files = [...page.matchAll(/(?:src|href)="(\/[a-z-]+\.[a-z]+)"/g)].map(([, path]) => path);
+  const files = [...page.matchAll(/(?:src|href)="(\/[A-Za-z-.]+\.[a-z]+)"/g)].map(([, path]) => path);
   t.true(files.includes('/page.js') && files.includes('/page.css') && files.includes('/icon.svg'));
   for (const path of ['/', '/charts.js', ...files]) {
     const response = await fetch(`${url}${path}`);

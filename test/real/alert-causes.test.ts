@@ -3,6 +3,7 @@
 
 import { once } from 'node:events';
 import { appendFile, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -61,14 +62,17 @@ test('Lost members raise alerts, which end with their return or without requests
   };
   for (const [at, { address }] of members.entries())
     await host.serve({ name: `web-${at}`, address: host.address(1 + at), members: [address], annotations });
-  await host.serve({ name: 'gone', address: host.address(4), members: [host.address(14)] });
   const prometheus = await watch(t, agent);
   await host.until('they are served', async () => (await host.answers(1)) && host.answers(3));
-  const clients = [1, 4].map((last) => new Asking(t, `http://${host.address(last)}:${VIP_PORT}/`));
+  const clients = [1].map((last) => new Asking(t, `http://${host.address(last)}:${VIP_PORT}/`));
   for (const member of members) await member.kill();
   // HAProxy itself answers while all members are down.
-  for (const alert of ['ManyPoolsDown', 'PoolDown', 'ConnectErrors', 'HttpErrors'])
-    await raised(prometheus, alert);
+  for (const alert of ['ManyPoolsDown', 'PoolDown']) await raised(prometheus, alert);
+  await prometheus.until('listener:headgate_http_errors:ratio_rate5m > 0.05');
+  await prometheus.until('pool:headgate_connection_errors:ratio_rate5m > 0.05');
+  const less =
+    'ALERTS{alertname=~"Headgate(MembersFail|MembersDown|ConnectErrors|HttpErrors)",service="web-0"}';
+  await prometheus.until(`absent(${less})`);
   for (const { address } of members) {
     const again = await startMember(address, MEMBER_PORT);
     t.teardown(() => again.kill());
@@ -77,6 +81,79 @@ test('Lost members raise alerts, which end with their return or without requests
   await ended(prometheus, 'PoolDown');
   for (const client of clients) await client.stop();
   t.pass();
+});
+
+test('In mode tcp a Service without endpoints raises one alert although nothing counts its clients, until a member is back', async (t) => {
+  const { host, agent } = await hostWith(t);
+  const [member] = await startMembers(t, host, 1);
+  const members = [member?.address ?? ''];
+  await host.serve({ members });
+  const prometheus = await watch(t, agent);
+  await host.until('it is served', () => host.answers(1));
+  const client = new Asking(t, `http://${host.address(1)}:${VIP_PORT}/`);
+  const connections = 'headgate_listener_connections_total{service="web"}';
+  await prometheus.until(`increase(${connections}[1h]) > 10`);
+  await host.serve({ members: [] });
+  await prometheus.until('ALERTS{alertname="HeadgatePoolDown",namespace="default",service="web"}');
+
+  // The series of the simulated outage (test/deploy/outages.ts): no counter moves while clients are refused.
+  await prometheus.until('headgate_listener_up{service="web"} == 0');
+  await prometheus.until('headgate_pool_active_members{service="web"} == 0');
+  const counters = [connections, 'headgate_pool_sessions_total', 'headgate_pool_connection_errors_total'];
+  const read = async () =>
+    Promise.all(counters.map(async (name) => (await prometheus.query(name)).map(({ value }) => value)));
+  await prometheus.until(`${connections} == ${connections} offset 3s`);
+  const [before, asked] = [await read(), client.failures];
+  await host.until('clients are refused', async () => client.failures >= asked + 50);
+  await prometheus.until(`${connections} == ${connections} offset 3s`);
+  t.deepEqual(await read(), before);
+  t.deepEqual(before[2], [0]);
+
+  const alerts = await prometheus.query('ALERTS');
+  t.deepEqual(
+    alerts.map(({ metric }) => metric.alertname),
+    ['HeadgatePoolDown'],
+  );
+  await host.serve({ members });
+  await ended(prometheus, 'PoolDown');
+  await client.stop();
+});
+
+test('Members that do not accept, that answer 500, and one of several that is dead raise an alert each', async (t) => {
+  const { host, agent } = await hostWith(t);
+  const [live] = await startMembers(t, host, 1);
+  const dead = [12, 13, 14, 15].map((last) => host.address(last));
+  const some = [live?.address ?? '', ...dead];
+  const failing = createHttpServer((_, response) => response.writeHead(500).end());
+  failing.listen(MEMBER_PORT, host.address(16));
+  t.teardown(() => failing.close());
+  await once(failing, 'listening');
+  await host.serve({ name: 'dead', members: dead });
+  await host.serve({ name: 'one-of-three', address: host.address(2), members: some.slice(0, 3) });
+  await host.serve({ name: 'one-of-five', address: host.address(3), members: some });
+  const http = { name: 'failing', address: host.address(4), annotations: { mode: 'http' } };
+  await host.serve({ ...http, members: [host.address(16)] });
+  const prometheus = await watch(t, agent);
+  await host.until('they are served', () => host.answers(2));
+  const clients = [1, 2, 3, 4].map((last) => new Asking(t, `http://${host.address(last)}:${VIP_PORT}/`));
+  const expected = {
+    MembersFail: 'dead',
+    Redispatches: 'one-of-three',
+    ConnectErrors: 'one-of-five',
+    HttpErrors: 'failing',
+  };
+  for (const [alert, service] of Object.entries(expected))
+    await prometheus.until(`ALERTS{alertname="Headgate${alert}",service="${service}"}`);
+  await prometheus.until('count(count by (service) (ALERTS)) == 4 unless count(ALERTS) != 4');
+  // The series of the simulated outages.
+  await prometheus.until('headgate_pool_active_members{service="dead"} == 4');
+  await prometheus.until('rate(headgate_pool_connection_errors_total{service="dead"}[20s]) > 0');
+  const errors = await prometheus.query('headgate_pool_connection_errors_total{service="one-of-three"}');
+  t.deepEqual(
+    errors.map(({ value }) => value),
+    [0],
+  );
+  for (const client of clients) await client.stop();
 });
 
 test('A stopped HAProxy, changes of files and sockets by other processes, and occupied ports raise alerts', async (t) => {
@@ -218,6 +295,8 @@ async function listener(t: ExecutionContext<unknown>, address: string): Promise<
 class Asking {
   readonly #stopping = new AbortController();
   readonly #over: Promise<void>;
+  /** Requests without an answer. */
+  failures = 0;
 
   constructor(t: ExecutionContext<unknown>, url: string) {
     this.#over = this.#ask(url);
@@ -233,7 +312,7 @@ class Asking {
     while (!this.#stopping.signal.aborted) {
       await fetch(url, { headers: { connection: 'close' } })
         .then((response) => response.text())
-        .catch(() => '');
+        .catch(() => this.failures++);
       await delay(10);
     }
   }

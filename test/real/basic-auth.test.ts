@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { checkUserLines } from '../../agent/certificates/users.ts';
+import type { Listener } from '../../agent/model/load-balancer.ts';
 import type { RouteAuth } from '../../agent/model/routes.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
@@ -21,7 +22,11 @@ const test = requires(ava, { haproxy: true });
 const HOST = 'shop.example.org';
 
 /** A listener with the users `bcrypt`, `sha256` and `sha512`, whose password is `open`. */
-async function guarded(t: ExecutionContext, more: Partial<RouteAuth> = {}): Promise<Place> {
+async function guarded(
+  t: ExecutionContext,
+  more: Partial<RouteAuth> = {},
+  ofListener: Partial<Listener> = {},
+): Promise<Place> {
   const lines = Object.entries(HASHES).map(([name, hash]) => `${name}:${hash}`);
   const users = checkUserLines(lines.join('\n'));
   if (typeof users === 'string') throw new Error(users);
@@ -29,7 +34,10 @@ async function guarded(t: ExecutionContext, more: Partial<RouteAuth> = {}): Prom
   const place = { address: '127.0.0.1', port: await freePort() };
   const auth = { secret: 'default/users', realm: 'Shop of A. B.', removesHeader: false, ...more };
   const routes = { [HOST]: [entryOf('/open', 'web'), entryOf('/', 'web', { auth })] };
-  const gateway = gatewayOf(place, [sectionOf('http', '*', routes)], { userLists: [list] });
+  const gateway = gatewayOf(place, [sectionOf('http', '*', routes)], {
+    userLists: [list],
+    ...ofListener,
+  });
   const none = () => undefined;
   const pems = { certificate: none, authority: none, crl: none, users: () => users.pem.reveal() };
   await startRendered(t, [gateway, poolOf('web', [await startEcho(t, 'web')])], { pems });
@@ -84,6 +92,33 @@ test('A client with many wrong passwords must wait, while others are let in', as
   t.is((await ask(place, basic('sha512', 'open'))).status, 200);
 });
 
+/** The statuses of 40 wrong passwords at once. */
+async function guess(
+  place: Place,
+  client: (at: number) => { readonly from?: string; readonly headers?: Readonly<Record<string, string>> },
+  user: (at: number) => string,
+): Promise<ReadonlySet<number>> {
+  const guesses = Array.from({ length: 40 }, (_, at) => {
+    const { from, headers } = client(at);
+    return ask({ ...place, ...(from && { from }) }, { ...headers, ...basic(user(at), String(at)) });
+  });
+  return new Set((await Promise.all(guesses)).map(({ status }) => status));
+}
+
+test('Wrong passwords count against the address of the connection, whatever client a trusted proxy names', async (t) => {
+  const place = await guarded(t, {}, { trustedProxies: ['127.0.0.0/8'] });
+  const forged = (at: number) => ({ headers: { 'x-forwarded-for': `192.0.2.${at}` } });
+  t.deepEqual([...(await guess(place, forged, (at) => `user${at}`))].sort(), [401, 429]);
+});
+
+test('Wrong passwords count against the user, whatever the client', async (t) => {
+  const place = await guarded(t);
+  const client = (at: number) => ({ from: `127.0.0.${at + 10}` });
+  t.deepEqual([...(await guess(place, client, () => 'sha512'))].sort(), [401, 429]);
+  // As many users and clients as passwords.
+  t.deepEqual([...(await guess(await guarded(t), client, (at) => `user${at}`))], [401]);
+});
+
 test.serial('The users of a Secret are followed, and no hash is where others can read it', async (t) => {
   const host = await TestHost.create(t);
   const place = { address: host.address(1), port: VIP_PORT };
@@ -127,8 +162,31 @@ test.serial('The users of a Secret are followed, and no hash is where others can
   await host.until('a map has other users', async () => (await statusOf('carl')) === 200);
   t.is(await statusOf('ann'), 401);
 
+  const url = `http://${place.address}:${place.port}/`;
+  const whyFor = (...client: readonly string[]) => host.command('why', [url, ...client]);
+  const answers = [
+    await whyFor(),
+    await whyFor('--from', '127.0.0.1'),
+    await whyFor('--user', 'carl'),
+    await whyFor('--user', 'ann'),
+    await whyFor('--from', 'any'),
+  ];
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [0, 4, 0, 1, 1],
+  );
+  t.regex(
+    answers[1]?.stdout ?? '',
+    /Open to 127\.0\.0\.1 only with the password of a user of Secret default\/users/,
+  );
+  t.regex(answers[3]?.stdout ?? '', /user +refused +Secret default\/users has no user "ann": status 401/);
+
   const render = join(host.directory, 'rendered');
-  const outputs = [why.stdout, (await host.command('render', ['--output', render])).stdout];
+  const outputs = [
+    why.stdout,
+    ...answers.map(({ stdout }) => stdout),
+    (await host.command('render', ['--output', render])).stdout,
+  ];
   const files = await readdir(render, { recursive: true, withFileTypes: true });
   for (const file of files.filter((each) => each.isFile()))
     outputs.push(await readFile(join(file.parentPath, file.name), 'utf8'));

@@ -343,7 +343,13 @@ test.serial('A file gets the lines without the agent, and is made again if it is
     return (await lines()).length > before;
   });
 
+  const [last] = writersOf(host);
   await next.stop();
+  const toEndIt = next.log.find((line) => 'toEndIt' in line)?.toEndIt;
+  t.true(
+    String(toEndIt).split(' ').includes(String(last)),
+    `The last line names the writer, too: ${toEndIt}`,
+  );
   await host.start();
   await host.soon('without the setting no writer runs', async () => writersOf(host).length === 0);
 });

@@ -1,8 +1,9 @@
 // A service manager such as systemd starts HAProxy repeatedly with the agent's file. The agent finds the cause of a failed
 // start in HAProxy's messages and leaves it out of the file.
 
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import type { Server } from 'node:net';
+import { join } from 'node:path';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { startStarter } from '../support/haproxy/haproxy-starter.ts';
@@ -32,6 +33,28 @@ test.serial('An occupied port keeps HAProxy only from that port', async (t) => {
   await vacated(other);
   await host.soon('the second one is served', () => host.answers(2));
 });
+
+test.serial(
+  'An agent reports that another program runs HAProxy with the file of another state folder',
+  async (t) => {
+    const host = await TestHost.create(t, { flags: EXTERNAL });
+    await startMembers(t, host);
+    await host.serve();
+    await startStarter(host);
+    const first = await host.start();
+    await first.kill();
+    const stateDir = join(host.directory, 'other');
+    await mkdir(stateDir);
+    const before = await host.worker();
+    await host.launch(['--state-dir', stateDir]);
+    await host.until('it is reported', async () => {
+      const { fault = '' } = (await host.status()).haproxy ?? {};
+      return fault.startsWith(`HAProxy runs with -f "${host.paths.config}", and this agent writes`);
+    });
+    t.is(await host.worker(), before);
+    t.true(await host.answers());
+  },
+);
 
 for (const kind of ['named', 'silent'] as const)
   test.serial(`The agent leaves a Service out that HAProxy refuses at its start (${kind})`, async (t) => {

@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { Agent, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createServer } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import { eventually } from '../support/basics/eventually.ts';
@@ -67,7 +68,7 @@ async function served(t: ExecutionContext<unknown>) {
   await service('web');
   await route('web', 'edge', 'web');
   await gateway('edge', 1);
-  const agent = await host.start(flags);
+  const agent = await host.startWithLanding(flags);
   const ask = (last: number, path = '/', port = PORT): Promise<string> =>
     request({ address: host.address(last), port }, path, { headers: { host: 'web.example' } }).then(
       memberOf,
@@ -277,6 +278,10 @@ test.serial(
     await gateway('new', NEW);
     await answers(NEW, 'api');
     await host.until("the landing's file has it", async () => (await sections(host)).length === 2);
+    await host.until(
+      'its worker of before has ended',
+      async () => processes(host.landing.config).length === 2,
+    );
     const [main, landing] = [processes(host.paths.config), processes(host.landing.config)];
     await agent.kill();
     t.is(await ask(NEW), 'api', 'without the agent');
@@ -503,7 +508,7 @@ inNamespaces.serial('No request fails while Gateways land, change, get a port an
   await service('web', 'web');
   await route('edge', 'web');
   await gateway('edge', 1, HTTP);
-  const agent = await host.start(['--config', file]);
+  const agent = await host.startWithLanding(['--config', file]);
   const edge = target(1, PORT, 'web');
   await answers(edge);
   const load = startHttpLoad(network);
@@ -528,7 +533,9 @@ inNamespaces.serial('No request fails while Gateways land, change, get a port an
     await change;
     await answers(target(2, PORT, member));
     await answers(target(2, HTTPS, member));
-    // While two processes accept the connections, one follows after the other.
+    // A replaced worker accepts connections for a moment, and follows after the other.
+    await delay(200);
+    // So does the other HAProxy while both serve.
     if (!isMoving) await load.ask(edge, target(2, PORT, member), target(2, HTTPS, member));
   };
   await follow(service('api', 'other'), 'api', 'other');
@@ -586,7 +593,7 @@ inNamespaces.serial('An Ingress lands, and a new address of its class', async (t
       const words = ['-s', '--max-time', '3', '-H', 'host: example.org', `http://${vip(n)}/`];
       return (await network.try('client', 'curl', ...words)).stdout === 'web';
     });
-  await host.start(['--landing-rest', '1h']);
+  await host.startWithLanding(['--landing-rest', '1h']);
   const reloads = await host.reloads();
   await serve(1);
   await answers(1);

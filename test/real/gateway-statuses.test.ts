@@ -93,7 +93,11 @@ test.serial('Objects that cannot be read say so in their status, and what they w
   await patch('gateways/edge', { spec: { listeners: [listener(8091), tls] } });
   await accepted('gateways/edge', 'Invalid', 2);
   t.is((await read('gateways/edge')).status.addresses[0].value, address);
-  t.is((await host.why('gateway:default/edge')).verdict, 'served');
+  t.is(
+    (await host.why('gateway:default/edge')).verdict,
+    'no ready member',
+    'as before: its backends have none',
+  );
   await kube.must('DELETE', `${GATEWAY_API}/gateways/edge`);
   await until(
     'the entries go with the Gateway',

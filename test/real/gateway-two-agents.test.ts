@@ -65,11 +65,16 @@ test.serial(
     const published = (await gateway()).addresses.map(({ value }: Json) => value);
     t.is(published.length, 1);
     for (const host of hosts) {
-      await host.until('it is served', async () => (await host.why(KEY)).verdict === 'served');
+      // Its routes lead to no Service.
+      await host.until('it is served', async () => (await host.why(KEY)).verdict === 'served in part');
       t.deepEqual((await host.why(KEY)).addresses, published);
     }
-    const [writer, ...others] = await writers();
-    t.deepEqual(others, []);
+    // On a busy host the first one may hand the Lease on, as long as its HAProxy is not up.
+    const turns = (await statusWrites())
+      .map(({ user }) => user)
+      .filter((user, at, all) => user !== all[at - 1]);
+    t.deepEqual(turns, [...new Set(turns)], 'one writes after the other');
+    const writer = turns.at(-1);
 
     const [dying, next] = writer === 'one' ? [agents[0], 'two'] : [agents[1], 'one'];
     const before = (await kube.writes()).length;

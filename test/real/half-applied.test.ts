@@ -47,7 +47,7 @@ test.serial(
     const commandsTo = (round: number): readonly string[] => {
       const [before, after] = [wanted(round - 1), wanted(round)];
       const running = Running.booted([before], aclIds.idOf);
-      return planLoadBalancer(after.key, running, before, after).commands.map((command) =>
+      return planLoadBalancer({ key: after.key, running, before, after }).commands.map((command) =>
         commandText(command, capabilities),
       );
     };

@@ -45,7 +45,7 @@ test.serial('A long connection is cut at the deadline, and nothing is left on th
   t.is((await active.agent.metrics())('headgate_handover_connections'), 1);
   t.regex(
     (await active.host.command('status')).stdout,
-    /^Draining after failover: +1 connections? on this host until/m,
+    /^After failover: +1 connections? on this host until/m,
   );
   for (const side of [active, standby]) {
     await side.host.until(OVER, async () => (await pairOf(side.host)).handover?.until === '', 60_000);

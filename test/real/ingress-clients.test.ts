@@ -5,6 +5,7 @@ import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { request, startEcho } from '../support/traffic/echo.ts';
 import { Authority, askInTls, type IssuedCertificate, tlsSecret } from '../support/traffic/tls.ts';
+import type { Place } from '../support/traffic/traffic.ts';
 import { backendObjects, ingressClassJson, ingressJson } from '../support/values/gateways.ts';
 import { basic, HASHES, OTHER_HASHES } from '../support/values/users.ts';
 
@@ -12,6 +13,7 @@ import { basic, HASHES, OTHER_HASHES } from '../support/values/users.ts';
 const test = requires(ava, { haproxy: true, programs: ['openssl'], root: true });
 
 const NAME = 'shop.example.org';
+const ALIAS = 'alias.example.org';
 const PREFIX = 'nginx.ingress.kubernetes.io/';
 
 const secret = (name: string, stringData: Readonly<Record<string, string>>) => ({
@@ -93,5 +95,121 @@ test.serial(
       ),
     );
     t.deepEqual([await isServed(ann), await isServed(bob)], [false, true]);
+  },
+);
+
+test.serial(
+  'A host that asks for client certificates is guarded without a certificate of its own, and on port 80',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
+    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+    const ann = await clients.issue({ names: ['ann'] });
+    const objects = (annotations: Readonly<Record<string, string>>) => [
+      ingressClassJson('edge', {
+        'headgate.io/load-balancer-ips': place.address,
+        'headgate.io/tls-certificate': 'default/any-tls',
+      }),
+      ...backendObjects('web', echo),
+      tlsSecret('any-tls', issued),
+      secret('clients', { 'ca.crt': clients.cert }),
+      shop(
+        { [`${PREFIX}auth-tls-secret`]: 'default/clients', [`${PREFIX}server-alias`]: ALIAS, ...annotations },
+        { tls: [{ hosts: [NAME] }] },
+      ),
+    ];
+    const [echo, issued] = [await startEcho(t, 'web'), await own.issue({ names: [NAME, ALIAS] })];
+    await host.write('objects.yaml', objects({ [`${PREFIX}ssl-redirect`]: 'false' }));
+    await host.start();
+    const asked = async (name: string, client: Partial<IssuedCertificate> = {}): Promise<string> => {
+      const question = `GET / HTTP/1.1\r\nhost: ${name}\r\nssl-client-verify: root\r\nconnection: close\r\n\r\n`;
+      const options = { servername: name, ca: own.cert, ...client };
+      return askInTls(place, options, question).catch(() => 'refused');
+    };
+    for (const name of [NAME, ALIAS]) {
+      await host.until(`${name} is served`, async () => /"member":"web"/.test(await asked(name, ann)));
+      t.regex(await asked(name, ann), /"ssl-client-verify":"SUCCESS"/);
+      t.is(await asked(name), 'refused', name);
+      t.is((await request(plain, '/', { headers: { host: name } })).status, 403, `${name} on port 80`);
+    }
+    await host.write('objects.yaml', objects({ [`${PREFIX}auth-tls-secret`]: 'default/missing' }));
+    await host.until(
+      'without the authority no client is served',
+      async () => (await asked(NAME, ann)) === 'refused',
+    );
+    t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
+    t.regex((await host.command('why', ['Ingress/default/shop'])).stdout, /default\/missing/);
+  },
+);
+
+for (const landing of [false, true])
+  test.serial(
+    `A host whose authority appears lets no client in without a certificate, landing: ${landing}`,
+    async (t) => {
+      // The next reload of the main HAProxy is ten minutes later.
+      const host = await TestHost.create(t, { landing, flags: ['--reload-interval', '10m'] });
+      const place = { address: host.address(1), port: 443 };
+      const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+      const ann = await clients.issue({ names: ['ann'] });
+      const tls = [{ hosts: [NAME], secretName: 'web-tls' }];
+      await host.write('objects.yaml', [
+        ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+        ...backendObjects('web', await startEcho(t, 'web')),
+        shop({ [`${PREFIX}auth-tls-secret`]: 'default/clients' }, { tls }),
+        tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+      ]);
+      const agent = await host.start();
+      const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+      const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
+        askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+          (text) => text.includes('"member":"web"'),
+          () => false,
+        );
+      t.false(await isServed({}));
+      if (!landing) {
+        // The first reload is at once.
+        await host.serve({ name: 'other', address: host.address(2) });
+        await host.until('HAProxy is reloaded', async () => (await host.reloads()) === 1);
+      }
+      await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert })]);
+      await host.until('the authority is read', async () => agent.hasLogged('Solved: Cannot use Secret'));
+      for (let request = 0; request < 40; request++) t.false(await isServed({}), `request ${request}`);
+      if (landing) await host.until('the landing serves ann', () => isServed(ann));
+      else t.false(await isServed(ann));
+      t.false(await isServed({}));
+    },
+  );
+
+test.serial(
+  'Between a change of authorities and the reload for it no client is let in without a certificate',
+  async (t) => {
+    const host = await TestHost.create(t, { flags: ['--reload-interval', '10m'] });
+    const place = { address: host.address(1), port: 443 };
+    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+    const [other, ann] = [await Authority.create(t, 'Other'), await clients.issue({ names: ['ann'] })];
+    const tls = [{ hosts: [NAME], secretName: 'web-tls' }];
+    await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert })]);
+    await host.write('objects.yaml', [
+      ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+      ...backendObjects('web', await startEcho(t, 'web')),
+      shop({ [`${PREFIX}auth-tls-secret`]: 'default/clients' }, { tls }),
+      tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+    ]);
+    const agent = await host.start();
+    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+    const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
+      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+        (text) => text.includes('"member":"web"'),
+        () => false,
+      );
+    await host.until('ann is served', () => isServed(ann));
+    // The first reload is at once, and the next one ten minutes later.
+    await host.serve({ name: 'other', address: host.address(2) });
+    await host.until('HAProxy is reloaded', async () => agent.hasLogged('Reloaded HAProxy'));
+    await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert + other.cert })]);
+    await host.serve({ name: 'later', address: host.address(3) });
+    await host.until('both changes are planned', async () => agent.text.includes('"service":"later"'));
+    for (let request = 0; request < 20; request++) t.false(await isServed({}), `request ${request}`);
+    t.true(await isServed(ann));
   },
 );

@@ -105,15 +105,27 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
     ingressJson('gone', rules('gone.example.org', { '/': 'web' }), {
       [`${PREFIX}permanent-redirect`]: 'https://new.example.org/x',
     }),
+    ingressJson('moved', rules('moved.example.org', { '/a': 'web' }), {
+      [`${PREFIX}permanent-redirect`]: 'https://new.example.org/old$request_uri',
+    }),
+    ingressJson('named', rules('named.example.org', { '/': 'web' }), {
+      [`${PREFIX}temporal-redirect`]: '$scheme://www.$host$uri?from=$host',
+    }),
+    ingressJson('root', rules('root.example.org', { '/': 'web' }), { [`${PREFIX}app-root`]: '/a?x=1' }),
     ingressJson('small', rules('small.example.org', { '/': 'web' }), { [`${PREFIX}proxy-body-size`]: '10' }),
     ingressJson('own', rules('own.example.org', { '/': 'web' }), {
       [`${PREFIX}whitelist-source-range`]: '192.0.2.0/24',
+    }),
+    ingressJson('own-next', rules('own.example.org', { '/': 'next' }), {
+      ...canary,
+      [`${PREFIX}proxy-body-size`]: '10',
     }),
     ingressJson('odd', rules('odd.example.org', { '/': 'web' }), {
       [`${PREFIX}server-snippet`]: 'deny all;',
     }),
   ]);
-  await host.until('it answers', async () => (await ask('odd.example.org', '/')).by === 'web');
+  await host.until('it answers', async () => (await ask('own.example.org', '/')).status === 403);
+  t.is((await ask('odd.example.org', '/')).status, 403);
   t.is((await ask('shop.example.org', '/', { headers: ['X-Canary: always'] })).by, 'next');
   const by: string[] = [];
   for (let at = 0; at < 40; at++) by.push((await ask('shop.example.org', '/')).by);
@@ -124,13 +136,26 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
   t.is((await ask('cut.example.org', '/other')).status, 404);
   const gone = await ask('gone.example.org', '/y');
   t.deepEqual([gone.status, gone.location], [301, 'https://new.example.org/x']);
+  const withQuery = await ask('gone.example.org', '/y?z=1');
+  t.is(withQuery.location, 'https://new.example.org/x');
+  for (const [host, url, status, location] of [
+    ['moved', '/a/b?c=$uri', 301, 'https://new.example.org/old/a/b?c=$uri'],
+    ['named', '/%24host/e?c=1', 302, 'http://www.named.example.org/%24host/e?from=named.example.org'],
+    ['root', '/', 302, 'http://root.example.org/a?x=1'],
+  ] as const) {
+    const moved = await ask(`${host}.example.org`, url);
+    t.deepEqual([moved.status, moved.location], [status, location]);
+  }
+  t.is((await ask('root.example.org', '/b')).by, 'web');
   t.is((await ask('small.example.org', '/', { body: 'x'.repeat(11) })).status, 413);
   t.is((await ask('small.example.org', '/', { body: 'x'.repeat(10) })).by, 'web');
   t.is((await ask('own.example.org', '/')).status, 403);
+  const around = await ask('own.example.org', '/', { headers: ['X-Canary: always'] });
+  t.is(around.status, 403, 'A canary with a limit of its own is no way around the ranges');
 
   const { problems } = await host.status();
   t.true(
-    problems.some(({ object, reason }) => object === 'Ingress default/odd' && reason === 'AnnotationIgnored'),
+    problems.some(({ object, reason }) => object === 'Ingress default/odd' && reason === 'InvalidAnnotation'),
   );
 });
 
@@ -157,6 +182,8 @@ test.serial(
     };
     await host.write('web.yaml', objects(['m1']));
     await host.until('m1 answers', async () => (await ask('')).by === 'web');
+    const words = ['-i', '--resolve', `shop.example.org:80:${VIP}`, 'http://shop.example.org/'];
+    t.regex(await curl(...words), /^set-cookie: HEADGATE=\w+; path=\/; HttpOnly; SameSite=Lax\r$/im);
     await host.write('web.yaml', objects(['m1', 'm2']));
     let later = { by: undefined as string | undefined, cookie: '' };
     await host.until('m2 answers', async () => {

@@ -130,7 +130,7 @@ test.serial(
     t.like(summary.kernel, { loadBalancers: 1, fault: '' });
     t.like(list.rows[0], { key: 'default/dns', isOfKernel: true, open: undefined });
     t.like(detail?.listeners[0], { engine: 'kernel', isServed: true, sessions: undefined });
-    t.true((detail?.history.rate ?? []).some((rate) => rate > 0));
+    t.true((detail?.history.rate ?? []).some((rate) => (rate ?? 0) > 0));
     t.true(summary.disk.writtenAt !== '' && summary.disk.faults.length === 0);
   },
 );

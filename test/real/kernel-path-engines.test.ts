@@ -1,9 +1,10 @@
 // Listeners of TCP that change from HAProxy to the kernel and back, with real connections.
 
 import { writeFileSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
+import { rulesFile } from '../../agent/nftables/paths.ts';
 import { requires } from '../support/basics/requirements.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
 import { nftExecutable, signalNft } from '../support/host/nft.ts';
@@ -69,6 +70,25 @@ test.serial('TCP goes to the kernel and back without a failed connection', async
     'the kernel has forwarded some',
   );
 });
+
+test.serial(
+  'After each change of the engine a listener counts from 0, and each connection once',
+  async (t) => {
+    const { host, network, agent, web } = await webServed(t);
+    const connections = async (): Promise<number> =>
+      (await agent.metrics())('headgate_listener_connections_total', { port: '80', family: 'v4' });
+    await host.write('dns.yaml', web('haproxy'));
+    await host.until('HAProxy answers', async () => (await network.whoServes(VIP, 80)) !== '');
+    await askByConnections(network, VIP, 80, 5);
+    await host.until('they are counted', async () => (await connections()) >= 5);
+    for (const engine of ['kernel', 'haproxy', 'kernel', 'haproxy']) {
+      await host.write('dns.yaml', web(engine));
+      await host.until(`${engine} counts`, async () => (await connections()) === 0);
+      t.is((await askByConnections(network, VIP, 80, 3)).length, 3);
+      await host.until('they are counted', async () => (await connections()) === 3);
+    }
+  },
+);
 
 test.serial(
   'Neither a reload of HAProxy nor a load of all rules ends what the other does not serve yet',
@@ -149,3 +169,30 @@ test.serial('An engine that changes while no agent runs costs no connection', as
   }
   t.deepEqual(await answers(), MEMBERS);
 });
+
+test.serial(
+  'An agent that is killed before it has written its rules leaves the kernel what it serves',
+  async (t) => {
+    const { host, network, agent, web } = await webServed(t);
+    const other = dns(['m1'], network, {}, 'other', 54);
+    await host.write('other.yaml', other);
+    await host.write('dns.yaml', web('haproxy'));
+    await host.until('HAProxy answers', async () => (await network.whoServes(VIP, 80)) !== '');
+    const path = rulesFile(host.stateDir);
+    const written = async () => (await readFile(path, 'utf8').catch(() => '')).includes('default:other');
+    await host.until('the rules are written', written);
+    const before = await readFile(path);
+    await host.write('dns.yaml', web('kernel'));
+    await host.until('it is with the kernel', async () => !(await listens(network)));
+    const answers = askedAllTheTime(t, network);
+    await agent.kill();
+    await writeFile(path, before);
+    await host.write('dns.yaml', web('haproxy'));
+    await host.start();
+    await host.until(
+      'it is with HAProxy',
+      async () => (await listens(network)) && (await host.why('default/dns')).verdict === 'served',
+    );
+    t.deepEqual(await answers(), MEMBERS);
+  },
+);

@@ -26,7 +26,7 @@ const test = requires(ava, { root: true, programs: ['nft', 'unshare'] });
 
 /** A transaction has only these characters and words. */
 const LINE =
-  /^(?:(?:add|delete) element ip6? headgate\w* \w+ \{ [0-9a-f.:/,\s]*(?:(?:udp|sctp|tcp|goto (?:flow|client|affinity)_\d+(?:_kept)?|goto (?:from_51|for_\d+)|original|reply)[0-9a-f.:/,\s]*)* \}(?:; |$))*$/;
+  /^(?:(?:add|delete) element ip6? headgate\w* \w+ \{ [0-9a-f.:/,\s]*(?:(?:udp|sctp|tcp|goto (?:(?:flow|client|affinity)_\d+|affinity)|goto (?:from_51|for_\d+)|original|reply)[0-9a-f.:/,\s]*)* \}(?:; |$))*$/;
 
 const SOURCES: Sources = {
   groups: [{ id: 51, addresses: ['10.9.0.1', '10.9.0.2', 'fd09::1'] }],
@@ -66,7 +66,13 @@ test('Hostile objects give only rules that nft accepts', async (t) => {
         .map(kernelListener),
     );
     listeners += kernel.length;
-    const fixed = { table: 'headgate', generation: '0'.repeat(16), counts: new Map(), countsTraffic: true };
+    const fixed = {
+      table: 'headgate',
+      generation: '0'.repeat(16),
+      counts: new Map(),
+      countsTraffic: true,
+      knowsSockets: true,
+    };
     await writeFile(path, [...rulesText({ ...fixed, listeners: kernel, sources: SOURCES })].join(''));
     const words = ['-n', nftExecutable, '-c', '-f', path];
     const { exitCode, stderr } = await runCommand('unshare', words, { timeout: 30_000 });

@@ -102,7 +102,7 @@ test.serial('A host that boots without an API server serves its last load balanc
   );
   t.deepEqual((await load.stop()).failures, []);
   t.deepEqual([await host.worker(), await host.reloads()], [worker, 0]);
-  t.true(second.hasLogged('Listed the objects'));
+  await host.until('the lists are logged', async () => second.hasLogged('Listed the objects'));
 });
 
 test.serial('An agent that stops before it has a desired state leaves HAProxy unchanged', async (t) => {

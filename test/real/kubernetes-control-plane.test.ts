@@ -34,7 +34,7 @@ test.serial('The agent serves a control plane before it exists, and then its Ser
   await host.until('the VIP answers', async () => (await kube.once(vip, 'GET', '/readyz')).status === 200);
   await host.until(
     'the agent has listed through its own VIP',
-    async () => agent.hasLogged('"kind":"EndpointSlice"'),
+    async () => agent.hasLogged('Listed the objects of the API server'),
     45_000,
   );
   t.deepEqual([await host.worker(), await host.reloads()], [worker, reloads]);
@@ -116,7 +116,11 @@ test.serial('An agent with manifests only reaches an API server behind one of th
   await writeControlPlane();
   const second = await host.start(flags);
   await host.until('the VIP is served', async () => (await host.why(KEY)).verdict === 'served');
-  await host.until('the API is reached', async () => second.hasLogged('"kind":"EndpointSlice"'), 45_000);
+  await host.until(
+    'the API is reached',
+    async () => second.hasLogged('Listed the objects of the API server'),
+    45_000,
+  );
   t.is((await host.why('default/old')).verdict, 'served');
 });
 

@@ -1,6 +1,5 @@
 // What the agent writes, on a real API server and with the rights that deploy/ gives it.
 
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { systemClock } from '../../agent/base/clock.ts';
@@ -111,6 +110,22 @@ test.serial("The API server accepts ipMode VIP for an address that keeps the cli
   await writer.close();
 });
 
+// Conformance: finalizer service.kubernetes.io/load-balancer-cleanup
+test.serial('Kubernetes 1.34 takes the finalizer and the status in one patch of the status', async (t) => {
+  const old = await startKube(t, { emulatedVersion: '1.34' });
+  t.teardown(() => old.stop());
+  const spec = { type: 'LoadBalancer', ports: [{ port: 80 }] };
+  const { metadata } = await old.must('POST', SERVICES, { metadata: { name: 'old' }, spec });
+  const { uid, resourceVersion } = metadata;
+  const patch = {
+    metadata: { uid, resourceVersion, finalizers: [FINALIZER] },
+    status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } },
+  };
+  await old.must('PATCH', `${SERVICES}/old/status`, patch, 'application/merge-patch+json');
+  const service = readCurrentService(await old.must('GET', `${SERVICES}/old`));
+  t.deepEqual([service?.finalizers, service?.ingress[0]?.ip], [[FINALIZER], '192.0.2.1']);
+});
+
 test.serial('An agent that takes over does not write an unchanged status again', async (t) => {
   const service = await create('again', { loadBalancerIP: '192.0.2.11' });
   const first = writes();
@@ -132,23 +147,6 @@ test.serial('An agent that takes over does not write an unchanged status again',
   await second.close();
   t.deepEqual(results, []);
   t.is((await read('again')).resourceVersion, before.resourceVersion);
-});
-
-test.serial('The documented commands release a Service that no agent sees', async (t) => {
-  const service = await create('unseen', { loadBalancerIP: '192.0.2.13' });
-  const writer = writes();
-  writer.set('default/unseen', serve(service, allServed));
-  await until(
-    'the status is there',
-    () => read('unseen'),
-    ({ ingress }) => ingress.length > 0,
-  );
-  await writer.close();
-  const text = readFileSync(new URL('../../docs/status.md', import.meta.url), 'utf8');
-  const [, patch = ''] = /--subresource=status --type=merge -p '(.+)'/.exec(text) ?? [];
-  await kube.must('PATCH', `${SERVICES}/unseen/status`, JSON.parse(patch), 'application/merge-patch+json');
-  const { finalizers, ingress, conditions } = await read('unseen');
-  t.deepEqual([finalizers, ingress, conditions], [[], [], []]);
 });
 
 // Conformance: status.conditions

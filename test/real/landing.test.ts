@@ -25,7 +25,7 @@ async function started(
   const host = await TestHost.create(t, { landing: true, flags: ['--reload-interval', '100ms', ...flags] });
   await startMembers(t, host, 3);
   await host.serve();
-  const agent = await host.start();
+  const agent = await host.startWithLanding();
   return { host, agent };
 }
 
@@ -36,7 +36,7 @@ async function resting(t: ExecutionContext<unknown>) {
   await host.serve();
   const file = join(host.directory, 'headgate.yaml');
   await writeFile(file, 'landingRest: 1h\n');
-  const agent = await host.start(['--config', file]);
+  const agent = await host.startWithLanding(['--config', file]);
   const rest = async (): Promise<void> => {
     await writeFile(file, 'landingRest: 1s\n');
     agent.signal('SIGHUP');
@@ -135,10 +135,17 @@ test.serial('A member that is down stays down over the move, and counts do not g
     moved = (await landed(host)) === 0;
   }
   t.is(failed, 0);
-  const [[, sessions] = []] = [...(before.get('headgate_pool_sessions_total')?.samples ?? [])].filter(
-    ([series]) => series.includes('service="new-2"'),
-  );
-  t.true((sessions ?? 0) >= 10, `${sessions} sessions`);
+  const sessions = (all: ReadonlyMap<string, ReadFamily>): number => {
+    const samples = [...(all.get('headgate_pool_sessions_total')?.samples ?? [])];
+    return samples.find(([series]) => series.includes('service="new-2"'))?.[1] ?? 0;
+  };
+  // A scrape hands out the text of the last round.
+  await host.until('the requests are counted', async () => {
+    const after = await counted();
+    t.deepEqual(goneBack(before, after), []);
+    before = after;
+    return sessions(after) >= 10;
+  });
 });
 
 /** Members of new-2 whose check fails. */
@@ -202,7 +209,7 @@ test.serial(
     await host.until('it is served', () => host.answers(FIRST));
     const [main, landing] = [processes(host.paths.config), processes(host.landing.config)];
     await agent.kill();
-    const again = await host.start();
+    const again = await host.startWithLanding();
     await host.until('it is still there', async () => (await landed(host)) === 1);
     await add(host, 3);
     await host.until('another one is served', () => host.answers(3));
@@ -250,6 +257,39 @@ test.serial(
   },
 );
 
+test.serial('A landing that hangs is ended, and its Services are served again', async (t) => {
+  const { host, agent } = await resting(t);
+  await add(host, FIRST);
+  await host.until('it is served', () => host.answers(FIRST));
+  const hung = processes(host.landing.config);
+  for (const pid of hung) signal(pid, 'SIGSTOP');
+  await host.until('it is served again', () => host.answers(FIRST));
+  await host.until('the hung processes have ended', async () =>
+    processes(host.landing.config).every((pid) => !hung.includes(pid)),
+  );
+  t.regex(agent.text, /HAProxy did not answer any more, and was ended/);
+  await host.until('nothing is left to the landing', async () => (await landed(host)) === 0);
+  t.true(await host.answers(FIRST));
+  t.deepEqual((await host.why('default/new-2')).problems, []);
+});
+
+test.serial('With --stop-dataplane-on-exit a HAProxy that is being started ends as well', async (t) => {
+  const host = await TestHost.create(t, { landing: true, flags: ['--stop-dataplane-on-exit'] });
+  await startMembers(t, host, 3);
+  await host.serve();
+  const configs = [host.paths.config, host.landing.config];
+  for (let turn = 0; turn < 4; turn++) {
+    const agent = await host.launch();
+    await host.until('HAProxy is being started', async () =>
+      configs.slice(0, 1 + (turn % 2)).every((config) => processes(config).length > 0),
+    );
+    agent.signal('SIGTERM');
+    await agent.exited;
+    t.deepEqual(configs.flatMap(processes), [], `turn ${turn}`);
+    if (turn === 0) await add(host, FIRST);
+  }
+});
+
 /** A HAProxy that does not start with this folder. */
 const BROKEN = (program: string, folder: string): string =>
   `#!/bin/sh\ncase "$*" in *${folder}*) echo broken >&2; exit 1;; esac\nexec ${program} "$@"\n`;
@@ -271,7 +311,7 @@ test.serial('More Services than the landing takes go to the main HAProxy', async
 inNamespaces.serial('Twenty moves under load of new connections fail none', async (t) => {
   const { host, network, serve } = await namespaces(t);
   await serve(100);
-  await host.start();
+  await host.startWithLanding();
   const load = startLoad(network);
   for (let round = 0; round < 4; round++) {
     for (let n = round * 5 + 1; n <= round * 5 + 5; n++) {
@@ -292,7 +332,7 @@ inNamespaces.serial('Changes of the structure of a Service under load fail no ne
   const { host, network, serve } = await namespaces(t);
   await serve(1);
   await serve(2);
-  await host.start();
+  await host.startWithLanding();
   const load = startLoad(network);
   load.add(vip(1));
   load.add(vip(2));

@@ -1,4 +1,5 @@
-// Regular expressions of routes whose matching takes exponential time: HAProxy ends it, and serves others.
+// Regular expressions of routes, also such whose matching takes exponential time where it goes back: HAProxy looks at each
+// byte once.
 
 import ava from 'ava';
 import type { RouteMatch } from '../../agent/model/routes.ts';
@@ -13,8 +14,8 @@ const test = requires(ava, { haproxy: true });
 const host = 'a.example.org';
 /** Its second half matches, after all ways in which its first half does not: two to the power of the length. */
 const EXPLODING = '(?:(?:a+)+b|a+!)';
-/** A million ways, which PCRE would try by default. */
-const LONG = 20;
+/** More ways than any program could try. */
+const LONG = 200;
 
 const text = (kind: 'headers' | 'query'): Partial<RouteMatch> => ({
   [kind]: [{ name: 'x', kind: 'regex', value: EXPLODING }],
@@ -31,7 +32,7 @@ const CASES: readonly (readonly [
 ];
 
 for (const [what, match, ask] of CASES)
-  test(`A regular expression of a ${what} that explodes is ended, and the next route serves`, async (t) => {
+  test(`A regular expression of a ${what} with two ways for each character matches`, async (t) => {
     const place = { address: '127.0.0.1', port: await freePort() };
     const pools = ['matched', 'other'] as const;
     const members = await Promise.all(pools.map((name) => startEcho(t, name)));
@@ -45,8 +46,8 @@ for (const [what, match, ask] of CASES)
       return (await request(place, url, { headers: { host, ...headers } })).echo?.member;
     };
     t.is(await memberFor(5), 'matched');
-    t.is(await memberFor(LONG), 'other');
-    t.is(await memberFor(5), 'matched');
+    t.is(await memberFor(LONG), 'matched');
+    t.is(await memberFor(0), 'other');
   });
 
 test('A regular expression that looks at a long path once matches it', async (t) => {

@@ -1,6 +1,7 @@
 // Restarts of the agent while HAProxy serves: their effect on traffic, and the changes that the agent must catch up on.
 
-import { readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
@@ -32,6 +33,36 @@ for (const how of ['SIGTERM', 'SIGKILL'] as const) {
     },
   );
 }
+
+test.serial(
+  'An agent with another state folder starts HAProxy again with its own file, and no connection fails',
+  async (t) => {
+    const host = await served(t);
+    const first = await host.start();
+    const load = new Load(t, host.place());
+    await first.kill();
+    const old = await host.master();
+    const stateDir = join(host.directory, 'other');
+    await mkdir(stateDir);
+    const flags = ['--state-dir', stateDir];
+    const second = await host.start(flags);
+    await load.answered(50);
+    t.deepEqual((await load.stop()).failures, []);
+    t.true(second.hasLogged('HAProxy runs with another file'));
+    t.true(second.hasLogged(host.paths.config));
+    const master = await host.master();
+    t.not(master, old);
+    t.true(
+      (await readFile(`/proc/${master}/cmdline`, 'utf8')).includes(join(stateDir, 'haproxy', 'haproxy.cfg')),
+    );
+    t.is(await host.reloads(), 0);
+    await host.serve({ name: 'shop', address: host.address(2) });
+    await host.soon('a new Service is served', () => host.answers(2));
+    await second.kill();
+    await host.start(flags);
+    t.is(await host.master(), master, 'the next agent adopts it');
+  },
+);
 
 test.serial('Members that serve while none is ready serve over a restart of the agent', async (t) => {
   const host = await served(t);

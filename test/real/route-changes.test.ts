@@ -141,6 +141,34 @@ test('A route to a new pool waits for the reload, and the route of before serves
   await hasOnly(t, model);
 });
 
+test('A new guarded path answers 503 until its pool is there, and never by a wider one', async (t) => {
+  const { of, model, ask } = await served(t, [entryOf('/', 'a')], ['--reload-interval', '1s']);
+  const limits = { allowedCidrs: ['127.0.0.0/8'], deniedCidrs: [], requestRate: 0, bodyBytes: 0 };
+  await model.serve(of([entryOf('/admin', 'c', { limits }), entryOf('/open', 'c'), entryOf('/', 'a')]));
+  t.is(await ask('/admin/x'), 503);
+  t.is(await ask('/%61dmin'), 503);
+  t.is(await ask('/open'), 'a', 'What is not guarded is served as before');
+  t.is(await ask('/'), 'a');
+  const answers = new Set<unknown>();
+  let isOver = false;
+  const load = (async () => {
+    while (!isOver) answers.add(await ask('/admin/x'));
+  })();
+  await model.serve(poolOf('c', [await startEcho(t, 'c')], { pool: { ...POOL, persistence: 60 } }));
+  await model.settled();
+  await eventually(
+    () => ask('/admin/x'),
+    (member) => member === 'c',
+  );
+  isOver = true;
+  await load;
+  t.deepEqual(
+    [...answers].filter((answer) => answer !== 503 && answer !== 'c'),
+    [],
+  );
+  await hasOnly(t, model);
+});
+
 test('The next agent completes the change of rows of an agent that died between any two commands', async (t) => {
   const { of, model, ask } = await served(t, [entryOf('/', 'a')]);
   const before = [entryOf('/gone', { a: 1, b: 1 }), entryOf('/x', 'a'), entryOf('/', 'a')];

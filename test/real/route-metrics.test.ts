@@ -1,6 +1,6 @@
 // Responses of routes by status class: what HAProxy counts, and that no count goes back over reloads and agents.
 
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { type RunningAgent, TestHost } from '../support/host/agent.ts';
 import { readMetrics } from '../support/report/metrics-text.ts';
@@ -44,7 +44,7 @@ function backend(name: string, ...members: readonly string[]): readonly Json[] {
   ];
 }
 
-async function served(t: Parameters<typeof TestHost.create>[0], flags: readonly string[]): Promise<TestHost> {
+async function served(t: ExecutionContext<unknown>, flags: readonly string[]): Promise<TestHost> {
   const host = await TestHost.create(t, { flags });
   const listeners = [{ name: 'http', port: PORT, protocol: 'HTTP' }];
   const addresses = [{ type: 'IPAddress', value: host.address(1) }];

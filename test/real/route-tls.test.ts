@@ -4,9 +4,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
-import { checkAuthority } from '../../agent/certificates/authority.ts';
-import { checkKeyPair } from '../../agent/certificates/key-pair.ts';
-import type { PemTexts } from '../../agent/haproxy/config/certificate-files.ts';
 import type { Certificate, LoadBalancer, Tls } from '../../agent/model/load-balancer.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
@@ -14,33 +11,10 @@ import { ModelHost } from '../support/haproxy/model-host.ts';
 import { request, startEcho } from '../support/traffic/echo.ts';
 import { Authority, handshake, type IssuedCertificate } from '../support/traffic/tls.ts';
 import type { Place } from '../support/traffic/traffic.ts';
+import { CertificateTexts } from '../support/values/certificate-texts.ts';
 import { entryOf, forwardTo, gatewayOf, patternOf, poolOf, sectionOf } from '../support/values/routes.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['openssl'] });
-
-/** Certificates of the model, and their texts. */
-class Texts implements PemTexts {
-  readonly #texts = new Map<string, string>();
-  readonly certificate = (name: string, fingerprint: string) => this.#texts.get(`${name} ${fingerprint}`);
-  readonly authority = this.certificate;
-  readonly crl = this.certificate;
-
-  pair(name: string, { cert, key }: IssuedCertificate): Certificate {
-    const pair = checkKeyPair(cert, key);
-    if (typeof pair === 'string') throw new Error(pair);
-    const { fingerprint, sha1, chainLength, expires, pem } = pair;
-    this.#texts.set(`${name} ${fingerprint}`, pem.reveal());
-    return { name, fingerprint, sha1, chainLength, bytes: pair.bytes, expires };
-  }
-
-  clients(name: string, cert: string): NonNullable<Tls['clients']> {
-    const authority = checkAuthority(cert);
-    if (typeof authority === 'string') throw new Error(authority);
-    const { fingerprint, pem } = authority;
-    this.#texts.set(`${name} ${fingerprint}`, pem.reveal());
-    return { verify: 'required', authority: { name, fingerprint } };
-  }
-}
 
 const TLS = { minVersion: '1.2', ciphers: [], alpn: ['http/1.1'], clients: undefined } as const;
 
@@ -65,7 +39,7 @@ async function askAs(
 
 test('Each section has its certificates, and answers 421 to a request for another one', async (t) => {
   const authority = await Authority.create(t);
-  const texts = new Texts();
+  const texts = new CertificateTexts();
   const issued = (cn: string) => authority.issue({ names: [cn] });
   const [one, wild, renewed, other] = [
     texts.pair('default/one', await issued('one.example.org')),
@@ -174,7 +148,7 @@ async function askingMember(t: ExecutionContext, issued: IssuedCertificate, ca: 
 
 test('Members get the certificate of the Gateway, and its next content without a reload', async (t) => {
   const authority = await Authority.create(t);
-  const texts = new Texts();
+  const texts = new CertificateTexts();
   const [first, second, third] = [
     texts.pair('default/edge', await authority.issue({ names: ['first'] })),
     texts.pair('default/edge', await authority.issue({ names: ['second'] })),
@@ -273,7 +247,7 @@ test('TLS is passed through by the name in the handshake, and TCP by weights', a
 
 test('On one port TLS of some hosts is passed through, and that of others ended', async (t) => {
   const authority = await Authority.create(t);
-  const texts = new Texts();
+  const texts = new CertificateTexts();
   const certificate = texts.pair('default/ended', await authority.issue({ names: ['ended.example.org'] }));
   const issued = await authority.issue({ names: ['passed.example.org'] });
   const member = await tlsMember(t, issued);
@@ -326,9 +300,18 @@ test('On one port TLS of some hosts is passed through, and that of others ended'
     await nameFor('passed.example.org'),
     await nameFor('ended.example.org'),
   ];
-  const { key } = gateway('raw');
+  const { key, listeners } = gateway('raw');
+  const continues = () => listeners.map(({ name }) => model.dataplane.continues(name));
+  t.deepEqual(continues(), [true]);
+  const unguarded = model.dataplane.worker?.running.unguarded;
+  const serves = () => listeners.map(({ name }) => model.dataplane.serves(name));
+  for (const { name } of listeners) unguarded?.add(name);
+  t.deepEqual(serves(), [false], 'it is shut until the next worker, and does not count as served');
+  unguarded?.clear();
+  t.deepEqual(serves(), [true]);
   await model.dataplane.withdraw([key]);
   t.deepEqual(await isServed(), ['refused', 'refused']);
+  t.deepEqual(continues(), [false]);
   model.dataplane.admit([key]);
   await model.serve(gateway('raw'));
   t.deepEqual(await isServed(), ['passed.example.org', 'ended.example.org']);
@@ -340,7 +323,7 @@ test('On one port TLS of some hosts is passed through, and that of others ended'
 
 test('TLS that is ended behind a dispatcher goes to members by the same name', async (t) => {
   const authority = await Authority.create(t);
-  const texts = new Texts();
+  const texts = new CertificateTexts();
   const certificate = texts.pair('default/ended', await authority.issue({ names: ['ended.example.org'] }));
   const place = { address: '127.0.0.1', port: await freePort() };
   const host = patternOf('ended.example.org');

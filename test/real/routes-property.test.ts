@@ -16,6 +16,7 @@ import type {
   RouteSection,
   ValueMatch,
 } from '../../agent/model/routes.ts';
+import { inOrder } from '../../agent/translate/routes/host-routes.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { ModelHost } from '../support/haproxy/model-host.ts';
@@ -97,7 +98,8 @@ const sections: fc.Arbitrary<readonly RouteSection[]> = fc
   .map((some) =>
     some.map(([hostname, hosts]) => {
       const inside = Object.entries(hosts).filter(([host]) => covers(patternOf(hostname), patternOf(host)));
-      return sectionOf(hostname, hostname, Object.fromEntries(inside));
+      const ordered = inside.map(([host, entries]) => [host, inOrder([{ created: 0, key: '', entries }])]);
+      return sectionOf(hostname, hostname, Object.fromEntries(ordered));
     }),
   );
 

@@ -1,5 +1,5 @@
 import ava, { type ExecutionContext } from 'ava';
-import type { Listener, LoadBalancer } from '../../agent/model/load-balancer.ts';
+import type { Listener } from '../../agent/model/load-balancer.ts';
 import type {
   Cors,
   HeaderChanges,
@@ -10,11 +10,11 @@ import type {
   RouteSection,
   WeightedBackend,
 } from '../../agent/model/routes.ts';
-import { eventually } from '../support/basics/eventually.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { startRendered } from '../support/haproxy/rendered-haproxy.ts';
-import { type Echo, request, startEcho } from '../support/traffic/echo.ts';
+import { routed } from '../support/haproxy/routed-haproxy.ts';
+import { request, startEcho } from '../support/traffic/echo.ts';
 import type { Place } from '../support/traffic/traffic.ts';
 import {
   entryOf,
@@ -27,21 +27,6 @@ import {
 } from '../support/values/routes.ts';
 
 const test = requires(ava, { haproxy: true });
-
-/** A HAProxy with these routes, and a pool with one member for each Service that is named here. */
-async function routed(
-  t: ExecutionContext,
-  services: readonly string[],
-  sections: readonly RouteSection[],
-  onEcho?: (echo: Echo) => void,
-  options: Parameters<typeof startRendered>[2] = {},
-): Promise<Place> {
-  const place = { address: '127.0.0.1', port: await freePort() };
-  const pools: LoadBalancer[] = [];
-  for (const service of services) pools.push(poolOf(service, [await startEcho(t, service, onEcho)]));
-  await startRendered(t, [gatewayOf(place, sections), ...pools], options);
-  return place;
-}
 
 /** Host and URL, with method and headers if that matters, and the member or status. */
 type Case = readonly [
@@ -103,7 +88,16 @@ test('A request goes to the route with the most specific hostname', async (t) =>
     ['a narrower wildcard', 'c.b.example.org', '/', 'narrow'],
     ['no wildcard covers its own name', 'example.org', '/', 'any'],
     ['another host', 'example.com', '/', 'any'],
-    ['text that looks like a key', 'a.example.org|gateway:default:edge:tcp:80:v4', '/', 'any'],
+    ['with a dot at the end', 'a.example.org.', '/', 'exact'],
+    ['with a dot and a port', 'a.example.org.:8080', '/', 'exact'],
+    ['a wildcard with a dot', 'c.example.org.', '/', 'wildcard'],
+    ['two dots are no hostname', 'a.example.org..', '/', 'any'],
+    ['an address', '[2001:db8::1]:80', '/', 'any'],
+    ['two hosts', 'c.example.org,a.example.org', '/', 400],
+    ['two hosts with a blank', 'c.example.org, a.example.org', '/', 400],
+    ['a host and a comma', 'a.example.org,', '/', 400],
+    ['text that looks like a key', 'a.example.org|gateway:default:edge:tcp:80:v4', '/', 400],
+    ['text that looks like the start of one', 'a.example.org|gateway', '/', 'any'],
   ]);
   t.is((await request(place, '/', {})).echo?.member ?? 'none', 'any', 'without a host');
 });
@@ -123,7 +117,6 @@ test('Within a hostname the path decides first, then method, headers and query p
         entryOf(matchOf('/v2', { query: [header('p', '1'), header('q', 'a b')] }), 'both'),
         entryOf(matchOf('/v2', { query: [header('p', '1')] }), 'query'),
         entryOf('/v2', 'short'),
-        entryOf('~/(', 'regex'),
         entryOf('~/r[0-9]+/x', 'regex'),
       ],
     }),
@@ -256,6 +249,28 @@ test('A redirect changes what it names and keeps the rest', async (t) => {
     const answer = await request(place, url, { headers: { host } });
     t.is(answer.headers.location, location, url);
     t.is(answer.status, status, url);
+  }
+});
+
+test('A redirect keeps the host that the client has asked for, without a port or a dot at its end', async (t) => {
+  const action: RedirectAction = {
+    kind: 'redirect',
+    status: 301,
+    scheme: 'https',
+    hostname: '',
+    port: 0,
+    path: undefined,
+  };
+  const place = await routed(t, [], [sectionOf('http', '*', { '*': [entryOf('/', action)] })]);
+  for (const [asked, found] of [
+    ['shop.example.org.', 'shop.example.org'],
+    ['Shop.example.org:8080', 'shop.example.org'],
+    ['[2001:DB8::1]:8080', '[2001:db8::1]'],
+    ['[2001:db8::1]', '[2001:db8::1]'],
+    ['192.0.2.1:80', '192.0.2.1'],
+  ] as const) {
+    const { headers } = await request(place, '/x?y=1', { headers: { host: asked } });
+    t.is(headers.location, `https://${found}/x?y=1`, asked);
   }
 });
 
@@ -404,6 +419,30 @@ test('A route answers preflight requests of the origins that it allows, and mark
   const any = await request(place, '/any', { headers: { host, origin: 'https://three.example' } });
   t.is(any.headers['access-control-expose-headers'], undefined);
   t.is(any.headers['access-control-allow-credentials'], undefined);
+  t.is(any.headers['access-control-allow-origin'], '*');
+});
+
+test('A wildcard of an origin is one label where a route says so', async (t) => {
+  const cors: Cors = {
+    origins: ['https://*.dev.example'],
+    oneLabel: true,
+    methods: [],
+    allowHeaders: [],
+    exposeHeaders: [],
+    maxAge: 5,
+    credentials: true,
+  };
+  const place = await routed(t, ['a'], one([entryOf('/', 'a', { cors })]));
+  const allowed = async (origin: string) =>
+    (await request(place, '/', { headers: { host, origin } })).headers['access-control-allow-origin'];
+  t.is(await allowed('https://a.dev.example'), 'https://a.dev.example');
+  for (const origin of [
+    'https://a.b.dev.example',
+    'https://dev.example',
+    'http://a.dev.example',
+    'https://a.dev.example.evil',
+  ])
+    t.is(await allowed(origin), undefined, origin);
 });
 
 test('A route has a timeout and limits of its own', async (t) => {
@@ -475,59 +514,6 @@ test('A pool that retries sends a request again to another member after a time-o
   t.true((await statuses('/once')).includes(504));
 });
 
-test('Copies of requests go to other pools, as many as the route says, and delay no request', async (t) => {
-  const copies: Echo[] = [];
-  const place = await routed(
-    t,
-    ['a', 'b', 'c'],
-    one([
-      entryOf(
-        '/all',
-        forwardTo('a', {
-          rewrite: { hostname: '', path: { kind: 'prefix', value: '/new' } },
-          requestHeaders: changes({ set: [{ name: 'X-Set', value: 'yes' }] }),
-          mirrors: [
-            { pool: poolName('b'), numerator: 1, denominator: 1 },
-            { pool: poolName('c'), numerator: 1, denominator: 2 },
-          ],
-        }),
-      ),
-      entryOf('/slow', forwardTo('a', { mirrors: [{ pool: poolName('c'), numerator: 1, denominator: 1 }] })),
-    ]),
-    (echo) => copies.push(echo),
-  );
-  const countOf = (member: string): number => copies.filter((each) => each.member === member).length;
-  const forged = { host, 'x-headgate-pool': poolName('c'), 'x-a': '1' };
-  for (let at = 0; at < 40; at++) {
-    const { echo } = await request(place, '/all/x?y=1', { headers: forged });
-    t.is(echo?.member, 'a');
-  }
-  await eventually(
-    async () => countOf('b'),
-    (count) => count === 40,
-  );
-  t.true(countOf('c') > 5 && countOf('c') < 35, String(countOf('c')));
-  const copy = copies.find(({ member }) => member === 'b');
-  t.is(copy?.url, '/new/x?y=1');
-  t.is(copy?.headers.host, host);
-  t.is(copy?.headers['x-set'], 'yes');
-  t.is(copy?.headers['x-a'], '1');
-  t.is(copy?.headers['x-headgate-pool'], undefined);
-  copies.length = 0;
-  const body = 'x=1&y=2';
-  const length = { 'content-length': String(body.length) };
-  await request(place, '/all/post', { method: 'POST', headers: { host, ...length }, body });
-  await eventually(
-    async () => copies.find(({ member }) => member === 'b')?.body,
-    (got) => got === body,
-  );
-  // A request that waited for its copy would have no answer in time.
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => request(place, '/slow', { headers: { host, 'x-delay-in-c': '60000' } })),
-  );
-  t.true(answers.every(({ echo }) => echo?.member === 'a'));
-});
-
 const DOTS = [
   '/v2/../admin',
   '/v2/./x',
@@ -573,4 +559,99 @@ test('A path with dot segments is normalized as RFC 3986 says', async (t) => {
     ['/a/%2e%2e/b%20c', '/b%20c'],
   ] as const)
     t.is((await request(place, path, { headers: { host } })).echo?.url, normal, path);
+});
+
+/** No client is let in. */
+const CLOSED = { kind: 'answer', status: 403 } as const;
+
+test('A path is looked up in one spelling', async (t) => {
+  const entries = [
+    entryOf('/admin', CLOSED),
+    entryOf('/é', 'e'),
+    entryOf('/x%79', 'xy'),
+    entryOf('/', 'root'),
+  ];
+  const place = await routed(t, ['e', 'xy', 'root'], one(entries));
+  await check(t, place, [
+    ['unreserved characters', host, '/%61dmin', 403],
+    ['all of them', host, '/%61%64%6D%69%6e', 403],
+    ['below it', host, '/%61dmin/x', 403],
+    ['upper case', host, '/%C3%A9', 'e'],
+    ['lower case', host, '/%c3%a9/x', 'e'],
+    ['what an author has encoded', host, '/xy', 'xy'],
+    ['and a client', host, '/%78y', 'xy'],
+    ['an encoded percent sign is not decoded twice', host, '/%2561dmin', 'root'],
+    ['no encoding', host, '/%6', 'root'],
+  ]);
+  // Members get what the client has sent, because signatures are made of it.
+  t.is((await request(place, '/%7ea%c3?q=%61', { headers: { host } })).echo?.url, '/%7ea%c3?q=%61');
+});
+
+const AMBIGUOUS = [
+  '//admin',
+  '/x//admin',
+  '/admin;x',
+  '/;/admin',
+  '/admin%2fx',
+  '/%2Fadmin',
+  '/x%5Cadmin',
+  '/x\\admin',
+  '/admin%3Bx',
+];
+
+for (const [ambiguousPaths, guarded, open] of [
+  ['reject-where-guarded', 400, 'root'],
+  ['reject', 400, 400],
+  ['pass', 'root', 'root'],
+] as const)
+  test(`A path that members could read in another way: ${ambiguousPaths}`, async (t) => {
+    const sections = [
+      sectionOf('http', '*', {
+        [host]: [entryOf('/admin', CLOSED), entryOf('/', 'root')],
+        'open.example': [entryOf('/', 'root')],
+        'narrow.wide.example': [entryOf('/y', 'root')],
+        '*.wide.example': [entryOf('/admin', CLOSED), entryOf('/', 'root')],
+        'guarded.wild.example': [entryOf('/admin', CLOSED)],
+        '*.wild.example': [entryOf('/', 'root')],
+        // All of the host is guarded alike, so that there is nothing to get around.
+        'whole.example': [entryOf('/', 'root', { limits: WIDE }), entryOf('/a', 'root', { limits: WIDE })],
+      }),
+    ];
+    const place = await routed(t, ['root'], sections, undefined, { ambiguousPaths });
+    await check(
+      t,
+      place,
+      AMBIGUOUS.flatMap((path): Case[] => [
+        [`${path} of a guarded host`, host, path, guarded],
+        [`${path} of an open host`, 'open.example', path, open],
+        [`${path} of a host whose wider one is guarded`, 'narrow.wide.example', path, guarded],
+        [`${path} of a guarded host whose wider one is open`, 'guarded.wild.example', path, guarded],
+        [`${path} of a host that is guarded as a whole`, 'whole.example', path, open],
+      ]),
+    );
+    await check(t, place, [['another path', host, '/x?a=//admin;b%2f', 'root']]);
+  });
+
+const WIDE = { allowedCidrs: ['127.0.0.0/8'], deniedCidrs: [], requestRate: 0, bodyBytes: 0 };
+
+test('A route that does not fit into rows of maps keeps its match and answers 500', async (t) => {
+  const long = 'x'.repeat(7_000);
+  const allowedCidrs = Array.from({ length: 500 }, (_, at) => `10.${at >> 8}.${at & 255}.0/24`);
+  const place = await routed(
+    t,
+    ['root'],
+    one([
+      entryOf('/ranges', 'root', { limits: { ...WIDE, allowedCidrs } }),
+      entryOf(`/path/${'y'.repeat(5_000)}`, 'root'),
+      entryOf(matchOf('/header', { headers: [header('x-a', long)] }), 'root'),
+      entryOf('/', 'root'),
+    ]),
+  );
+  await check(t, place, [
+    ['too many ranges', host, '/ranges/x', 500],
+    ['a path that is too long', host, `/path/${'y'.repeat(5_000)}`, 500],
+    ['a header that is too long', host, '/header', 500, { headers: { 'x-a': long } }],
+    ['another header', host, '/header', 'root', { headers: { 'x-a': 'y' } }],
+    ['all others', host, '/', 'root'],
+  ]);
 });

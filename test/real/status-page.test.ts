@@ -32,7 +32,7 @@ test.serial('The page shows the load balancers and follows their manifests witho
   await browser.until(`${ROWS}.length === 1`);
   await browser.value('window.isTheSame = true');
   const text = await browser.text();
-  for (const word of ['All is well', 'Alone', 'default/web', host.address(1), '2 of 2 members', 'served'])
+  for (const word of ['All is well', 'Alone', 'default/web', host.address(1), '2 of 2', 'served'])
     t.true(text.includes(word), `${word}\n${text}`);
 
   await host.serve({ name: 'shop', address: host.address(2) });
@@ -83,9 +83,9 @@ test.serial('An opened load balancer shows its members as HAProxy sees them', as
   t.regex(await browser.value<string>(member(11)), /ONLINE/);
 
   // Traffic shows in the charts.
-  const until = performance.now() + 10_000;
+  const until = performance.now() + 30_000;
   const isDrawn =
-    "Number(document.querySelector('#charts b').innerText) > 0 && document.querySelector('#charts .line').getAttribute('d') !== ''";
+    "Number(document.querySelector('#charts b').innerText) > 0 && document.querySelectorAll('#charts canvas').length === 6";
   while (!(await browser.value(isDrawn)) && performance.now() < until) await ask(host.place());
   await browser.until("/at most [1-9]/.test(document.querySelector('#charts figure').innerText)");
 
@@ -157,7 +157,7 @@ test.serial('A search, the filter and the pages find load balancers among many',
   await browser.until("!document.querySelector('#none').hidden");
   await type('');
   await browser.until(`${ROWS}.length === 50`);
-  await browser.value("document.querySelector('#only').click()");
+  await browser.value("document.querySelector('#verdicts [data-key=trouble]').click()");
   await browser.until(`${ROWS}.length === 1 && ${ROWS}[0].innerText.includes('default/web-7')`);
   t.deepEqual(browser.complaints, []);
 });
@@ -246,11 +246,13 @@ test.serial(
     await browser.until(`[...${cells('idle')}].map((e) => e.innerText).join() === '0,0'`);
     const row = `[...${ROWS}].find((e) => e.innerText.includes('default/web'))`;
     await browser.value(`${row}.querySelector('.key').click()`);
-    // Both charts, with more than the value of this second.
-    const points =
-      "[...document.querySelectorAll('#detail .line')].map((e) => e.getAttribute('d').split('L').length)";
-    await browser.until(`${points}.length === 2`);
-    t.true((await browser.value<number[]>(points)).every((count) => count > 5));
+    await browser.until("document.querySelectorAll('#detail canvas').length === 5");
+    t.true(
+      await browser.value(
+        `${row}.querySelector('.small-chart polyline').getAttribute('points').includes(' ')`,
+      ),
+      'a small one in the row, too',
+    );
     await browser.until("/at most [1-9]/.test(document.querySelector('#detail figure').innerText)");
     t.deepEqual(browser.complaints, []);
   },
@@ -272,7 +274,7 @@ test.serial('A load balancer has the traffic that scrapes have seen before any p
   const browser = await newPage(t);
   await browser.go(`${agent.url}/#open=default%2Fweb`);
   await browser.until(
-    "/^Open connections\\s+0\\s+at most 1$/.test(document.querySelectorAll('#detail figure')[1]?.innerText)",
+    "/^Open connections\\s+0\\s+at most 1\\b/.test(document.querySelectorAll('#detail figure')[1]?.innerText)",
   );
   t.deepEqual(browser.complaints, []);
 });
@@ -296,21 +298,22 @@ test.serial('The page links a dashboard, also that of the open load balancer', a
   t.deepEqual(browser.complaints, []);
 });
 
-test.serial('A card shows when the state was written to disk, and what cannot be written', async (t) => {
+test.serial('A line shows when the state was written to disk, and what cannot be written', async (t) => {
   const { host, browser } = await opened(t);
   const card =
-    "[...document.querySelectorAll('#facts > div')].find((e) => e.innerText.startsWith('State on disk')).innerText";
-  await browser.until(`${card}.includes('Up to date') && ${card}.includes('last written')`);
-  t.true((await browser.value<string>(card)).includes(host.stateDir));
+    "[...document.querySelectorAll('#vitals > div')].find((e) => e.innerText.startsWith('State on disk')).innerText";
+  await browser.until(`/Up to date, written [0-9]{2}:[0-9]{2}$/.test(${card})`);
   // A folder with the name of the file.
   await rm(join(host.stateDir, 'last-ports'));
   await mkdir(join(host.stateDir, 'last-ports', 'x'), { recursive: true });
   await host.serve({ name: 'shop', address: host.address(2) });
-  await browser.until(`${card}.includes('Cannot be written') && ${card}.includes('last-ports: ')`);
+  await browser.until(
+    `${card}.includes('Cannot be written, in ${host.stateDir}') && ${card}.includes('last-ports: ')`,
+  );
   t.deepEqual(browser.complaints, []);
 });
 
-test.serial('A listener of the kernel is not called unserved, and has a card', async (t) => {
+test.serial('A listener of the kernel is not called unserved, and the kernel has a line', async (t) => {
   const [listener] = detail.listeners;
   const [row] = view.list.rows;
   if (listener === undefined || row === undefined) throw new Error('There is no row');
@@ -326,6 +329,7 @@ test.serial('A listener of the kernel is not called unserved, and has a card', a
       ...detail,
       open: undefined,
       rate: 2.5,
+      history: { ...detail.history, open: [null, null] },
       listeners: [
         {
           ...listener,
@@ -339,12 +343,7 @@ test.serial('A listener of the kernel is not called unserved, and has a card', a
   await browser.go(`${await served(t, shown(''))}/#open=default%2Fweb`);
   await browser.until("document.querySelectorAll('#detail tbody tr').length === 1");
   const text = await browser.text();
-  for (const word of [
-    '● Forwards',
-    'ports of 1 load balancer',
-    'flows are copied to the peer',
-    'UDP 53 (kernel)',
-  ])
+  for (const word of ['Forwards ports of 1 load balancer, flows are copied to the peer', 'UDP 53 (kernel)'])
     t.true(text.includes(word), `${word}\n${text}`);
   t.regex(text, /on 192\.0\.2\.1, by the kernel\n/);
   t.is(
@@ -355,13 +354,13 @@ test.serial('A listener of the kernel is not called unserved, and has a card', a
     await browser.value(
       "[...document.querySelectorAll('#detail figure')].filter((e) => e.checkVisibility()).length",
     ),
-    1,
-    'open connections are unknown',
+    3,
+    'open connections and the time to answer are unknown',
   );
   await browser.go('about:blank');
   await browser.go(`${await served(t, shown(why))}/`);
   await browser.until(
-    `document.querySelector('#facts').innerText.includes('✕ Does not forward all\\n${why}')`,
+    `document.querySelector('#vitals').innerText.includes('Does not forward all\\n${why}')`,
   );
   t.deepEqual(browser.complaints, []);
 });
@@ -376,20 +375,20 @@ test.serial(
       await host.serve({ name, address: host.address(150), annotations: { algorithm: 'wrong' } });
     await host.serve({ name: 'none', address: host.address(151), members: [] });
     const reasons = "[...document.querySelectorAll('#problems > li summary')].map((e) => e.innerText.trim())";
-    await browser.until(`${reasons}.includes('InvalidAnnotation 3 times')`);
+    await browser.until(`${reasons}.some((e) => e.endsWith('InvalidAnnotation, 3 times'))`);
     await browser.until(`${ROWS}.length >= 40`);
-    const first = `[...${ROWS}].slice(0, 5).map((e) => e.querySelector('.name').innerText)`;
+    const first = `[...${ROWS}].slice(0, 5).map((e) => e.querySelector('.key').innerText)`;
     await browser.until(`${first}.slice(0, 2).join() === 'default/y,default/z'`);
     t.true(((await browser.value(first)) as string[]).includes('default/none'));
 
-    const link = 'document.querySelector(\'#problems > li a[href="#open=default%2Fz"]\')';
+    const link = 'document.querySelector(\'#problems > li a[href="#open=default%2Fy"]\')';
     await browser.value(`${link}.closest('details').open = true`);
     await browser.value(`${link}.click()`);
     const inView =
       "(() => { const box = document.querySelector('#detail')?.getBoundingClientRect(); return box !== undefined && box.top >= 0 && box.top < innerHeight })()";
     const isOpen = (key: string): string =>
       `document.querySelector('#detail')?.getAttribute('aria-label') === 'Load balancer ${key}'`;
-    await browser.until(`${isOpen('default/z')} && ${inView}`);
+    await browser.until(`${isOpen('default/y')} && ${inView}`);
 
     // A link that a user got: the row is far below.
     await browser.go('about:blank');
@@ -403,7 +402,7 @@ test.serial('Texts of objects are text on the page and never run', async (t) => 
   const { host, browser } = await opened(t);
   await host.serve({ annotations: { algorithm: HOSTILE } });
   await host.write('<img src=x onerror=hurt()>.yaml', 'kind: {');
-  await browser.until("document.querySelectorAll('#problems > li li').length === 2");
+  await browser.until("document.querySelectorAll('#problems > li').length === 2");
   const text = await browser.text();
   t.true(text.includes('<img src=x onerror='), text);
   t.is(await browser.value('typeof window.hurt'), 'undefined');
@@ -573,6 +572,7 @@ test.serial(
           lowered: [],
           peer: undefined,
           problemCount: 0,
+          cluster: { isSynced: true, fault: '', lastAnswer: '', isWriter: false, writer: 'lb1' },
           dashboard: 'https://g.example.org/',
         },
         instances,
@@ -733,7 +733,13 @@ function everyTextIs(text: string): PageView {
       disk: { folder: text, writtenAt: '', faults: [{ file: text, why: text }] },
       dashboard: `https://example.org/?${encodeURIComponent(text)}`,
       pools: [{ name: text, family: 'v4', free: text, used: text }],
-      problems: [{ reason: text, count: 7, shown: [{ key: text, object: text, message: text }] }],
+      broken: [{ key: text, verdict: 'not served', why: text }],
+      problems: [
+        {
+          ...{ reason: text, count: 7, isGrave: true, covered: 1 },
+          shown: [{ key: text, object: text, message: text, times: 1 }],
+        },
+      ],
       problemCount: 2,
     },
     namespaces: [text],
@@ -751,6 +757,8 @@ function everyTextIs(text: string): PageView {
           name: text,
           protocol: text,
           addresses: [text],
+          hosts: [{ host: text, routes: [text], moreRoutes: 1 }],
+          certificates: [{ name: text, expires: '2026-01-01T00:00:00.000Z' }],
           members: listener.members.map((each) => ({
             ...each,
             name: text,

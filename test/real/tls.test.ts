@@ -96,8 +96,7 @@ test.serial('Certificates survive a restart of the agent and the death of HAProx
   const next = await authority.issue({ names: ['web.example'] });
   await host.write('secret.yaml', [tlsSecret('web-tls', next)]);
   await host.soon('the next certificate is served', async () => (await shown(place, trust)) === next.cert);
-  process.kill(await host.master(), 'SIGKILL');
-  process.kill(worker, 'SIGKILL');
+  await host.killHaproxy(worker);
   await host.until('HAProxy is back with it', async () => (await shown(place, trust)) === next.cert);
 });
 
@@ -175,8 +174,7 @@ test.serial(
     await host.serve({ annotations: { mode: 'https', 'tls-certificate': 'web-tls,rsa' } });
     await host.soon('two less', async () => (await shownFor('a.shop.example')) === first);
     t.is(await host.worker(), worker, 'Without a reload');
-    process.kill(await host.master(), 'SIGKILL');
-    process.kill(worker, 'SIGKILL');
+    await host.killHaproxy(worker);
     await host.until('HAProxy is back', async () => (await shown(place, trust)) === first);
     t.is(await shownFor('a.shop.example'), first, 'The list on disk has no more than HAProxy had');
     t.is(await shown(place, onlyRsa), rsa.cert);
@@ -292,7 +290,7 @@ test.serial('An expired certificate is served and reported', async (t) => {
   await host.start();
   t.is(await shown(place, { ...trust, rejectUnauthorized: false }), expired.cert);
   const { reasons, verdict } = await host.why();
-  t.is(verdict, 'served');
+  t.is(verdict, 'served in part', 'clients refuse it');
   t.true(reasons.some((each) => each.includes('for port 17080 has expired')));
 });
 
@@ -429,7 +427,7 @@ test.serial('A client whose certificate is revoked is refused, and others are se
   await list(await clients.revoke([]));
   await host.soon('both are served', async () => (await isServed(ann)) && (await isServed(bob)));
   const resuming = await resumption(place, { ...trust, ...ann });
-  t.true(await isResumed(place, resuming));
+  t.false(await isResumed(place, resuming), 'No session counts where clients show certificates');
   await list(await clients.revoke([ann]));
   // The last worker takes connections until its grace period ends.
   await host.soon('ann is refused', async () => !(await isServed(ann)) && (await isServed(bob)));

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
+import { PROGRAM_TABLE, programTable } from '../support/basics/program-table.ts';
 
 // The script runs in its own directory, and its PATH has only these programs and those of the test.
 const TOOLS = ['cat', 'chmod', 'dirname', 'find', 'flock', 'id', 'mkdir', 'rm', 'sh', 'sleep', 'touch', 'tr'];
 const script = fileURLToPath(new URL('../../scripts/install.sh', import.meta.url));
+const table = fileURLToPath(new URL(`../../${PROGRAM_TABLE}`, import.meta.url));
 const assets = fileURLToPath(new URL('../support/kube/kube-assets.sh', import.meta.url));
 
 interface Context {
@@ -28,6 +30,7 @@ test.beforeEach(async (t) => {
   await mkdir(bin);
   await mkdir(join(app, 'scripts'));
   await copyFile(script, join(app, 'scripts/install.sh'));
+  await copyFile(table, join(app, PROGRAM_TABLE));
   await mkdir(join(app, 'test/support/kube/kubernetes'), { recursive: true });
   await copyFile(assets, join(app, 'test/support/kube/kube-assets.sh'));
   await writeFile(join(app, 'package-lock.json'), '{}');
@@ -64,29 +67,13 @@ test.afterEach.always(async (t) => {
   await rm(t.context.app, { recursive: true, force: true });
 });
 
-const PROGRAMS = [
-  'conntrack',
-  'conntrackd',
-  'dnsmasq',
-  'curl',
-  'fish',
-  'haproxy',
-  'ip',
-  'keepalived',
-  'make',
-  'mount',
-  'unshare',
-  'nft',
-  'openssl',
-  'chromium',
-  'prometheus',
-  'python3',
-  'script',
-  'sysctl',
-  'systemd-analyze',
-  'wrk',
-  'zsh',
-];
+/** Those that install.sh may install. */
+const PROGRAMS = [...programTable().values()]
+  .filter(
+    ({ kinds }) => !kinds.has('given') && !kinds.has('built') && !kinds.has('base') && !kinds.has('optional'),
+  )
+  .map(({ command }) => command)
+  .filter((command) => command !== 'pip3');
 
 /** Provides everything except the named programs. */
 async function complete({ app, program }: Context, ...missing: string[]): Promise<void> {
@@ -223,7 +210,6 @@ test('install.sh test and install.sh bench require pip only on a machine without
   await t.context.program('id', 'echo 1000');
   await t.context.program('sudo', 'exit 1');
   await t.context.program('apt-get', APT);
-  for (const each of ['systemd-analyze', 'python3', 'dnsmasq', 'curl']) await t.context.program(each);
   const asks = async (kind: string): Promise<void> => {
     const without = await t.context.install(kind);
     t.is(without.code, 1);
@@ -243,10 +229,10 @@ test('install.sh test installs the programs of the tests', async (t) => {
     'curl',
     'keepalived',
     'conntrackd',
-    'mount',
-    'unshare',
     'prometheus',
+    'promtool',
     'sysctl',
+    'man',
     'systemd-analyze',
     'python3',
   );
@@ -258,7 +244,7 @@ test('install.sh test installs the programs of the tests', async (t) => {
   t.is(code, 1);
   t.regex(
     stderr,
-    / --no-install-recommends keepalived conntrackd procps mount util-linux systemd prometheus dnsmasq-base curl python3\n$/,
+    / --no-install-recommends keepalived conntrackd procps systemd prometheus dnsmasq-base curl man-db python3\n$/,
   );
 });
 

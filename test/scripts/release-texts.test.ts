@@ -1,5 +1,5 @@
 import test from 'ava';
-import { billOfMaterials, notesOf, releaseFile } from '../../scripts/release-texts.ts';
+import { billOfMaterials, notesOf, releaseFile, releaseOf } from '../../scripts/release-texts.ts';
 
 const CHANGELOG =
   '# Changelog\n\n## Unreleased\n\n- new\n\n## 0.2.0 - 2026-12-01\n\n- second\n\n## 0.1.0\n\n- first\n';
@@ -8,6 +8,16 @@ test('The notes are the section of the version', (t) => {
   t.is(notesOf(CHANGELOG, '0.2.0'), '## 0.2.0 - 2026-12-01\n\n- second\n');
   t.is(notesOf(CHANGELOG, '0.1.0'), '## 0.1.0\n\n- first\n');
   t.is(notesOf(CHANGELOG, '0.1'), undefined);
+});
+
+test('releaseOf() makes a pre-release of a version that has no section yet, and nothing without any notes', (t) => {
+  const made = { date: new Date('2026-11-26T08:00:00Z'), commit: '01234567' };
+  t.deepEqual(releaseOf(CHANGELOG, '0.1.0', made), { version: '0.1.0', notes: '## 0.1.0\n\n- first\n' });
+  t.deepEqual(releaseOf(CHANGELOG, '0.3.0', made), {
+    version: '0.3.0~git20261126.01234567',
+    notes: '## Unreleased\n\n- new\n',
+  });
+  t.is(releaseOf('# Changelog\n', '0.1.0', made), undefined);
 });
 
 test('The bill of materials has Node, and the same packages give the same text', (t) => {

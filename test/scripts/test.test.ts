@@ -195,6 +195,17 @@ test.serial(
   ['--fast'],
 );
 
+test.serial(
+  "finds no program of npm's packages, which `npm test` puts first into PATH",
+  ends,
+  {
+    'a.test.ts':
+      "import test from 'ava';\ntest('One', (t) => t.false((process.env.PATH ?? '').includes('.bin')));",
+  },
+  { PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}` },
+  { code: 0, last: '1 passed, 0 failed, 0 skipped' },
+);
+
 const DAEMON = `import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

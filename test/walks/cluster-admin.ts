@@ -58,7 +58,7 @@ for (const block of blocksOf(readFileSync(join(root, 'docs/getting-started-clust
     });
     continue;
   }
-  if (block.includes('delete -k')) await interrupt(agent);
+  if (block.includes('headgate release')) await interrupt(agent);
   const options = { cwd: clone, env, timeout: COMMAND_TIMEOUT_MS } as const;
   // Not synchronously: the pods answer from this process.
   const command = spawn('sh', ['-euc', block], { ...options, stdio: ['ignore', 'inherit', 'inherit'] });

@@ -3,17 +3,18 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../support/basics/eventually.ts';
 import { Reader, textOf } from './reader.ts';
 
 const reader = new Reader(process.argv[2] ?? '');
 const [demo = '', byHand = '', questions = '', packaged = ''] = reader.blocks('README.md', 4);
 const readme = textOf('README.md');
+const SERVED = /^default\/web +127\.0\.0\.1 +8080\/TCP,8082\/TCP +4\/4 +haproxy +served/m;
 
 // Try it.
-const [install = '', makeDemo = ''] = demo.split('\n');
-await reader.run(install);
-const shown = reader.start(makeDemo);
+assert.equal(demo, 'make demo');
+for (const command of ['make demo', 'make test'])
+  assert.match(readme, new RegExp(`^\\| \`${command}\` \\|`, 'm'));
+const shown = reader.start(demo);
 const [, requests = ''] = await shown.printed(/^([\d,]+) requests, 0 failed, 0 reloads\.$/m);
 assert.ok(Number(requests.replace(',', '')) > 1_000);
 const [, demoPage = ''] = await shown.printed(/open (http:\S+) in a browser/);
@@ -22,10 +23,13 @@ await shown.interrupt();
 
 // By hand.
 const agent = reader.start(byHand);
-await agent.printed(/"message":"Started HAProxy".*"message":"Started HAProxy"/s);
+await reader.until('bin/headgate list', SERVED);
+// The members start at the same time as the agent.
+for (const port of [8080, 8082])
+  await reader.until(`curl -s http://127.0.0.1:${port}/`, /^Hello from web-[12]\n$/);
 const answers = await reader.run(questions);
 assert.equal(answers.match(/^Hello from web-[12]$/gm)?.length, 2);
-assert.match(answers, /^default\/web +127\.0\.0\.1 +8080\/TCP,8082\/TCP +4\/4 +haproxy +served/m);
+assert.match(answers, SERVED);
 assert.match(answers, /^Service default\/web: served, ONLINE$/m);
 const [, page = ''] = await agent.printed(/"page":"(http:[^"]+)"/);
 assert.ok(readme.includes(`[${page}](${page})`));
@@ -38,11 +42,11 @@ const edited = before.replace('# conditions: {', 'conditions: {');
 assert.notEqual(edited, before);
 writeFileSync(manifest, edited);
 console.log(`Edited ${manifest}: web-2 drains`);
-await eventually(
-  () => reader.run('for each in 1 2 3 4; do curl -s http://127.0.0.1:8080/; done'),
-  (text) => text === 'Hello from web-1\n'.repeat(4),
+await reader.until('bin/headgate why web', /127\.0\.0\.3:8081 .*drain/);
+await reader.until(
+  'for each in 1 2 3 4; do curl -s http://127.0.0.1:8080/; done',
+  /^(Hello from web-1\n){4}$/,
 );
-assert.match(await reader.run('bin/headgate why web'), /127\.0\.0\.3:8081 .*drain/);
 
 // Completion, of each shell; bash as it completes a line.
 const [, source = ''] = /^`(source <\(.+completion bash\))`/m.exec(readme) ?? [];
@@ -63,17 +67,16 @@ const [, toEndIt = ''] =
   /"toEndIt":"(kill [\d ]+)","message":"HAProxy continues to serve"\}\n$/.exec(agent.output()) ?? [];
 await reader.run(toEndIt);
 const CANNOT_CONNECT = 7;
-const isRefused = () => reader.run('curl -s http://127.0.0.1:8080/ || echo "status $?"');
-await eventually(isRefused, (text) => text === `status ${CANNOT_CONNECT}\n`);
+const ask = 'curl -s http://127.0.0.1:8080/ || echo "status $?"';
+await reader.until(ask, new RegExp(`^status ${CANNOT_CONNECT}\n$`));
 
 // With the flag the agent ends both.
 assert.match(readme, /with `--stop-dataplane-on-exit` the agent ends both/);
 const [, run = ''] = /^(bin\/headgate run .*)$/m.exec(byHand) ?? [];
 const ending = reader.start(`${run} --stop-dataplane-on-exit`);
-await ending.printed(/"message":"Started HAProxy".*"message":"Started HAProxy"/s);
-assert.equal(await reader.run('curl -s http://127.0.0.1:8080/'), 'Hello from web-1\n');
+await reader.until(ask, /^Hello from web-1\n$/);
 assert.equal(await ending.interrupt(), 0);
-assert.equal(await isRefused(), `status ${CANNOT_CONNECT}\n`);
+assert.equal(await reader.run(ask), `status ${CANNOT_CONNECT}\n`);
 
 // A linter of manifests.
 assert.match(textOf('docs/operations.md'), /`headgate render --strict --manifests PATH`/);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Deadline } from '../support/basics/deadline.ts';
+import { eventually } from '../support/basics/eventually.ts';
 import { blocksOf } from '../support/repository/markdown.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -81,6 +82,14 @@ export class Reader {
     clearTimeout(timer);
     if (actual !== status) throw new Error(`Status ${actual} instead of ${status} of: ${commands}`);
     return output();
+  }
+
+  /** Runs the commands again and again, with any exit status, until they print this. A log line may come before the state. */
+  until(commands: string, pattern: RegExp): Promise<string> {
+    return eventually(
+      () => this.run(`${commands} || :`),
+      (text) => pattern.test(text),
+    );
   }
 
   /** In a terminal of its own, with the last line in the foreground. */

@@ -38,28 +38,25 @@ reader.start('node_modules/.bin/node examples/member.ts 127.0.0.3 8081 web-2');
 assert.match(await reader.run(check), /^ok +\/etc\/headgate\/manifests: readable$/m);
 const agent = reader.start(start);
 const URL = 'http://127.0.0.1:9180';
-const statusOf = (path: string) => reader.run(`curl -s -o /dev/null -w '%{http_code}' ${URL}${path} || :`);
-await eventually(
-  () => statusOf('/readyz'),
-  (status) => status === '200',
-);
-assert.equal(await statusOf('/healthz'), '200');
+const statusCommand = (path: string) => `curl -s -o /dev/null -w '%{http_code}' ${URL}${path}`;
+await reader.until(statusCommand('/readyz'), /^200$/);
+assert.equal(await reader.run(statusCommand('/healthz')), '200');
 
 // A Service that fails: the log, then the four commands of the page.
 writeFileSync('/etc/headgate/manifests/web.yaml', broken);
 await agent.printed(/"namespace":"default","service":"web",.*"message":"A load balancer appeared"/);
 const [list = '', why = '', status = '', checkAgain = ''] = symptoms.replaceAll(/ +#.*/g, '').split('\n');
 const ofWeb = why.replace('NAMESPACE/NAME', 'default/web');
-assert.match(await reader.run(list), /^NAME .*\ndefault\/web .*served in part.*\npayments\/api .*served/m);
+await reader.until(list, /^NAME .*\ndefault\/web .* {2}served in part .*\npayments\/api .* {2}served {2}/);
 const [, message = ''] =
   /^\| `(has no member: the Service has [^`]+)` \|/m.exec(textOf('docs/troubleshooting.md')) ?? [];
 assert.match(await reader.run(ofWeb, 1), new RegExp(message.replaceAll(' ...', ' .+')));
-assert.match(await reader.run(status), /default\/web/);
+await reader.until(status, /default\/web/);
 const [, flags = ''] = /^headgate check (.+)$/m.exec(check) ?? [];
 await reader.run(checkAgain.replace('headgate check', `$& ${flags}`));
 
 // The connection log: the line of the page, and the answer to its question.
-assert.match(await reader.run('curl -s http://127.0.0.1:8080/v1/orders'), /^Hello from web-[12]$/m);
+await reader.until('curl -s http://127.0.0.1:8080/v1/orders', /^Hello from web-[12]$/m);
 const file = target.replace('file:', '');
 const lines = () => readFileSync(file, 'utf8').trim().split('\n');
 const [line = ''] = await eventually(
@@ -71,10 +68,7 @@ assert.deepEqual(Object.keys(JSON.parse(line)), Object.keys(JSON.parse(sample)))
 const [, jq = ''] = /\|\s+(jq .*)$/s.exec(logQuestion) ?? [];
 assert.match(await reader.run(`cat ${file} | ${jq}`), /^\d{4}-[\d-]+T[\d:]+Z\t127\.0\.0\.1\tweb-[12]\t--$/m);
 await reader.run(`mv ${file} ${file}.1`);
-await eventually(
-  () => reader.run(`curl -s -o /dev/null http://127.0.0.1:8080/; cat ${file} 2>/dev/null || :`),
-  (text) => text.includes('"service":"api"'),
-);
+await reader.until(`curl -s -o /dev/null http://127.0.0.1:8080/; cat ${file} 2>/dev/null`, /"service":"api"/);
 
 // Metrics, and an alert in a Prometheus with the configuration of the page, which only asks more often.
 await reader.run(`curl -s ${URL}/metrics | promtool check metrics`);
@@ -92,12 +86,9 @@ await reader.run('promtool check config /etc/prometheus/prometheus.yml');
 reader.start(
   'prometheus --config.file=/etc/prometheus/prometheus.yml --storage.tsdb.path=/var/lib/prometheus --web.listen-address=127.0.0.1:9090',
 );
-const alert = await eventually(
-  () =>
-    reader.run(
-      `curl -s -o /dev/null http://127.0.0.1:8090/ || :; promtool query instant http://127.0.0.1:9090 'ALERTS{alertname="HeadgatePoolDown"}' || :`,
-    ),
-  (text) => text.includes('HeadgatePoolDown'),
+const alert = await reader.until(
+  `curl -s -o /dev/null http://127.0.0.1:8090/ || :; promtool query instant http://127.0.0.1:9090 'ALERTS{alertname="HeadgatePoolDown"}'`,
+  /HeadgatePoolDown/,
 );
 const [, namespace = ''] = /namespace="([^"]+)"/.exec(alert) ?? [];
 const [, service = ''] = /service="([^"]+)"/.exec(alert) ?? [];
@@ -107,11 +98,8 @@ assert.equal(`${namespace}/${service}`, 'default/web');
 // The page, and the remedy that `why` has named.
 assert.match(await reader.run(`curl -s ${URL}/`), /<html/);
 writeFileSync('/etc/headgate/manifests/web.yaml', failing);
-await eventually(
-  () => reader.run(`${ofWeb} || :`),
-  (text) => text.startsWith('Service default/web: served, ONLINE\n'),
-);
-assert.match(await reader.run('curl -s http://127.0.0.1:8090/'), /^Hello from web-[12]$/m);
+await reader.until(ofWeb, /^Service default\/web: served, ONLINE\n/);
+await reader.until('curl -s http://127.0.0.1:8090/', /^Hello from web-[12]$/m);
 
 // Stop: HAProxy continues, until the command of the last line.
 assert.equal(await agent.interrupt(), 0);
@@ -119,9 +107,6 @@ assert.match(await reader.run('curl -s http://127.0.0.1:8080/'), /^Hello from we
 const [, toEndIt = ''] =
   /"toEndIt":"(kill [\d ]+)","message":"HAProxy continues to serve"\}\n$/.exec(agent.output()) ?? [];
 await reader.run(toEndIt);
-await eventually(
-  () => reader.run('curl -s http://127.0.0.1:8080/ || echo gone'),
-  (text) => text === 'gone\n',
-);
+await reader.until('curl -s http://127.0.0.1:8080/ || echo gone', /^gone\n$/);
 console.log('The walk is complete');
 process.exit(0);

@@ -106,13 +106,12 @@ export class CandidateMaker {
 
   /**
    * Prepares the present desired state; later changes are left to the next candidate. `lastGood`: the load balancers that
-   * the worker booted with; `onDraft` gets each candidate before its check has ended.
+   * the worker booted with.
    * Errors: HAPROXY_REJECTED if the global section is at fault; FILE_WRITE.
    */
   async prepare(
     desired: ReadonlyMap<string, LoadBalancer>,
     lastGood: ReadonlyMap<string, LoadBalancer>,
-    onDraft: (candidate: Candidate) => void = () => undefined,
   ): Promise<Candidate> {
     const now = new Map(desired);
     const slice = new Slice();
@@ -124,7 +123,7 @@ export class CandidateMaker {
       // HAProxy checks the new sections while the agent renders the whole file.
       const [isAccepted, candidate] = await Promise.all([
         this.#isAccepted(loadBalancers, now, lastGood),
-        this.#candidate(loadBalancers, onDraft),
+        this.#candidate(loadBalancers),
       ]);
       if (isAccepted) return candidate;
     }
@@ -173,14 +172,9 @@ export class CandidateMaker {
     }
   }
 
-  async #candidate(
-    loadBalancers: ReadonlyMap<string, LoadBalancer>,
-    onDraft: (candidate: Candidate) => void = () => undefined,
-  ): Promise<Candidate> {
+  async #candidate(loadBalancers: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
     const text = await configText(inFileOrder(loadBalancers), this.#options.context(loadBalancers));
-    const candidate = { loadBalancers, ...text };
-    onDraft(candidate);
-    return candidate;
+    return { loadBalancers, ...text };
   }
 
   /** True if HAProxy accepts all of `effective`; load balancers that it refuses are quarantined. */

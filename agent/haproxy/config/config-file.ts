@@ -1,9 +1,9 @@
 // haproxy.cfg on disk: always complete and accepted by HAProxy, with a copy of the last file that a worker served.
 
 import { existsSync } from 'node:fs';
-import { link, readFile, unlink } from 'node:fs/promises';
+import { link, readFile } from 'node:fs/promises';
 import { serial } from '../../base/serial.ts';
-import { copyAtomically, renameDurably, writeAtomically, writeDurably } from '../../host/atomic-file.ts';
+import { copyAtomically, writeAtomically } from '../../host/atomic-file.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 
 export interface ConfigFileOptions {
@@ -21,10 +21,6 @@ export class ConfigFile {
   #written: FileIdentity | undefined;
   /** A start can write while a reload still writes. */
   readonly #writes = serial();
-  /** The next text, in a file of its own. */
-  #draft:
-    | { readonly chunks: readonly Buffer[]; readonly written: Promise<FileIdentity | undefined> }
-    | undefined;
 
   constructor(path: string, options: ConfigFileOptions = {}) {
     this.path = path;
@@ -40,18 +36,6 @@ export class ConfigFile {
   /** Called before each check and in each round of the monitor. Errors: FILE_WRITE. */
   async keepBeside(): Promise<void> {
     await this.#options.keepBeside?.();
-  }
-
-  /**
-   * Writes the next text to a file of its own, so that write() with the same list only renames it. Never throws: write()
-   * reports a failure.
-   */
-  draft(chunks: readonly Buffer[]): void {
-    const before = this.#draft?.written ?? Promise.resolve();
-    const written = before
-      .then(() => writeDurably(this.#draftPath, chunks, this.#mode))
-      .catch(() => undefined);
-    this.#draft = { chunks, written };
   }
 
   /**
@@ -121,29 +105,8 @@ export class ConfigFile {
       }
     }
     const wasUntouched = this.isUntouched();
-    const drafted = await this.#drafted(chunks);
-    if (drafted !== undefined) await renameDurably(this.#draftPath, this.path);
-    this.#written = drafted ?? (await writeAtomically(this.path, chunks, { mode: this.#mode }));
+    this.#written = await writeAtomically(this.path, chunks, { mode: this.#options.mode ?? 0o600 });
     if (!wasUntouched) this.#options.onTampered?.();
-  }
-
-  get #mode(): number {
-    return this.#options.mode ?? 0o600;
-  }
-
-  get #draftPath(): string {
-    return `${this.path}.draft`;
-  }
-
-  /** The identity of the draft if it has this list; another draft is removed. */
-  async #drafted(chunks: readonly Buffer[]): Promise<FileIdentity | undefined> {
-    const draft = this.#draft;
-    if (draft === undefined) return undefined;
-    const written = await draft.written;
-    this.#draft = undefined;
-    if (written !== undefined && draft.chunks === chunks) return written;
-    await unlink(this.#draftPath).catch(() => undefined);
-    return undefined;
   }
 
   async #hasContent(chunks: readonly Buffer[]): Promise<boolean> {

@@ -7,7 +7,9 @@ import { fileName } from './tls-config.ts';
 
 /** The answers of rules without a page of the status. */
 const OWN_ANSWERS = {
+  badHost: ['400', 'not one host'],
   dots: ['400', 'path with dot segments'],
+  ambiguous: ['400', 'path that can be read in several ways'],
   password: ['401', 'password needed'],
   forbidden: ['403', 'client not allowed'],
   noRoute: ['404', 'no route'],

@@ -69,8 +69,9 @@ export class GlobalSection {
     this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needs);
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
-    const { hasHttp, hasTls, hasRoutes } = needs;
-    const more = { sharedTables: this.#tables, hasHttp, hasTls, hasRoutes, ...(users && { users }) };
+    const { hasHttp, hasTls, asksForCertificates, hasRoutes } = needs;
+    const has = { hasHttp, hasTls, asksForCertificates, hasRoutes };
+    const more = { sharedTables: this.#tables, ...has, ...(users && { users }) };
     return renderContext(settings, paths, value, this.aclIds.idOf, more);
   };
 

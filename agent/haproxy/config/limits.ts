@@ -1,6 +1,7 @@
 // The number of connections that HAProxy may accept, from its limit of open files: a connection needs two descriptors, a
 // listener and a checked member one each. HAProxy refuses to start if they do not fit.
 
+import { asksForCertificates } from '../../model/client-guards.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { hasSection, isForHaproxy } from './listener-config.ts';
 
@@ -17,6 +18,8 @@ export interface Needs {
   readonly hasHttp: boolean;
   /** A listener ends TLS. */
   readonly hasTls: boolean;
+  /** A listener asks its clients for certificates. */
+  readonly asksForCertificates: boolean;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
 }
@@ -26,6 +29,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let checks = 0;
   let hasHttp = false;
   let hasTls = false;
+  let isAsking = false;
   let hasRoutes = false;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
@@ -33,12 +37,13 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
         listeners += listener.addresses.length;
         hasHttp ||= listener.mode === 'http';
         hasTls ||= listener.tls !== undefined;
+        isAsking ||= listener.tls !== undefined && asksForCertificates(listener.tls);
         hasRoutes ||= listener.routing !== undefined;
       }
       if (hasSection(listener) && listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }
   }
-  return { listeners, checks, hasHttp, hasTls, hasRoutes };
+  return { listeners, checks, hasHttp, hasTls, asksForCertificates: isAsking, hasRoutes };
 }
 
 /**

@@ -1,6 +1,7 @@
 // A listener in HAProxy's terms, split by how it can change: its structure needs a reload; servers and allowed clients
 // change by commands. The only source of both the lines of the file and the commands, so that they never differ. Pure.
 
+import { hash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';
 import type { Listener, Member, Pool } from '../../model/load-balancer.ts';
 import { dispatcher, fallbackBackend } from '../../model/names.ts';
@@ -140,6 +141,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
       memberTlsStructure(pool),
       pool.httpVersion,
       pool.cookie,
+      ...(pool.cookie === '' ? [] : [cookieKeyOf(listener.name, pool)]),
       pool.retry ?? null,
       pool.proxyProtocol,
       pool.timeouts,
@@ -153,6 +155,11 @@ function optionsOf(listener: Listener): readonly unknown[] {
 function routingOf({ routing }: Listener): readonly unknown[] {
   if (routing === undefined) return [];
   return [routing.kind, routing.kind === 'http' && routing.detectMisdirected];
+}
+
+/** Of the Service's secret, so that no client can make the cookie of a member; the same on both hosts. */
+export function cookieKeyOf(backend: string, { cookieSecret = '' }: Pool): string {
+  return hash('sha256', `${backend} ${cookieSecret}`).slice(0, 32);
 }
 
 /** With session affinity a worker that has not learned the member of a client chooses by a hash, as all others do. */

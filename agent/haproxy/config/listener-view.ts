@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { socketAddress } from '../../base/socket-address.ts';
 import type { View } from '../../base/template.ts';
+import { asksForCertificates, needsCertificates } from '../../model/client-guards.ts';
 import type { HealthMonitor, Listener, Member, Pool } from '../../model/load-balancer.ts';
 import { dispatcher, endedBackend, fallbackBackend } from '../../model/names.ts';
 import { logView } from './connection-log.ts';
@@ -12,6 +13,7 @@ import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
 import {
   algorithmOf,
   allowedLines,
+  cookieKeyOf,
   hasFallback,
   isOnlyChecked,
   isRouted,
@@ -83,7 +85,12 @@ function frontView(listener: Listener, context: RenderContext): View {
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
     isTls: listener.tls !== undefined,
-    hasClientCertificates: listener.tls?.clients !== undefined,
+    asksForCertificates: listener.tls !== undefined && asksForCertificates(listener.tls),
+    // A trusted proxy may have ended the TLS of its clients.
+    keepsClientNames:
+      listener.trustedProxies !== undefined &&
+      (listener.tls === undefined || !asksForCertificates(listener.tls)),
+    needsCertificates: listener.tls !== undefined && needsCertificates(listener.tls),
     boot: context.boot,
     binds: (dispatch === undefined ? places : [endedBind(listener, context)]).map((address) => ({
       address,
@@ -160,6 +167,7 @@ function poolView(listener: Listener, { certificates }: RenderContext): View {
     tunnelTimeout: timeouts.tunnel,
     persistence: pool.persistence,
     cookie: pool.cookie,
+    cookieKey: cookieKeyOf(name, pool),
     retries: pool.retry?.attempts ?? 0,
     retryCodes: pool.retry?.codes.map((code) => ` ${code}`).join('') ?? '',
     // Clients of a pool of routes may have addresses of both families.

@@ -45,6 +45,12 @@ export interface RenderContext {
   /** The folder of error pages. */
   readonly pages: string;
   readonly dotSegments?: DotSegments;
+  readonly ambiguousPaths?: AmbiguousPaths;
+  /**
+   * TLS sessions are not kept: HAProxy has one cache for all listeners, and a session from one that asks for no certificate,
+   * or for one of another authority, would count at one that does.
+   */
+  readonly forgetsSessions: boolean;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
   /** HAProxy counts the responses of each route. */
@@ -64,10 +70,13 @@ export interface RenderContext {
 }
 
 export type DotSegments = 'reject' | 'normalize' | 'pass';
+export type AmbiguousPaths = 'reject-where-guarded' | 'reject' | 'pass';
 
 export interface RenderSettings extends ConnectionLogSettings {
   /** Of paths to routes; absent: reject. */
   readonly dotSegments?: DotSegments;
+  /** Absent: reject-where-guarded. */
+  readonly ambiguousPaths?: AmbiguousPaths;
   /** 0: nine tenths of all. */
   readonly maxConnectionsPerNamespace: number;
   readonly threads: number;
@@ -87,12 +96,14 @@ export function renderContext(
     sharedTables,
     hasHttp = false,
     hasTls = false,
+    asksForCertificates = false,
     hasRoutes = false,
     users = NO_USERS,
   }: {
     readonly sharedTables?: SharedTables | undefined;
     readonly hasHttp?: boolean;
     readonly hasTls?: boolean;
+    readonly asksForCertificates?: boolean;
     readonly hasRoutes?: boolean;
     readonly users?: UsersText;
   } = {},
@@ -117,6 +128,8 @@ export function renderContext(
     routes: paths.routes,
     pages: paths.pages,
     dotSegments: settings.dotSegments ?? 'reject',
+    ambiguousPaths: settings.ambiguousPaths ?? 'reject-where-guarded',
+    forgetsSessions: asksForCertificates,
     hasRoutes,
     countsRoutes: settings.routeMetrics,
     boot: hasTls ? bootId() : '',

@@ -56,7 +56,13 @@ export function routesText(
     userLists = [],
     errorPages,
   }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists' | 'errorPages'>,
-  { routes: folder, pages, dotSegments = 'reject', countsRoutes }: RenderContext,
+  {
+    routes: folder,
+    pages,
+    dotSegments = 'reject',
+    ambiguousPaths = 'reject-where-guarded',
+    countsRoutes,
+  }: RenderContext,
   ended = '',
 ): string {
   if (routing === undefined) return '';
@@ -70,6 +76,8 @@ export function routesText(
       .connectionRoutes({ name, folder, labels, isTls, ...whose, isDispatcher, ended })
       .trimEnd();
   }
+  const answers = answerWords({ errorPages }, pages);
+  const guardsAmbiguous = ambiguousPaths === 'reject-where-guarded';
   return templates
     .routes({
       name,
@@ -77,10 +85,16 @@ export function routesText(
       labels,
       rejectsDots: dotSegments === 'reject',
       normalizesDots: dotSegments === 'normalize',
+      refusesAmbiguous: ambiguousPaths === 'reject',
+      guardsAmbiguous,
       hasUsers: userLists.length > 0,
       detectsMisdirected: detectsMisdirected({ routing, tls }),
       scheme: schemeOf({ tls }),
-      widers: lines(1, MOST_WIDER),
+      widers: lines(1, MOST_WIDER).map((line) => ({
+        ...line,
+        guardsAmbiguous,
+        ambiguousAnswer: answers.ambiguousAnswer ?? '',
+      })),
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
       originLabels: lines(2, ORIGIN_LABELS),
       redirects: ['301', '302', '303', '307', '308'],
@@ -88,7 +102,7 @@ export function routesText(
         status,
         page: pageWords(pages, errorPages, status),
       })),
-      ...answerWords({ errorPages }, pages),
+      ...answers,
       noPool: pageWords(pages, errorPages, '500'),
       countsRoutes,
       logsRules: log !== 'none',

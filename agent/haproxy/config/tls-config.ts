@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';
+import { asksForCertificates } from '../../model/client-guards.ts';
 import type {
   Authority,
   Certificate,
@@ -161,6 +162,8 @@ export function bindWords(folder: string, { name, tls }: Pick<Listener, 'name' |
     if (tls.clients.verify === 'ignored') words.push('crt-ignore-err', 'all', 'ca-ignore-err', 'all');
   }
   if (tls.alpn.length > 0) words.push('alpn', tls.alpn.join(','));
+  // A ticket of one line of the crt-list would count at all others, whatever authority they ask for.
+  if (asksForCertificates(tls)) words.push('no-tls-tickets');
   return words.map((word) => ` ${word}`).join('');
 }
 

@@ -21,6 +21,11 @@ export async function isBooting(paths: HaproxyPaths): Promise<boolean> {
   return false;
 }
 
+/** All processes of the HAProxy with these files, also one that still reads its file. Errors: as startedWith(). */
+export async function ownProcesses(paths: HaproxyPaths): Promise<readonly number[]> {
+  return [...(await startedWith(isStartedWith(paths))).keys()];
+}
+
 /**
  * True if a worker of this master has listened, provided that no other process listens on these sockets. From 3.1 on a
  * master has a pid file and a worker while the worker still reads its file, and the signal for a reload would end both.
@@ -52,6 +57,25 @@ export async function strangers(
   if (parent === undefined) return [];
   const own = found.has(parent) ? parent : workerPid;
   return [...found].flatMap(([pid, by]) => (pid === own || by === own || found.has(by) ? [] : [pid]));
+}
+
+/**
+ * A master with this pid file and another configuration file, such as that of an agent with another state folder: nothing
+ * that this agent writes reaches it. undefined if there is none. Errors: as startedWith().
+ */
+export async function otherMaster({
+  config,
+  pidFile,
+}: HaproxyPaths): Promise<{ readonly pid: number; readonly config: string } | undefined> {
+  let others = '';
+  const found = await startedWith((words) => {
+    const file = words[words.indexOf('-f') + 1] ?? '';
+    const isOther = ['-W', '-f', pidFile].every((word) => words.includes(word)) && file !== config;
+    if (isOther) others = file;
+    return isOther;
+  });
+  const pid = [...found.values()].find((parent) => found.has(parent));
+  return pid === undefined ? undefined : { pid, config: others };
 }
 
 /** True if the process was started with this pid file, as the agent and its units start HAProxy. Errors: as runsWith(). */

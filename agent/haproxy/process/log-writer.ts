@@ -69,7 +69,7 @@ export class LogWriter {
 
   /** After close(). Errors: HAPROXY_START if the agent may not signal it. */
   async stop(): Promise<void> {
-    for (const pid of await this.#running())
+    for (const pid of await this.running())
       await stopDaemon(WRITER, pid, this.#config, [
         { signal: 'SIGTERM', waitMs: END_TIMEOUT_MS },
         { signal: 'SIGKILL', waitMs: END_TIMEOUT_MS },
@@ -94,14 +94,14 @@ export class LogWriter {
   }
 
   async #adopt(): Promise<void> {
-    const [found = 0] = await this.#running();
+    const [found = 0] = await this.running();
     if (found === 0 && this.#pid !== 0)
       this.#options.log.warn('The log writer has ended', { pid: this.#pid });
     this.#pid = found;
   }
 
   /** The pids of writers, of this agent or an earlier one. */
-  async #running(): Promise<readonly number[]> {
+  async running(): Promise<readonly number[]> {
     const command = ['-db', '-f', this.#config].join(' ');
     return [...(await startedWith((words) => words.join(' ').trimEnd().endsWith(command))).keys()];
   }

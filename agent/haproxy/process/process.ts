@@ -3,9 +3,10 @@
 import { readFile } from 'node:fs/promises';
 import { pidIn } from '../../dataplane/daemon/find.ts';
 import { type DaemonKind, startDaemon } from '../../dataplane/daemon/start.ts';
-import { stopDaemon } from '../../dataplane/daemon/stop.ts';
+import { sendSignal, stopDaemon } from '../../dataplane/daemon/stop.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import type { HaproxyPaths } from '../paths.ts';
+import { ownProcesses } from './find-master.ts';
 
 const HAPROXY: DaemonKind = { name: 'HAProxy', missing: 'HAPROXY_MISSING', failed: 'HAPROXY_START' };
 
@@ -44,13 +45,22 @@ export function masterPid(paths: HaproxyPaths): Promise<number | undefined> {
   return pidIn(paths.pidFile, paths.config);
 }
 
-/** Lets connections end for `graceMs`, then closes the rest. */
+/** Lets connections end for `graceMs`, then closes the rest. Also one that has no pid file yet. */
 export async function stopHaproxy(paths: HaproxyPaths, graceMs: number): Promise<void> {
   await stopDaemon(HAPROXY, (await masterPid(paths)) ?? 0, paths.config, [
     { signal: 'SIGUSR1', waitMs: graceMs },
     { signal: 'SIGTERM', waitMs: 2_000 },
     { signal: 'SIGKILL', waitMs: 2_000 },
   ]);
+  await killHaproxy(paths);
+}
+
+/** Ends all processes with these files at once, such as one that hangs; their number. Errors: as startedWith(). */
+export async function killHaproxy(paths: HaproxyPaths): Promise<number> {
+  const pids = await ownProcesses(paths);
+  // The master first, because it would start another worker.
+  for (const pid of [...pids].sort((a, b) => a - b)) sendSignal(HAPROXY, pid, 'SIGKILL');
+  return pids.length;
 }
 
 /** Bytes of memory that a process has in RAM; 0 if it is gone. */

@@ -2,6 +2,8 @@
 // file puts such a text into a row. Pure.
 
 import { createHash } from 'node:crypto';
+import type { Anchoring } from '../../base/expression/automaton.ts';
+import { oneSpelling } from '../../base/one-spelling.ts';
 import type { Header, HeaderChanges, HostPattern, RouteMatch, ValueMatch } from '../../model/routes.ts';
 
 /** The first `digits` hexadecimal digits of a hash of the text. */
@@ -34,6 +36,16 @@ export function pathText(path: string): string {
   return encoded(path, /[^A-Za-z0-9._~!$&'()*+,;=:@/%-]/gu);
 }
 
+/** A path in the one spelling that requests are looked up by. */
+export function plainPath(path: string): string {
+  return oneSpelling(pathText(path));
+}
+
+/** A URL with variables, as clients get it. */
+export function locationText(location: string): string {
+  return encoded(location, /[^A-Za-z0-9._~!$&'()*+,;=:@/%?#[\]-]/gu);
+}
+
 /** A text that Lua decodes. */
 export function token(text: string): string {
   return encoded(text, /[^A-Za-z0-9._~/:*+-]/gu);
@@ -60,19 +72,35 @@ export function nameText(text: string): string {
   return text.replace(/[^!#$%&'*+.^_`|~0-9A-Za-z-]/g, '');
 }
 
-/** The conditions of a candidate besides a path that leads to it; '' for none. A letter tells what each is about. */
-export function conditionsText({ path, method, headers, query }: RouteMatch): string {
+/**
+ * The conditions of a candidate besides a path that leads to it; '' for none. A letter tells what each is about, in upper case
+ * if it has the id of an expression instead of a value. `idOf`: of its row.
+ */
+export function conditionsText(
+  match: RouteMatch,
+  idOf: (pattern: string, anchoring: Anchoring) => string = expressionId,
+): string {
+  const { path, method, headers, query } = match;
+  const conditionText = (kind: 'h' | 'q', { name, kind: how, value }: ValueMatch): string =>
+    how === 'regex'
+      ? `${kind.toUpperCase()}${token(name)}=${idOf(value, 'whole')}`
+      : `${kind}${token(name)}=${token(value)}`;
   return [
-    ...(path.kind === 'regex' ? [`P${token(path.value)}`] : []),
     ...(method === '' ? [] : [`m${token(method)}`]),
     ...headers.map((each) => conditionText('h', each)),
     ...query.map((each) => conditionText('q', each)),
+    ...(path.kind === 'regex' ? [`P${idOf(path.value, 'start')}`] : []),
   ].join('&');
 }
 
-/** In upper case for a regular expression. */
-function conditionText(kind: 'h' | 'q', { name, kind: how, value }: ValueMatch): string {
-  return `${how === 'regex' ? kind.toUpperCase() : kind}${token(name)}=${token(value)}`;
+/** `table`: rows of different tables have different keys. */
+export function expressionId(pattern: string, anchoring: Anchoring, table = ''): string {
+  return `x:${digest(`${table} ${anchoring} ${pattern}`, 24)}`;
+}
+
+/** Without the text of what it is about. */
+export function isConditional({ path, method, headers, query }: RouteMatch): boolean {
+  return path.kind === 'regex' || method !== '' || headers.length > 0 || query.length > 0;
 }
 
 /** `sNAME=VALUE&aNAME=VALUE&rNAME`; '' for no change. */

@@ -7,8 +7,12 @@ export const MAPS = [
   'wider',
   /** Sections that want certificates of clients. */
   'guarded',
+  /** Tables of hosts where a path that members could read otherwise is refused. */
+  'strict',
   'exact',
   'prefix',
+  /** Regular expressions as tables, by their ids. */
+  'expressions',
   /** Candidates with conditions, by list. */
   'lists',
   /** What a rule does, by rule. */
@@ -45,6 +49,11 @@ const ENTRIES: ReadonlySet<MapName> = new Set<MapName>(['hosts', 'wider', 'exact
 
 export function isEntry({ map }: Pick<Row, 'map'>): boolean {
   return ENTRIES.has(map);
+}
+
+/** What a path leads to. */
+export function isPath({ map }: Pick<Row, 'map'>): boolean {
+  return map === 'exact' || map === 'prefix';
 }
 
 /** Unique within a worker. */

@@ -1,104 +1,134 @@
-// The rows of one hostname's routes: which path leads to which target. A path whose first matching route has no condition
-// leads to its target, another one to a list of candidates, which Lua tries in their order (templates/haproxy/routes.lua). A
-// list has all routes that can match its path, also those of shorter prefixes. Behind each target stands the rule. Pure.
+// The rows of one hostname's routes: which path leads to which target. A path whose first route has no condition leads to its
+// target, another one to a list of candidates, which Lua tries in their order (templates/haproxy/routes.lua). A list ends with
+// what the next shorter prefix leads to, so that the rows are as many as the routes. Behind each target stands the rule. Pure.
 
-import type { HostRoutes, RouteEntry, RouteMatch } from '../../model/routes.ts';
-import { conditionsText, digest, namedTarget, pathText } from './encode.ts';
+import type { Anchoring } from '../../base/expression/automaton.ts';
+import { expressionOf } from '../../base/expression/expression.ts';
+import type { HostRoutes, RouteEntry } from '../../model/routes.ts';
+import { isStrict } from '../../model/strict-hosts.ts';
+import { conditionsText, digest, expressionId, isConditional, namedTarget, plainPath } from './encode.ts';
 import type { Row } from './maps.ts';
 import { replacesPrefix, ruleTarget, type Target } from './rule-rows.ts';
-import { faultOf } from './unservable.ts';
+import { servable } from './unservable.ts';
 
 /** Characters of a list in one row. HAProxy's buffer has 16 KB for a command, and for a line of a file. */
 const MAX_LIST = 8_000;
 
 /** In the order in which they must be added: each row after those that it leads to. */
 export function pathRows({ entries }: HostRoutes, table: string): readonly Row[] {
-  const targets = new Targets(table);
-  const lists = new Map<string, Row>();
-  const paths = new Paths(entries.filter((entry) => faultOf(entry) === undefined));
-  const entryRows: Row[] = [];
-  const add = (map: 'exact' | 'prefix', key: string, some: readonly RouteEntry[]): void => {
-    const value = leadTo(some, targets, lists, table);
-    if (value !== '') entryRows.push({ map, key, value });
-  };
-  for (const path of paths.exact.keys())
-    add('exact', `${table}${pathText(path)}`, paths.matching(path, paths.exact.get(path)));
-  for (const path of paths.prefixes()) add('prefix', `${table}${pathText(path)}/`, paths.matching(path));
-  return [...targets.rows, ...lists.values(), ...entryRows];
-}
-
-type Place = readonly [order: number, entry: RouteEntry];
-
-/** Finds the routes that can match a path, without a look at all others. */
-class Paths {
-  readonly exact = new Map<string, Place[]>();
-  readonly #prefix = new Map<string, Place[]>();
-  readonly #regex: Place[] = [];
-
-  constructor(entries: readonly RouteEntry[]) {
-    for (const [order, entry] of entries.entries()) {
-      const { kind, value } = entry.match.path;
-      if (kind === 'regex') this.#regex.push([order, entry]);
-      else append(kind === 'exact' ? this.exact : this.#prefix, value, [order, entry]);
+  const lists = new Lists(table);
+  const served = entries.map(servable);
+  const { exact, prefix, regex } = groupsOf(served);
+  // A regular expression can match any path, so that all paths lead to these first; exact paths before them.
+  const first = lists.leadTo(regex, '');
+  const behindFirst = (then: string): string =>
+    first === '' || then === '' ? first || then : lists.of([first, then]);
+  const rows: Row[] = [];
+  /** The prefixes that the path of the turn has, each with what it leads to. */
+  const wider: { readonly path: string; readonly lead: string }[] = [];
+  const paths = new Set([...(first === '' ? [] : ['']), ...prefix.keys(), ...exact.keys()]);
+  // With a slash at the end, all paths below a prefix follow it.
+  for (const path of [...paths].map((each) => `${each}/`).sort()) {
+    while (wider.length > 0 && !path.startsWith(wider.at(-1)?.path ?? '')) wider.pop();
+    const key = path.slice(0, -1);
+    const above = wider.at(-1)?.lead ?? '';
+    const own = prefix.get(key) ?? [];
+    const lead = lists.leadTo(own, above);
+    if (own.length > 0 || key === '') {
+      if (behindFirst(lead) !== '')
+        rows.push({ map: 'prefix', key: `${table}${key}/`, value: behindFirst(lead) });
+      wider.push({ path, lead });
     }
+    const whole = exact.get(key);
+    if (whole !== undefined)
+      rows.push({
+        map: 'exact',
+        key: `${table}${key}`,
+        value: lists.leadTo(whole, behindFirst(lead)),
+      });
+  }
+  const strict: readonly Row[] = isStrict(served) ? [{ map: 'strict', key: table, value: '1' }] : [];
+  return [...strict, ...lists.rows(), ...rows];
+}
+
+interface Groups {
+  /** By path. */
+  readonly exact: ReadonlyMap<string, readonly RouteEntry[]>;
+  readonly prefix: ReadonlyMap<string, readonly RouteEntry[]>;
+  readonly regex: readonly RouteEntry[];
+}
+
+function groupsOf(entries: readonly RouteEntry[]): Groups {
+  const exact = new Map<string, RouteEntry[]>();
+  const prefix = new Map<string, RouteEntry[]>();
+  const regex: RouteEntry[] = [];
+  for (const entry of entries) {
+    const { kind, value } = entry.match.path;
+    if (kind === 'regex') regex.push(entry);
+    else append(kind === 'exact' ? exact : prefix, plainPath(value), entry);
+  }
+  return { exact, prefix, regex };
+}
+
+function append(map: Map<string, RouteEntry[]>, key: string, entry: RouteEntry): void {
+  const entries = map.get(key);
+  if (entries === undefined) map.set(key, [entry]);
+  else entries.push(entry);
+}
+
+/** The lists of one table, with the expressions and targets that they need, each made once. */
+class Lists {
+  readonly #table: string;
+  readonly #targets: Targets;
+  readonly #expressions = new Map<string, Row>();
+  readonly #lists = new Map<string, Row>();
+
+  constructor(table: string) {
+    this.#table = table;
+    this.#targets = new Targets(table);
   }
 
-  /** A regular expression can match any path, so that all paths lead to a list. */
-  prefixes(): Iterable<string> {
-    return this.#regex.length === 0 ? this.#prefix.keys() : new Set([...this.#prefix.keys(), '']);
+  rows(): readonly Row[] {
+    return [...this.#targets.rows, ...this.#expressions.values(), ...this.#lists.values()];
   }
 
-  /** In the order of precedence, up to the first without a condition. */
-  matching(path: string, exact: readonly Place[] = []): readonly RouteEntry[] {
-    const places = [...exact, ...this.#regex];
-    for (let end = path.length; end >= 0; end = end === 0 ? -1 : Math.max(0, path.lastIndexOf('/', end - 1)))
-      places.push(...(this.#prefix.get(path.slice(0, end)) ?? []));
-    const entries = places.sort(([a], [b]) => a - b).map(([, entry]) => entry);
+  /** A target, or the id of a list that ends with `then`; '' for nothing. Entries behind one without a condition do not count. */
+  leadTo(entries: readonly RouteEntry[], then: string): string {
     const last = entries.findIndex(({ match }) => !isConditional(match));
-    return last === -1 ? entries : entries.slice(0, last + 1);
+    const used = last === -1 ? entries : entries.slice(0, last + 1);
+    const candidates = used.map((entry) =>
+      [this.#targets.of(entry), conditionsText(entry.match, this.#expressionId)].filter(Boolean).join('&'),
+    );
+    return this.of(last === -1 && then !== '' ? [...candidates, then] : candidates);
   }
-}
 
-function append(map: Map<string, Place[]>, key: string, place: Place): void {
-  const places = map.get(key);
-  if (places === undefined) map.set(key, [place]);
-  else places.push(place);
-}
-
-/** A target, or the id of a list; '' if there is no candidate. */
-function leadTo(
-  entries: readonly RouteEntry[],
-  targets: Targets,
-  lists: Map<string, Row>,
-  table: string,
-): string {
-  const [first] = entries;
-  if (first === undefined) return '';
-  if (!isConditional(first.match)) return targets.of(first);
-  const candidates = entries.map((entry) =>
-    [targets.of(entry), conditionsText(entry.match)].filter(Boolean).join('&'),
-  );
-  return listOf(candidates, lists, table);
-}
-
-/** The id of a list; a long list ends with the id of the next one. */
-function listOf(candidates: readonly string[], lists: Map<string, Row>, table: string): string {
-  let text = '';
-  for (const candidate of [...candidates].reverse()) {
-    if (text.length + candidate.length > MAX_LIST) text = putList(text, lists, table);
-    text = text === '' ? candidate : `${candidate}|${text}`;
+  /** The id of a list; a long list ends with the id of the next one. One candidate without a condition needs none. */
+  of(candidates: readonly string[]): string {
+    const [only = '', ...others] = candidates;
+    if (others.length === 0 && !only.includes('&')) return only;
+    let text = '';
+    for (const candidate of [...candidates].reverse()) {
+      if (text.length + candidate.length > MAX_LIST) text = this.#put(text);
+      text = text === '' ? candidate : `${candidate}|${text}`;
+    }
+    return this.#put(text);
   }
-  return putList(text, lists, table);
-}
 
-function putList(value: string, lists: Map<string, Row>, table: string): string {
-  const key = `?${digest(`${table} ${value}`, 24)}`;
-  lists.set(key, { map: 'lists', key, value });
-  return key;
-}
+  #put(value: string): string {
+    const key = `?${digest(`${this.#table} ${value}`, 24)}`;
+    this.#lists.set(key, { map: 'lists', key, value });
+    return key;
+  }
 
-function isConditional(match: RouteMatch): boolean {
-  return conditionsText(match) !== '';
+  readonly #expressionId = (pattern: string, anchoring: Anchoring): string => {
+    const key = expressionId(pattern, anchoring, this.#table);
+    if (!this.#expressions.has(key)) {
+      const expression = expressionOf(pattern, anchoring);
+      if (typeof expression !== 'string')
+        this.#expressions.set(key, { map: 'expressions', key, value: expression.text });
+    }
+    return key;
+  };
 }
 
 /** The targets of the rules of one table, each made once. */

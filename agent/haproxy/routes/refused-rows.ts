@@ -1,13 +1,15 @@
-// The rows that HAProxy has refused: they are left out of commands and files, so that each costs its route only. Reports them,
-// and routes that do not fit into rows.
+// The rows that HAProxy has refused: they are left out of commands and files, so that each costs its route only. A rule without a
+// row that restricts its clients is closed. Reports them, and routes that do not fit into rows.
 
 import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
-import { type Row, rowId } from './maps.ts';
+import { GUARDS_OF_RULES } from './held-rows.ts';
+import { isPath, type Row, rowId } from './maps.ts';
 import type { Tables } from './patched-tables.ts';
 import { tablesOf } from './tables.ts';
 import { faultsOf } from './unservable.ts';
 
+const FORBIDDEN = 'e403';
 const NO_MESSAGES: readonly string[] = [];
 
 export class RefusedRows {
@@ -50,7 +52,10 @@ export class RefusedRows {
     if (refused === undefined) return [];
     return [...tablesOf(listener).values()].flat().flatMap((row) => {
       const reply = refused.get(contentOf(row));
-      return reply === undefined ? [] : `HAProxy refuses a row of a route, "${row.map} ${row.key}": ${reply}`;
+      const closes = GUARDS_OF_RULES.has(row.map) ? '; the route is closed with status 403' : '';
+      return reply === undefined
+        ? []
+        : `HAProxy refuses a row of a route, "${row.map} ${row.key}": ${reply}${closes}`;
     });
   }
 }
@@ -68,5 +73,14 @@ function contentOf(row: Row): string {
 
 function without(rows: readonly Row[], refused: ReadonlyMap<string, string>): readonly Row[] {
   const rest = rows.filter((row) => !refused.has(contentOf(row)));
-  return rest.length === rows.length ? rows : rest;
+  if (rest.length === rows.length) return rows;
+  const open = rows.filter((row) => GUARDS_OF_RULES.has(row.map) && refused.has(contentOf(row)));
+  return open.reduce<readonly Row[]>((some, { key }) => closed(some, key), rest);
+}
+
+/** What leads to the rule leads to status 403. */
+function closed(rows: readonly Row[], rule: string): readonly Row[] {
+  return rows.map((row) =>
+    isPath(row) || row.map === 'lists' ? { ...row, value: row.value.replaceAll(rule, FORBIDDEN) } : row,
+  );
 }

@@ -13,7 +13,7 @@ import type {
   RouteRule,
   WeightedBackend,
 } from '../../model/routes.ts';
-import { digest, headerChangesText, hostText, nameText, pathText } from './encode.ts';
+import { digest, headerChangesText, hostText, locationText, nameText, pathText } from './encode.ts';
 import type { MapName, Row } from './maps.ts';
 import { userListId } from './user-list-id.ts';
 
@@ -34,7 +34,8 @@ export function ruleTarget(rule: RouteRule, table: string, prefix: string): Targ
   const rows: Row[] = end.kind === 'target' ? [...end.rows] : [...end.rowsOf(id)];
   for (const [map, value] of features) {
     if (map === 'origins')
-      for (const origin of value.split(' ')) rows.push({ map, key: `${id}|${origin}`, value: '1' });
+      for (const origin of value.split(' '))
+        rows.push({ map, key: `${id}|${origin}`, value: origin === '*' ? '*' : '1' });
     else rows.push({ map, key: id, value });
   }
   if (end.kind === 'target' && end.target !== '') rows.push({ map: 'backend', key: id, value: end.target });
@@ -81,7 +82,7 @@ function featuresOf(
   }
   if (cors !== undefined) {
     put('cors', corsText(cors));
-    put('origins', cors.origins.map(originText).join(' '));
+    put('origins', cors.origins.map((origin) => originText(origin, cors.oneLabel === true)).join(' '));
   }
   put('response-headers', headerChangesText(responseHeaders));
   if (limits !== undefined) putLimits(limits, put);
@@ -106,8 +107,9 @@ function pathChange(change: PathRewrite | undefined, prefix: string): string {
   return `${prefix.split('/').length - 1}${pathText(change.value)}`;
 }
 
-/** `code|scheme://|host|:port`. */
-function redirectText({ status, scheme, hostname, port }: RedirectAction): string {
+/** `code|scheme://|host|:port`, or `code|location|URL`. */
+function redirectText({ status, scheme, hostname, port, location }: RedirectAction): string {
+  if (location !== undefined) return `${status}|location|${locationText(location)}`;
   const fields = [
     status,
     scheme === '' ? '' : `${scheme}://`,
@@ -131,10 +133,12 @@ function corsText({ methods, allowHeaders, exposeHeaders, maxAge, credentials }:
   return [...lists, maxAge, credentials ? 'true' : ''].join(';');
 }
 
-/** `*` for any; `https|*|example.org` for a wildcard. */
-function originText(origin: string): string {
+/** `*` for any; `https|*|example.org` for a wildcard of any number of labels, `https|+|example.org` for one of one label. */
+function originText(origin: string, isOneLabel: boolean): string {
   const [, scheme, rest] = /^([a-z]+):\/\/\*\.(.+)$/.exec(origin) ?? [];
-  return scheme === undefined ? pathText(origin) : `${scheme}|*|${pathText(rest ?? '')}`;
+  return scheme === undefined
+    ? pathText(origin)
+    : `${scheme}|${isOneLabel ? '+' : '*'}|${pathText(rest ?? '')}`;
 }
 
 function putLimits(

@@ -25,7 +25,7 @@ export class RunningRows {
   /** Counts the changes, so that an audit can see that a map has changed while it was read. */
   changes = 0;
   readonly #tables = new Map<string, Map<string, Rows>>();
-  /** By listener: tables that were found to be all the same, and the names of those that have changed since. */
+  /** By listener: the tables that were compared last, and the names of those that differed then or have changed since. */
   readonly #same = new Map<string, { readonly tables: Tables; readonly changed: Set<string> }>();
 
   /** The worker booted with these. */
@@ -47,7 +47,8 @@ export class RunningRows {
       const [rows, wanted] = [tables.get(name), desired.get(name) ?? NO_ROWS];
       if (rows !== wanted && !isSame(rows, wanted)) names.push(name);
     }
-    if (names.length === 0) this.#same.set(listener, { tables: desired, changed: new Set() });
+    // The next comparison looks at these, and at what has changed in the meantime.
+    this.#same.set(listener, { tables: desired, changed: new Set(names) });
     return names;
   }
 

@@ -3,6 +3,7 @@
 // costs nothing for the others. Pure.
 
 import { memoByIdentity } from '../../base/memo.ts';
+import { asksForCertificates, guardWord } from '../../model/client-guards.ts';
 import type { Listener, Tls } from '../../model/load-balancer.ts';
 import { dispatcher } from '../../model/names.ts';
 import type {
@@ -99,28 +100,34 @@ function isAlike(a: RouteSection, b: RouteSection): boolean {
 }
 
 /** By the tables without it. */
-const withGuards = new WeakMap<Tables, { readonly ids: string; readonly tables: Tables }>();
+const withGuards = new WeakMap<Tables, { readonly text: string; readonly tables: Tables }>();
 
 /** With a table for the sections that want certificates of clients. */
-function guarded(tables: Tables, listener: string, routing: Routing, { sections = [] }: Tls): Tables {
-  const names = sections
-    .filter(({ clients }) => clients !== undefined)
-    .map(({ hostname }) => patternText(hostname));
-  if (names.length === 0 || routing.kind !== 'http') return tables;
-  const ids = routing.sections
-    .filter(({ hostname }) => names.includes(patternText(hostname)))
-    .map(({ name }) => sectionId(listener, name));
+function guarded(tables: Tables, listener: string, routing: Routing, tls: Tls): Tables {
+  if (routing.kind !== 'http' || !asksForCertificates(tls)) return tables;
+  const guards = routing.sections.flatMap(({ name, hostname }): readonly Row[] => {
+    const clients = clientsOf(hostname, tls);
+    if (clients === undefined) return [];
+    return [{ map: 'guarded', key: sectionId(listener, name), value: guardWord(clients) }];
+  });
+  const text = guards.map(({ key, value }) => `${key} ${value}`).join();
   const known = withGuards.get(tables);
-  if (known?.ids === ids.join()) return known.tables;
+  if (known?.text === text) return known.tables;
   const change = changes.get(tables);
   const before = change && withGuards.get(change.from);
-  const guards = ids.map((key) => ({ map: 'guarded', key, value: '1' }) as const);
   const made =
-    before?.ids === ids.join() && change !== undefined
+    before?.text === text && change !== undefined
       ? changed(before.tables, new Map(change.names.map((each) => [each, tables.get(each) ?? []])))
       : new Map([...tables, ['guards', guards]]);
-  withGuards.set(tables, { ids: ids.join(), tables: made });
+  withGuards.set(tables, { text, tables: made });
   return made;
+}
+
+/** What clients of a section must prove; names that no section has are those of the section for any name. */
+function clientsOf(hostname: HostPattern, { clients, sections = [] }: Tls): Tls['clients'] {
+  const text = patternText(hostname);
+  const section = sections.find((each) => patternText(each.hostname) === text);
+  return section === undefined && hostname.kind === 'any' ? clients : section?.clients;
 }
 
 function changed(tables: Tables, patches: ReadonlyMap<string, readonly Row[]>): Tables {

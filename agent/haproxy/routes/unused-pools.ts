@@ -1,12 +1,13 @@
 // When the pools that no route sends to any more lose their servers: a second later, because a request may be on its way to
-// them, and not while rows wait for another pool, because until then those of before may lead to them.
+// them, and not while rows wait for another pool, or a reload for listeners that go, because until then those of before may
+// lead to them.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { DueTimer } from '../../base/due-timer.ts';
 
 export interface UnusedPoolsOptions {
-  /** Rows wait for a pool. */
-  readonly areRowsWaiting: () => boolean;
+  /** Rows wait for a pool, or a reload is to come. */
+  readonly isWaiting: () => boolean;
   /** Gets the keys of pools that may lose their servers now. */
   readonly onDue: (keys: readonly string[]) => void;
   readonly clock?: Clock;
@@ -55,7 +56,7 @@ export class UnusedPools {
   #work(): void {
     const now = this.#clock.monotonic();
     const keys = [...this.#unused].filter(([, { due, isTold }]) => !isTold && due <= now).map(([key]) => key);
-    const isTold = !this.#options.areRowsWaiting();
+    const isTold = !this.#options.isWaiting();
     for (const key of keys) this.#unused.set(key, { due: now + REST_MS, isTold });
     if (isTold && keys.length > 0) this.#options.onDue(keys);
   }

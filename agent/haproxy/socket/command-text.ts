@@ -65,11 +65,10 @@ function wordsOf(command: Command, capabilities: Capabilities): readonly string[
     case 'SetServerWeight':
       return ['set server', server(command), 'weight', number('weight', command.weight, 0, 256)];
     case 'SetCookieKey':
-      // The key only has to be the same after a reload, and on the other host.
       return [
         'set dynamic-cookie-key backend',
         name('backend', command.backend),
-        name('backend', command.backend),
+        name('cookie key', command.key),
       ];
     case 'ForgetClients':
       return [

@@ -57,6 +57,8 @@ export interface SetServerWeight extends ServerCommand<'SetServerWeight'> {
 export interface SetCookieKey {
   readonly kind: 'SetCookieKey';
   readonly backend: string;
+  /** The same after a reload, and on the other host. */
+  readonly key: string;
 }
 
 /** Ends the session persistence of a server's clients, so that they get another server. */
@@ -110,6 +112,8 @@ export interface RowPlace {
   /** The listener's table that the row belongs to. */
   readonly table: string;
   readonly row: Row;
+  /** Of the pool that gets a spare backend by this row: see structureOf(). */
+  readonly structure?: string;
 }
 
 export interface RowCommand extends MapEntryCommand {

@@ -47,11 +47,7 @@ export function parseInfo(text: string): Info {
 /** 0 for what this version does not report. */
 export function loadOf({ number }: Info): Load {
   const idlePercent = number('Idle_pct');
-  return {
-    connections: number('CurrConns') || 0,
-    connectionRate: number('ConnRate') || 0,
-    busy: Number.isNaN(idlePercent) ? 0 : 100 - idlePercent,
-  };
+  return { busy: Number.isNaN(idlePercent) ? 0 : 100 - idlePercent };
 }
 
 /** Of `show acl #ID`: the patterns, in order. A line has the entry's address in memory and the pattern. */

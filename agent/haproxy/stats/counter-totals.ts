@@ -17,6 +17,7 @@ import {
   increase,
   keyOf,
   newSeries,
+  passOver,
   type Series,
   type SeriesKind,
   type WorkerCounts,
@@ -74,25 +75,32 @@ export class CounterTotals {
     this.#inherited = undefined;
     const round = ++this.#round;
     if (this.#countsRoutes) this.#keepRoutes(round, loadBalancers);
-    const rowOf =
-      (worker: WorkerCounts) =>
-      (row: StatRow): void => {
+    const active = new Set<WorkerCounts>();
+    const rowOf = (worker: WorkerCounts): ((row: StatRow) => void) => {
+      active.add(worker);
+      return (row) => {
         const { proxy, name } = row;
         if (proxy === ROUTE_COUNTS) {
           const series = this.#seriesOf(row);
           if (series?.round === round) addOldRow(series, row, worker);
+          else passOver(row, worker);
           return;
         }
         if (!isListener(proxy)) {
           const owner = this.#seriesOf(row);
           if (owner?.round === round) addFallbackRow(owner, row, worker);
+          else if (isGone(seriesKeyOf(row), loadBalancers)) passOver(row, worker);
           return;
         }
         const key = keyOf(proxy, name);
         const listener = listenerOf(proxy, loadBalancers);
         const isServed = listener?.engine !== 'kernel';
         // The kernel counts its listeners and pools itself.
-        if (!isServed && kindOf(key) !== 'member') return;
+        if (!isServed && kindOf(key) !== 'member') {
+          this.#series.delete(key);
+          passOver(row, worker);
+          return;
+        }
         const series = this.#series.get(key) ?? this.#add(key);
         if (series.round === round) {
           addOldRow(series, row, worker);
@@ -108,6 +116,7 @@ export class CounterTotals {
         series.round = round;
         addRow(series, row, worker, this.#now());
       };
+    };
     return {
       row: rowOf(this.#countProcess(info)),
       beside: (other) => rowOf(this.#countProcess(other)),
@@ -115,21 +124,24 @@ export class CounterTotals {
         const byKind: Record<SeriesKind, Series[]> = { listener: [], pool: [], member: [], route: [] };
         for (const [key, series] of this.#series) {
           if (series.round === round) byKind[series.kind].push(series);
-          else if (isWhole) this.#remove(key);
+          // What is gone begins at 0 if it returns. A replaced worker continues to count; an active one begins again, too.
+          else if (isWhole) this.#remove(key, isGone(key, loadBalancers) ? active : this.#workers.values());
         }
         this.#byKind = byKind;
       },
     };
   }
 
-  /** Takes the rows of a replaced worker, for series that still exist. */
-  old(info: Info): (row: StatRow) => void {
+  /** Takes the rows of a replaced worker, for series that still exist, and notes those of what is gone. */
+  old(info: Info, loadBalancers: ReadonlyMap<string, LoadBalancer>): (row: StatRow) => void {
     // Before the first round no total was shown.
     if (this.#round === 0) return () => undefined;
     const worker = this.#countProcess(info);
     return (row) => {
       const series = this.#seriesOf(row);
       if (series !== undefined) addOldRow(series, row, worker);
+      // A series that is missing for a moment only, as while HAProxy starts again, must lose nothing.
+      else if (isGone(seriesKeyOf(row), loadBalancers)) passOver(row, worker);
     };
   }
 
@@ -187,18 +199,34 @@ export class CounterTotals {
     return series;
   }
 
-  #remove(key: string): void {
+  /** What these workers have counted counts again if the series begins again. */
+  #remove(key: string, workers: Iterable<WorkerCounts>): void {
     this.#series.delete(key);
-    for (const { rows } of this.#workers.values()) {
+    for (const { rows } of workers) {
       rows.delete(key);
       rows.delete(fallbackKeyOf(key));
     }
   }
 
-  /** A row of a fallback backend belongs to the series of its pool or member. */
-  #seriesOf({ proxy, name }: StatRow): Series | undefined {
-    return this.#series.get(keyOf(listenerOfBackend(proxy), name));
+  #seriesOf(row: StatRow): Series | undefined {
+    return this.#series.get(seriesKeyOf(row));
   }
+}
+
+/** A row of a fallback backend belongs to the series of its pool or member. */
+function seriesKeyOf({ proxy, name }: StatRow): string {
+  return keyOf(listenerOfBackend(proxy), name);
+}
+
+/** By the desired state, and not only because a worker does not have it: HAProxy does not count it any more. */
+function isGone(key: string, loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
+  const comma = key.indexOf(',');
+  const [proxy, name] = [key.slice(0, comma), key.slice(comma + 1)];
+  // A route has its series by the desired state.
+  if (proxy === ROUTE_COUNTS) return true;
+  const listener = listenerOf(proxy, loadBalancers);
+  if (listener === undefined) return true;
+  return kindOf(key) === 'member' ? !membersByName(listener).has(name) : listener.engine === 'kernel';
 }
 
 function kindOf(key: string): SeriesKind {

@@ -272,7 +272,14 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
 
 const MIB = 1024 * 1024;
 
-function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): readonly MetricFamily[] {
+function processFamilies({
+  info,
+  process,
+  oldWorkers,
+  oldConnections,
+  seconds,
+  age,
+}: Sample): readonly MetricFamily[] {
   const total = (name: string, help: string, field: (typeof infoCounters)[number]): MetricFamily =>
     one(name, help, process[infoCounters.indexOf(field)] ?? 0, { type: 'counter' });
   const bytes = (name: string): number => {
@@ -293,6 +300,11 @@ function processFamilies({ info, process, oldWorkers, seconds, age }: Sample): r
       info.number('Start_time_sec'),
     ),
     one('headgate_haproxy_old_workers', 'Replaced HAProxy workers that have not ended', oldWorkers),
+    one(
+      'headgate_haproxy_old_worker_connections',
+      'Open connections of clients to replaced HAProxy workers',
+      oldConnections,
+    ),
     one('headgate_haproxy_threads', 'Threads of the active HAProxy worker', info.number('Nbthread')),
     one(
       'headgate_haproxy_idle_ratio',

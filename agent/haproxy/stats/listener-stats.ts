@@ -37,6 +37,14 @@ export function parseListenerStats(...answers: readonly string[]): ListenerStats
   return { ...(frontend ?? backends), servers };
 }
 
+/** Of several workers; without any of none. */
+export function sumOfStats(all: readonly ListenerStats[]): ListenerStats {
+  const servers = new Map<string, ServerStats>();
+  for (const each of all)
+    for (const [name, row] of each.servers) servers.set(name, sum(servers.get(name) ?? NONE, row));
+  return { ...all.reduce<ServerStats>(sum, NONE), servers };
+}
+
 function sum(one: ServerStats, other: ServerStats): ServerStats {
   return { sessions: one.sessions + other.sessions, sessionRate: one.sessionRate + other.sessionRate };
 }

@@ -99,6 +99,13 @@ export function addOldRow(series: Series, row: StatRow, worker: WorkerCounts): v
   addGauges(series, row);
 }
 
+/** Notes a row that has no series: if one begins later, what the worker has counted until now does not count again. */
+export function passOver({ proxy, name, values }: StatRow, worker: WorkerCounts): void {
+  const counts = newCounts();
+  for (let at = 0; at < counterCount; at++) counts[at] = values[at] || 0;
+  worker.rows.set(keyOf(proxy, name), counts);
+}
+
 function addGauges({ values }: Series, row: StatRow): void {
   for (const at of ADDED_GAUGES) (values[at] as number) += row.values[at] || 0;
 }

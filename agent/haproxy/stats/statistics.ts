@@ -15,12 +15,12 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Lane } from '../socket/pipeline.ts';
 import { type Info, parseInfo } from '../socket/readings.ts';
 import type { Runtime } from '../socket/runtime.ts';
-import { positionOf } from './columns.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { CounterTotals, type SeriesByKind } from './counter-totals.ts';
+import { listenerTraffic } from './listener-traffic.ts';
 import { readRouteCounts } from './route-counts.ts';
 import type { StatRow } from './stat-rows.ts';
-import { readWorker } from './worker-reader.ts';
+import { REST_FACTOR, readWorker } from './worker-reader.ts';
 
 /** The result of a round. The numbers of the series change with the next round. */
 export interface Sample {
@@ -29,6 +29,8 @@ export interface Sample {
   readonly process: readonly number[];
   readonly series: SeriesByKind;
   readonly oldWorkers: number;
+  /** Open connections of clients to replaced workers. */
+  readonly oldConnections: number;
   /** The duration of the round. */
   readonly seconds: number;
   /** Seconds since the round began. */
@@ -60,14 +62,11 @@ export interface StatisticsOptions {
 
 /** `kinds` of readWorker(). */
 const KINDS: Readonly<Record<MetricsDetail, number>> = { listener: 1, pool: 3, member: 7 };
-/** The rest after a portion is this many times its duration, so a round uses at most a tenth of one HAProxy thread. */
-const REST_FACTOR = 10;
 /** While a worker is replaced, there may be no active worker for a moment. */
 const MAX_ATTEMPTS = 10;
 const RETRY_DELAY_MS = 100;
 const OLD_WORKERS_INTERVAL_MS = 1_000;
 const WRITE_DELAY_MS = 60_000;
-const [TOTAL, OPEN] = [positionOf('stot'), positionOf('scur')];
 
 export class Statistics {
   readonly #options: StatisticsOptions;
@@ -133,17 +132,20 @@ export class Statistics {
   }
 
   /** Of the last round, from memory. */
-  *traffic(): Generator<ListenerTraffic, void, void> {
-    for (const { source, values } of this.#totals.series.listener)
-      if (source !== undefined)
-        yield { name: source.name, total: values[TOTAL] as number, open: values[OPEN] as number };
+  traffic(): Iterable<ListenerTraffic> {
+    return listenerTraffic(this.#totals.series);
+  }
+
+  /** The connections to replaced workers that still have clients. */
+  get oldWorkers(): readonly Runtime[] {
+    return [...this.#old.values()];
   }
 
   /** Reads what a worker forgets when another one replaces it: the counts of routes. Errors: those of Runtime.ask(). */
   async beforeReload(runtime: Runtime): Promise<void> {
     if (!this.#options.countsRoutes || !this.#isActive || this.#isClosed) return;
     const info = parseInfo(await runtime.ask('show info'));
-    await this.#readRoutes(runtime, 'urgent', this.#totals.old(info));
+    await this.#readRoutes(runtime, 'urgent', this.#totals.old(info, this.#options.desired));
   }
 
   /** Takes over the connection to a replaced worker, and closes it when the worker has no other connection left. */
@@ -184,7 +186,7 @@ export class Statistics {
     const [info] = infos;
     // Their open connections are added to those of the active worker.
     const others = [...this.#old.values()].map((runtime) => this.#readOld(runtime).catch(() => undefined));
-    await Promise.all(others);
+    const olds = (await Promise.all(others)).filter((each) => each !== undefined);
     if (infos.length > 1 || !this.#beside.isUsed())
       this.#totals.keepWorkers(new Set([...infos.map(({ pid }) => pid), ...this.#old.keys()]));
     // If this agent is killed, the next agent can only read the active worker again, and only if the file has its id.
@@ -197,6 +199,7 @@ export class Statistics {
       info,
       process: this.#totals.process,
       series: this.#totals.series,
+      oldConnections: olds.reduce((sum, each) => sum + (each.number('CurrConns') || 0), 0),
       oldWorkers: await this.#options.oldWorkers().catch(() => this.#old.size),
       seconds: (this.#clock.monotonic() - began) / 1_000,
       age: () => (this.#clock.monotonic() - began) / 1_000,
@@ -246,9 +249,10 @@ export class Statistics {
   }
 
   /** On the existing connection: an old worker accepts no other. */
-  async #readOld(runtime: Runtime): Promise<void> {
+  async #readOld(runtime: Runtime): Promise<Info> {
     const info = parseInfo(await runtime.ask('show info'));
-    await this.#readRows(runtime, 'urgent', this.#totals.old(info));
+    await this.#readRows(runtime, 'urgent', this.#totals.old(info, this.#options.desired));
+    return info;
   }
 
   async #readRows(runtime: Runtime, lane: Lane, onRow: (row: StatRow) => void): Promise<void> {

@@ -12,12 +12,15 @@ export interface WorkerReaderOptions {
   readonly lane: Lane;
   /** The rows of a proxy that `show stat` returns: the sum of 1 (frontend), 2 (backend) and 4 (servers). */
   readonly kinds: number;
-  readonly onRow: (row: StatRow) => void;
+  /** `proxy`: its number in this worker. */
+  readonly onRow: (row: StatRow, proxy: number) => void;
   /** Waits before the next portion. `tookMs`: the time that this portion took. */
   readonly pause: (tookMs: number) => Promise<void>;
   readonly now: () => number;
 }
 
+/** The rest after a portion is this many times its duration, so a round uses at most a tenth of one HAProxy thread. */
+export const REST_FACTOR = 10;
 /** Proxies in a portion. */
 const PORTION = 16;
 
@@ -30,9 +33,9 @@ export async function readWorker(options: WorkerReaderOptions): Promise<void> {
     const answers = await runtime.askAll(questions, { lane });
     const slice = new Slice();
     let count = 0;
-    for (const answer of answers) {
+    for (const [at, answer] of answers.entries()) {
       const rows = parseStatRows(answer);
-      rows.forEach(onRow);
+      for (const row of rows) onRow(row, first + at);
       count += rows.length;
       if (slice.isOver) await slice.breathe();
     }

@@ -2,7 +2,7 @@
 // a reload, and looks for another if it is lost. What the new worker lacks is planned again.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { messageOf } from '../../base/errors.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { listenerOfBackend, ownerOfListener } from '../../model/names.ts';
@@ -65,6 +65,7 @@ export class ActiveWorker {
   #isObtaining = false;
   #isAway = false;
   #hasServed = false;
+  #isBetween = false;
   #closed = false;
 
   constructor(options: ActiveWorkerOptions) {
@@ -98,6 +99,14 @@ export class ActiveWorker {
   /** There has been no worker for a second. */
   get isAway(): boolean {
     return this.#isAway;
+  }
+
+  /**
+   * The last worker has ended during a reload, and its replacement has not answered yet, which takes seconds on a busy
+   * host. One that does not answer any more is another thing.
+   */
+  get isBetween(): boolean {
+    return this.#isBetween;
   }
 
   /** Removed members that are still to be deleted from the worker. */
@@ -138,12 +147,17 @@ export class ActiveWorker {
     this.#worker = next;
     this.#onReplaced?.();
     this.#isAway = false;
+    this.#isBetween = false;
     this.#hasServed = true;
     this.#reaper?.close();
     this.#reaper = this.#reaperOf(next);
     this.#oldWorkers.replaced(next, old);
     if (old !== undefined) this.#drain(old);
-    void next.runtime.closed.then((error) => this.lose(next, messageOf(error)));
+    void next.runtime.closed.then((error) => {
+      const isSilent = error instanceof HeadgateError && error.code === 'RUNTIME_TIMEOUT';
+      if (next === this.#worker) this.#isBetween = this.#options.isReloading() && !isSilent;
+      this.lose(next, messageOf(error));
+    });
     if (next.structure === '') requestReload('adopted');
     if (this.#isGlobalLate) requestReload('settings');
     this.#isGlobalLate = false;
@@ -205,6 +219,7 @@ export class ActiveWorker {
 
   /** A reload has ended, successful or not. */
   reloadEnded(): void {
+    this.#isBetween = false;
     // What the reload would have ended, had it not failed, continues.
     this.#options.replan([...this.#afterReload, ...this.#changedDuringReload]);
     this.#afterReload.clear();

@@ -12,6 +12,9 @@ export interface AppliedOutcome extends WorkerOutcome {
   readonly isReloading: boolean;
 }
 
+/** Plans load balancers for one worker. */
+type PlanFor = (worker: BootedWorker, keys: readonly string[]) => readonly HaproxyPlan[];
+
 /** The worker was replaced before it replied, so its state is unknown; the new one gets the desired state. */
 const REPLACED: WorkerOutcome = {
   acknowledged: [],
@@ -23,11 +26,11 @@ const REPLACED: WorkerOutcome = {
   lost: new HeadgateError('RUNTIME_CLOSED', 'The worker was replaced before it replied', { retry: 'now' }),
 };
 
-/** undefined while there is no worker. `planFor` plans a load balancer for one worker. Never throws. */
+/** undefined while there is no worker. Never throws. */
 export async function applyToWorkers(
   active: ActiveWorker,
   plans: readonly HaproxyPlan[],
-  planFor: (worker: BootedWorker, key: string) => HaproxyPlan,
+  planFor: PlanFor,
   isReloading: () => boolean,
 ): Promise<AppliedOutcome | undefined> {
   const { worker, draining } = active;
@@ -35,7 +38,7 @@ export async function applyToWorkers(
   const keys = plans.map(({ key }) => key);
   if (isReloading()) active.changedDuringReload(keys);
   if (draining !== undefined) void applyToDraining(active, draining, keys, planFor);
-  const applying = applyPlans(worker, plans, (key) => planFor(worker, key));
+  const applying = applyPlans(worker, plans, (again) => planFor(worker, again));
   const outcome = await active.unlessReplaced(applying);
   if (outcome === undefined) {
     // Servers that the old worker has removed must still be drained there.
@@ -52,9 +55,10 @@ async function applyToDraining(
   active: ActiveWorker,
   draining: BootedWorker,
   keys: readonly string[],
-  planFor: (worker: BootedWorker, key: string) => HaproxyPlan,
+  planFor: PlanFor,
 ): Promise<void> {
-  const plan = (key: string): HaproxyPlan => planFor(draining, key);
-  const { acknowledged } = await applyPlans(draining, keys.map(plan), plan);
+  const { acknowledged } = await applyPlans(draining, planFor(draining, keys), (again) =>
+    planFor(draining, again),
+  );
   active.acknowledged(draining, acknowledged);
 }

@@ -110,7 +110,7 @@ export class Reloader {
       await tablesLearned(worker);
       await file.keepBeside();
       this.#next = new Map(desired);
-      const candidate = await maker.prepare(this.#next, worker.booted, ({ chunks }) => file.draft(chunks));
+      const candidate = await maker.prepare(this.#next, worker.booted);
       await persister.idle();
       if (isLost()) return this.#leave();
       await file.write(candidate.chunks);

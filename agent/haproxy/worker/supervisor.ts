@@ -10,7 +10,7 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { HaproxyPaths } from '../paths.ts';
-import { findMaster, hasListened, isBooting } from '../process/find-master.ts';
+import { findMaster, hasListened, isBooting, otherMaster } from '../process/find-master.ts';
 import { startHaproxy } from '../process/process.ts';
 import type { BootedWorker } from '../worker.ts';
 import type { StartFaults } from './start-faults.ts';
@@ -50,6 +50,8 @@ export class Supervisor {
   #hasStarted = false;
   #isStarting = false;
   #closed = false;
+  /** The attempts to get a worker. */
+  #obtaining: Promise<unknown> = Promise.resolve();
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -74,13 +76,29 @@ export class Supervisor {
     this.#closed = true;
   }
 
+  /** After close(): HAProxy is not about to be started any more, or `mostMs` have passed. */
+  async idle(mostMs: number): Promise<void> {
+    await Promise.race([this.#obtaining, sleep(mostMs)]);
+  }
+
   /** Tries until it has a worker; undefined only after close(). `onAttempt` is called after each failed attempt. */
-  async obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
+  obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
+    const obtaining = this.#obtain(onAttempt);
+    this.#obtaining = obtaining;
+    return obtaining;
+  }
+
+  async #obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
     const { finder, startsHaproxy, faults, file, log, onRepair } = this.#options;
     await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
-        const worker = (await finder.adopt()) ?? (await this.#startIfDue(attempt));
+        const { paths } = this.#options;
+        // One that ends still has its connections.
+        const other = (await findMaster(paths)) === undefined ? await otherMaster(paths) : undefined;
+        if (other !== undefined && !startsHaproxy) throw otherFile(other.config, paths);
+        const adopted = other === undefined ? await finder.adopt() : undefined;
+        const worker = adopted ?? (await this.#startIfDue(attempt, other));
         if (worker !== undefined) {
           if (this.#fault.text !== NOT_YET) onRepair('process');
           this.#fault.clear();
@@ -138,9 +156,19 @@ export class Supervisor {
     }
   }
 
-  async #startIfDue(attempt: number): Promise<BootedWorker | undefined> {
-    const { startsHaproxy, fileIdle, log } = this.#options;
-    if (!startsHaproxy || (await this.#wake(attempt))) return undefined;
+  /** `other`: a master with another file, which ends when the new one serves, so that no connection is refused. */
+  async #startIfDue(
+    attempt: number,
+    other: { readonly pid: number; readonly config: string } | undefined,
+  ): Promise<BootedWorker | undefined> {
+    const { startsHaproxy, fileIdle, paths, log } = this.#options;
+    if (!startsHaproxy || (await this.#wake(attempt)) || this.#closed) return undefined;
+    if (other !== undefined)
+      log.warn('HAProxy runs with another file, such as that of another stateDir: starts it again', {
+        master: other.pid,
+        file: other.config,
+        own: paths.config,
+      });
     // Set before the start, because HAProxy may come up after the attempt has timed out.
     this.#hasStarted = true;
     this.#isStarting = true;
@@ -149,6 +177,8 @@ export class Supervisor {
       this.#isStarting = false;
     });
     log.info('Started HAProxy', { worker: worker.runtime.worker.pid });
+    // Its connections continue.
+    if (other !== undefined) process.kill(other.pid, 'SIGUSR1');
     return worker;
   }
 
@@ -197,4 +227,12 @@ export class Supervisor {
     maker.accept(candidate.loadBalancers);
     return worker;
   }
+}
+
+/** Of a HAProxy that another program has started, and must start again. */
+function otherFile(file: string, { config }: HaproxyPaths): HeadgateError {
+  return new HeadgateError(
+    'HAPROXY_START',
+    `HAProxy runs with -f "${file}", and this agent writes "${config}": start it again`,
+  );
 }

@@ -45,6 +45,7 @@ const EXPECT_SLICE_MS = 2;
 
 export class WorkerFinder {
   readonly #options: WorkerFinderOptions;
+  #reading = 0;
 
   constructor(options: WorkerFinderOptions) {
     this.#options = options;
@@ -111,6 +112,7 @@ export class WorkerFinder {
     const { maker, context, file, tablesOf, log } = this.#options;
     const runtime = await this.#connectOwn(phase);
     if (runtime === undefined) return undefined;
+    this.#reading++;
     try {
       const { description, pid, stopping } = runtime.worker;
       if (stopping) {
@@ -138,7 +140,14 @@ export class WorkerFinder {
     } catch (error) {
       runtime.close();
       throw error;
+    } finally {
+      this.#reading--;
     }
+  }
+
+  /** A worker has answered, and is being read for adopt(), which takes seconds on a busy host. */
+  get isReading(): boolean {
+    return this.#reading > 0;
   }
 
   /**

@@ -132,6 +132,11 @@ export interface BackendTlsPolicy extends DatedObject {
   readonly hasSubjectAltNames: boolean;
 }
 
+/** Its author means a Service, perhaps with a wrong group or kind. */
+export function meansService({ group, kind }: GroupKind): boolean {
+  return /^(?:|v1|core|core\/v1)$/i.test(group) && /^services?$/i.test(kind);
+}
+
 export interface Namespace {
   readonly kind: 'Namespace';
   /** The name. */

@@ -297,5 +297,7 @@ export const namespaceSchema = object({
 
 export function namespaceOf({ metadata: meta }: Valid<typeof namespaceSchema>): Namespace {
   const { name, uid: id, labels } = meta;
-  return { kind: 'Namespace', key: name, name, uid: id ?? '', labels: labels ?? {} };
+  // The API server gives every Namespace this label, whatever its author has written.
+  const all = { ...labels, 'kubernetes.io/metadata.name': name };
+  return { kind: 'Namespace', key: name, name, uid: id ?? '', labels: all };
 }

@@ -7,6 +7,7 @@ export type Route = HttpRoute | GrpcRoute | TlsRoute | TcpRoute | UdpRoute;
 export type RouteKind = Route['kind'];
 
 interface RouteObject extends DatedObject {
+  readonly annotations: Readonly<Record<string, string>>;
   readonly parents: readonly ParentReference[];
 }
 
@@ -18,7 +19,6 @@ export interface ParentReference extends ObjectReference {
 
 export interface HttpRoute extends RouteObject {
   readonly kind: 'HTTPRoute';
-  readonly annotations: Readonly<Record<string, string>>;
   /** Empty: those of the listener. `*.example.org` for a wildcard. */
   readonly hostnames: readonly string[];
   readonly rules: readonly HttpRule[];

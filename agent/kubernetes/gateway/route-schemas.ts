@@ -16,7 +16,6 @@ import {
   identityOf,
   kind,
   maybePort,
-  metadata,
   metadataFields,
   namespace,
   objectName,
@@ -56,7 +55,8 @@ const backendShape = {
   group: group().or(''),
   kind: kind().or('Service'),
   namespace: namespace(),
-  name: objectName(),
+  // As wide as the API has it: a backend that cannot be, or is of a kind with other names, costs its share, not the route.
+  name: textRule((text) => /^[!-.0-~]{1,253}$/.test(text), 'is not a name of 1 to 253 characters'),
   port: maybePort(),
   weight: wholeNumber(0, MAX_WEIGHT).or(1),
 };
@@ -137,14 +137,20 @@ const httpRule = object({
   sessionPersistence: sessionPersistence.nullish(),
 });
 
+const metadata = object({ ...metadataFields, annotations: annotations.nullish() });
+
 export const httpRouteSchema = object({
-  metadata: object({ ...metadataFields, annotations: annotations.nullish() }),
+  metadata,
   spec: object({
     parentRefs,
     hostnames: hostnames(MAX_HOSTNAMES),
     rules: atMost(listOf(httpRule), MAX_RULES).or([]),
   }),
 });
+
+function routeIdentityOf(meta: Valid<typeof metadata>) {
+  return { ...identityOf(meta), annotations: withoutKubectlCopy(meta.annotations) };
+}
 
 const DEFAULT_HTTP_RULE: Valid<typeof httpRule> = {
   name: '',
@@ -160,8 +166,7 @@ export function httpRouteOf({ metadata: meta, spec }: Valid<typeof httpRouteSche
   const rules = spec.rules.length === 0 ? [DEFAULT_HTTP_RULE] : spec.rules;
   return {
     kind: 'HTTPRoute',
-    ...identityOf(meta),
-    annotations: withoutKubectlCopy(meta.annotations),
+    ...routeIdentityOf(meta),
     parents: spec.parentRefs,
     hostnames: compactList(spec.hostnames),
     rules: rules.map(({ backendRefs, matches, ...rule }) => ({
@@ -217,7 +222,7 @@ export const grpcRouteSchema = object({
 export function grpcRouteOf({ metadata: meta, spec }: Valid<typeof grpcRouteSchema>): GrpcRoute {
   return {
     kind: 'GRPCRoute',
-    ...identityOf(meta),
+    ...routeIdentityOf(meta),
     parents: spec.parentRefs,
     hostnames: compactList(spec.hostnames),
     rules: spec.rules.map(({ backendRefs, matches, ...rule }) => ({
@@ -244,7 +249,7 @@ export const tlsRouteSchema = object({
 export function tlsRouteOf({ metadata: meta, spec }: Valid<typeof tlsRouteSchema>): TlsRoute {
   return {
     kind: 'TLSRoute',
-    ...identityOf(meta),
+    ...routeIdentityOf(meta),
     parents: spec.parentRefs,
     hostnames: compactList(spec.hostnames),
     rules: connectionRulesOf(spec.rules),
@@ -261,5 +266,5 @@ export function connectionRouteOf(
   kind: (TcpRoute | UdpRoute)['kind'],
   { metadata: meta, spec }: Valid<typeof connectionRouteSchema>,
 ): TcpRoute | UdpRoute {
-  return { kind, ...identityOf(meta), parents: spec.parentRefs, rules: connectionRulesOf(spec.rules) };
+  return { kind, ...routeIdentityOf(meta), parents: spec.parentRefs, rules: connectionRulesOf(spec.rules) };
 }

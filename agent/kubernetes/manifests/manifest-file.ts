@@ -131,9 +131,16 @@ function objectsOf(values: readonly unknown[], path: string, size: number): Pars
   const parsed = values.map((value) => parseObject(value, path));
   const hints = size <= MAX_HANDWRITTEN_BYTES ? values.flatMap((value) => misspellings(value, path)) : [];
   return {
-    objects: parsed.flatMap((each) => each.objects),
+    objects: parsed.flatMap((each) => each.objects.map(withoutController)),
     problems: [...parsed.flatMap((each) => each.problems), ...hints],
   };
+}
+
+/** The author of a manifest is the operator of the host, whichever controller has written the status of the copy. */
+function withoutController(object: KubernetesObject): KubernetesObject {
+  return object.kind === 'Service' && object.hasForeignStatus
+    ? { ...object, hasForeignStatus: false }
+    : object;
 }
 
 /** It is not read as YAML. */

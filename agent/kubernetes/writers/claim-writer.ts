@@ -30,8 +30,8 @@ export interface ClaimWriterOptions extends WriterOptions, ClaimStoreOptions {
   readonly stored: (name: string) => StoredClaim | undefined;
   /** The cluster has a claim of another Service, made before this agent could make its own: that one counts. */
   readonly onOverruled: (claim: AddressClaim) => void;
-  /** Resolves with true once something may be done for the Service outside the cluster, see StatusWriter. */
-  readonly requestFinalizer: (service: string, uid: string) => Promise<boolean>;
+  /** Resolves with true once a new claim of the Service may be written, see AddressKeeper. */
+  readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
   readonly metrics?: ClaimWriterMetrics;
 }
 
@@ -39,9 +39,9 @@ export interface ClaimWriterMetrics {
   claimWritten(result: WriteResult): void;
 }
 
-/** A request that gets no answer must not hold up all others. */
-const FINALIZER_TIMEOUT_MS = 10_000;
-const FINALIZER_RETRY_MS = 2_000;
+/** A question that gets no answer must not hold up all others. */
+const PERMISSION_TIMEOUT_MS = 10_000;
+const PERMISSION_RETRY_MS = 2_000;
 
 const PATH = `/apis/${ADDRESS_API_VERSION}/addressclaims`;
 
@@ -49,6 +49,8 @@ export class ClaimWriter {
   readonly #options: ClaimWriterOptions;
   readonly #queue: WriteQueue;
   readonly #claims: LatestObjects<StoredClaim>;
+  /** Names of claims that did not exist when the address was chosen, until they are stored. */
+  readonly #created = new Set<string>();
 
   constructor(options: ClaimWriterOptions) {
     this.#options = options;
@@ -80,6 +82,11 @@ export class ClaimWriter {
     for (const name of names) this.#queue.add(name);
   }
 
+  /** Chosen because no claim had these names. Called before write(). */
+  created(names: Iterable<string>): void {
+    for (const name of names) this.#created.add(name);
+  }
+
   /** The watch shows another claim: it is newer than what this agent wrote. */
   observed(name: string): void {
     this.#claims.delete(name);
@@ -88,6 +95,7 @@ export class ClaimWriter {
   /** This agent begins or ceases to lead. */
   lead(isLeader: boolean): void {
     this.#claims.clear();
+    this.#created.clear();
     this.#queue.lead(isLeader);
   }
 
@@ -99,20 +107,22 @@ export class ClaimWriter {
     const { desired, isLeader } = this.#options;
     const claim = desired(name);
     const isNew = claim !== undefined && claim.serviceUID !== '' && this.#claims.get(name) === undefined;
-    // The finalizer first: a Service that is deleted now must not leave its address behind.
-    if (isNew && claim.heldUntil === 0 && !(await this.#hasFinalizer(claim))) {
-      this.#queue.add(name, FINALIZER_RETRY_MS);
+    if (isNew && claim.heldUntil === 0 && !(await this.#mayClaim(claim))) {
+      this.#queue.add(name, PERMISSION_RETRY_MS);
       return { result: 'unchanged' };
     }
+    if (!isLeader()) return { result: 'unchanged' };
     // Both claims may have changed in the meantime.
-    return isLeader() ? this.#send(name, this.#claims.get(name), desired(name)) : { result: 'unchanged' };
+    const current = this.#claims.get(name);
+    if (current !== undefined && this.#created.has(name)) return this.#conflict(name, current, desired(name));
+    return this.#send(name, current, desired(name));
   }
 
-  async #hasFinalizer({ service, serviceUID }: AddressClaim): Promise<boolean> {
-    const { clock, requestFinalizer } = this.#options;
+  async #mayClaim({ service, serviceUID }: AddressClaim): Promise<boolean> {
+    const { clock, mayClaim } = this.#options;
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const cancel = clock.after(FINALIZER_TIMEOUT_MS, () => resolve(false));
-    const answer = await Promise.race([requestFinalizer(service, serviceUID), promise]);
+    const cancel = clock.after(PERMISSION_TIMEOUT_MS, () => resolve(false));
+    const answer = await Promise.race([mayClaim(service, serviceUID), promise]);
     cancel();
     return answer;
   }
@@ -129,17 +139,28 @@ export class ClaimWriter {
     const response = await this.#claims.request(name, requestFor(name, current, desired));
     const { status } = response;
     if (status === 200 || status === 201 || (status === 404 && desired === undefined)) {
+      this.#created.delete(name);
       this.#options.onKept(name, desired);
       // The desired claim may have changed in the meantime.
       if (!sameValue(this.#options.desired(name), desired)) this.#queue.add(name);
       return { result: 'done' };
     }
     if (status !== 409 && status !== 404) return failedBy(response);
+    return this.#conflict(name, current, desired);
+  }
+
+  /** Another agent has written the claim, or the watch lags behind. */
+  async #conflict(
+    name: string,
+    current: StoredClaim | undefined,
+    desired: AddressClaim | undefined,
+  ): Promise<WriteOutcome> {
+    const isCreated = this.#created.delete(name);
     const inCluster = await this.#claims.read(name);
     // An agent that led before may have given the address to another Service.
     const isOverruled =
       inCluster !== undefined &&
-      ![current?.claim.service, desired?.service].includes(inCluster.claim.service);
+      ![isCreated ? undefined : current?.claim.service, desired?.service].includes(inCluster.claim.service);
     if (isOverruled) this.#options.onOverruled(inCluster.claim);
     return { result: 'conflict' };
   }

@@ -40,9 +40,13 @@ export function objectStatusPatch(
   desired: ObjectStatus,
   now: string,
 ): ObjectStatusPatch | undefined {
+  // Another controller may have written its own addresses.
+  const isWithdrawn = 'isWithdrawn' in desired;
+  if (isWithdrawn && current.hasOwnAddresses !== true) return undefined;
+  const { generation } = isWithdrawn ? current : desired;
   const before = JSON.parse(current.status) as Json;
   const status = Object.fromEntries(
-    Object.entries(fieldsOf(before, desired, { generation: desired.generation, now })).filter(
+    Object.entries(fieldsOf(before, desired, { generation, now })).filter(
       ([field, value]) => !sameValue(withoutUndefined(value), before[field] ?? emptyAs(value)),
     ),
   );
@@ -80,11 +84,18 @@ function fieldsOf(before: Json, desired: ObjectStatus, moment: Moment): Json {
       return { ancestors: entriesOf(before.ancestors, 'ancestorRef', desired.ancestors, desired, moment) };
     case 'Ingress': {
       const ports = desired.ports.map((port) => ({ port, protocol: 'TCP' }));
+      // In a merge patch an absent field stays.
+      if (desired.isWithdrawn === true)
+        return isEmpty(before.loadBalancer) ? {} : { loadBalancer: { ingress: null } };
       return { loadBalancer: loadBalancerOf(desired.addresses.map((ip) => ({ ip, ports }))) };
     }
     default:
       return { parents: entriesOf(before.parents, 'parentRef', desired.parents, desired, moment) };
   }
+}
+
+function isEmpty(loadBalancer: unknown): boolean {
+  return !isMapping(loadBalancer) || mappings(loadBalancer.ingress).length === 0;
 }
 
 /** An Ingress without an address has an empty status. */

@@ -8,7 +8,7 @@ import { sameValue } from '../../base/same-value.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import { type StatusName, subjectOfName } from '../../model/object-statuses.ts';
 import { refusalText } from '../api/api-answer.ts';
-import { type CurrentObject, readCurrentObject } from '../current-object.ts';
+import { type CurrentObject, FIELD_MANAGER, readCurrentObject } from '../current-object.ts';
 import { objectPath } from '../status-kinds.ts';
 import { LatestObjects } from './latest-objects.ts';
 import { objectStatusPatch } from './object-status-patch.ts';
@@ -111,12 +111,16 @@ export class ObjectStatusWriter {
     const entry = this.#entries.get(name);
     const before = this.#objects.get(name);
     const body = this.#patchOf(name);
-    if (entry === undefined || before === undefined || body === undefined || !this.#options.isLeader())
+    if (entry === undefined || !this.#options.isLeader()) return { result: 'unchanged' };
+    if (before === undefined || body === undefined) {
+      // From now on the status is another controller's.
+      if (isWithdrawn(entry.desired)) this.#forget(name);
       return { result: 'unchanged' };
+    }
     const response = await this.#objects.request(name, {
       method: 'PATCH',
       path: `${objectPath(subjectOfName(name))}/status`,
-      query: { fieldManager: 'headgate' },
+      query: { fieldManager: FIELD_MANAGER },
       contentType: 'application/merge-patch+json',
       body,
     });
@@ -124,6 +128,7 @@ export class ObjectStatusWriter {
     if (status === 200) {
       entry.isSettled = true;
       this.#options.onWritten?.(before, entry.desired);
+      if (isWithdrawn(entry.desired)) this.#forget(name);
       return { result: 'done' };
     }
     if (status === 404) return { result: 'unchanged' };
@@ -143,4 +148,8 @@ export class ObjectStatusWriter {
     this.#objects.delete(name);
     this.#queue.delete(name);
   }
+}
+
+function isWithdrawn(status: ObjectStatus): boolean {
+  return 'isWithdrawn' in status && status.isWithdrawn === true;
 }

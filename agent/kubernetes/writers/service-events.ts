@@ -1,9 +1,10 @@
 // The Events of a Service: for a condition that has changed, and for a new problem. Pure: from before and after.
 
 import type { Problem } from '../../model/load-balancer.ts';
+import { IP_ALLOCATED } from '../class-names.ts';
 import type { CurrentService } from '../current-service.ts';
 import { allocatedAddresses, conditionOf } from './service-patch.ts';
-import { IP_ALLOCATED, PROGRAMMED } from './service-status.ts';
+import { PROGRAMMED } from './service-status.ts';
 
 type Conditions = Pick<CurrentService, 'conditions'>;
 
@@ -29,8 +30,17 @@ export function writtenEvents(before: Conditions, after: Conditions): readonly E
     events.push(normal('Allocated', 'Allocate', `The Service has the addresses ${now}`));
   if (old !== '' && now === '')
     events.push(normal('Released', 'Allocate', `The Service no longer has the addresses ${old}`));
-  const [was, is] = [before, after].map((service) => conditionOf(service, PROGRAMMED)?.status === 'True');
-  if (is && !was) events.push(normal('Programmed', 'Program', 'All ports of the Service are served'));
+  const [was, is] = [before, after].map((service) => conditionOf(service, PROGRAMMED));
+  const [wasServed, isServed] = [was, is].map((each) => each?.status === 'True');
+  if (isServed && !wasServed)
+    events.push(normal('Programmed', 'Program', 'All ports of the Service are served'));
+  // A new Service gets its pods later than its status.
+  if (isServed && wasServed && is?.reason !== was?.reason) {
+    if (is?.reason === 'NoMembers')
+      events.push({ type: 'Warning', reason: 'NoMembers', action: 'Program', note: is.message });
+    else if (was?.reason === 'NoMembers')
+      events.push(normal('Programmed', 'Program', 'All ports of the Service have a ready member'));
+  }
   return events;
 }
 

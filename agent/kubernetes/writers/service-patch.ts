@@ -4,12 +4,12 @@
 // needs no right to change a Service's spec.
 
 import { sameValue } from '../../base/same-value.ts';
+import { IP_ALLOCATED } from '../class-names.ts';
 import type { Condition, CurrentService, Ingress } from '../current-service.ts';
 import {
   type DesiredCondition,
   type DesiredStatus,
   HEALTHY,
-  IP_ALLOCATED,
   PORTS_ERROR,
   PROGRAMMED,
 } from './service-status.ts';
@@ -20,8 +20,8 @@ const OWN_CONDITIONS = [IP_ALLOCATED, PROGRAMMED, HEALTHY, PORTS_ERROR];
 
 /** The desired state of the Service with this UID; another one of the same name is not written. */
 export type DesiredService =
-  /** Something outside the cluster is about to be done for it: the finalizer first. */
-  | { readonly kind: 'finalizer'; readonly uid: string }
+  /** Its address is not stored yet. If that takes long, its status reports it. */
+  | { readonly kind: 'choosing'; readonly uid: string }
   /** The agent serves it: its status, and the finalizer. */
   | { readonly kind: 'serve'; readonly uid: string; readonly status: DesiredStatus }
   /** It is being deleted, or the agent serves it no more. `isTornDown`: the dataplane has confirmed that. */

@@ -4,6 +4,7 @@
 
 import { compactList } from '../../base/compact.ts';
 import type { Listener, LoadBalancer, Problem, ProblemReason, Vip } from '../../model/load-balancer.ts';
+import { IP_ALLOCATED } from '../class-names.ts';
 import type { PortStatus } from '../current-service.ts';
 
 /** The dataplane's report about one load balancer. */
@@ -11,7 +12,7 @@ export interface StatusFacts {
   /** True if it has confirmed to serve the listener of this name at this address. */
   serves(listener: string, address: string): boolean;
   readonly problems: readonly Problem[];
-  /** Octavia's operating status; undefined if there is no health monitor. */
+  /** Octavia's operating status; undefined if nothing is known, see HEALTHY. */
   readonly health?: { readonly status: string; readonly message: string } | undefined;
 }
 
@@ -19,7 +20,7 @@ export interface StatusFacts {
 export interface DesiredStatus {
   readonly ingress: readonly DesiredIngress[];
   readonly conditions: readonly DesiredCondition[];
-  /** False while the dataplane has neither confirmed nor refused a port: the status may change in a moment. */
+  /** False while no address is chosen, or the dataplane has neither confirmed nor refused a port: it may change in a moment. */
   readonly isSettled: boolean;
 }
 
@@ -39,9 +40,8 @@ export interface DesiredCondition {
   readonly message: string;
 }
 
-export const IP_ALLOCATED = 'headgate.io/IPAllocated';
 export const PROGRAMMED = 'headgate.io/Programmed';
-/** Present only with a health monitor. */
+/** Present with a health monitor, and while members fail clients. */
 export const HEALTHY = 'headgate.io/Healthy';
 /** Kubernetes' own; present only if a port cannot be served. */
 export const PORTS_ERROR = 'LoadBalancerPortsError';
@@ -70,7 +70,7 @@ export function desiredStatus(loadBalancer: LoadBalancer, facts: StatusFacts): D
       ...healthy(facts),
       ...portsError(states),
     ],
-    isSettled: !states.some(({ fault }) => fault === 'Pending'),
+    isSettled: !isUndecided(addresses, problems) && !states.some(({ fault }) => fault === 'Pending'),
   };
 }
 
@@ -156,6 +156,11 @@ function ingressOf(address: string, states: readonly PortState[]): DesiredIngres
 /** Reasons of problems that concern a Service's addresses. */
 const ADDRESS_FAULT = /Address|Pool|Claim|Provisioner/;
 
+/** No decision on an address has been made, not even that there is none. */
+function isUndecided(addresses: readonly string[], problems: readonly Problem[]): boolean {
+  return addresses.length === 0 && !problems.some(({ reason }) => ADDRESS_FAULT.test(reason));
+}
+
 /** True with the problem's reason if the Service has addresses, but not those that it requests. */
 function ipAllocated(
   addresses: readonly string[],
@@ -187,8 +192,8 @@ function programmed(
 ): DesiredCondition {
   const no = (reason: string, message: string) => condition(PROGRAMMED, 'False', reason, message);
   if (!hasAddress) {
-    const isUndecided = !problems.some(({ reason }) => ADDRESS_FAULT.test(reason));
-    return no(isUndecided ? 'Pending' : 'AddressPending', 'The Service has no address to listen on');
+    const reason = isUndecided([], problems) ? 'Pending' : 'AddressPending';
+    return no(reason, 'The Service has no address to listen on');
   }
   const rejection = problems.find(({ reason }) => reason === 'ConfigurationRejected');
   if (rejection !== undefined) return no(rejection.reason, rejection.message);

@@ -23,7 +23,7 @@ export interface StatusWriterOptions extends WriterOptions {
   readonly addFinalizer?: boolean;
   /** After this time the finalizer is removed although the dataplane has not confirmed the teardown. */
   readonly teardownLimitMs?: number;
-  /** The dataplane's time to confirm; after it the status reports that it has not. */
+  /** The time until an address is stored and the dataplane has confirmed; after it the status reports what is missing. */
   readonly confirmationMs?: number;
   /** Writes per second, and at once. */
   readonly rate?: number;
@@ -34,7 +34,7 @@ export interface StatusWriterOptions extends WriterOptions {
   readonly metrics?: { statusWritten(result: WriteResult): void };
 }
 
-/** Between two writes of one Service, so that a status that flaps, or a second writer, costs few requests. */
+/** Between a status and the next write of the Service, so that one that flaps, or a second writer, costs few requests. */
 const SPACING_MS = 250;
 
 interface Entry {
@@ -120,7 +120,7 @@ export class StatusWriter {
     if (!isLeader()) return false;
     if (!addFinalizer) return true;
     const desired = this.#entries.get(key)?.desired;
-    if (desired?.uid !== uid || desired.kind === 'release') this.set(key, { kind: 'finalizer', uid });
+    if (desired?.uid !== uid || desired.kind === 'release') this.set(key, { kind: 'choosing', uid });
     const request = this.#requests.get(key) ?? Promise.withResolvers<boolean>();
     this.#requests.set(key, request);
     // The Service may have the finalizer already, which answers the request at once.
@@ -218,7 +218,8 @@ export class StatusWriter {
       entry?.desired === desired && desired.kind === 'release' && !this.#differs(after, desired);
     if (entry === undefined || isReleased) this.#forget(key);
     if (after !== undefined) this.#options.onWritten?.(before, after);
-    return { result: 'done' };
+    // The first status follows the finalizer at once.
+    return { result: 'done', isSpaced: desired.kind !== 'choosing' };
   }
 
   #differs(service: CurrentService | undefined, desired: DesiredService): boolean {
@@ -256,10 +257,10 @@ export class StatusWriter {
   }
 }
 
-/** It may change in a moment: the dataplane has yet to confirm something. */
+/** It may change in a moment: the dataplane has yet to confirm something, or the address is not stored yet. */
 function isTentative(desired: DesiredService): boolean {
-  if (desired.kind === 'serve') return !desired.status.isSettled;
-  return desired.kind === 'release' && !desired.isTornDown;
+  if (desired.kind === 'choosing') return true;
+  return desired.kind === 'serve' ? !desired.status.isSettled : !desired.isTornDown;
 }
 
 function isSameWait(before: DesiredService, desired: DesiredService): boolean {

@@ -17,6 +17,8 @@ export interface WriteOutcome {
   readonly result: WriteResult | 'unchanged';
   /** Why the API server has not taken it; default ''. */
   readonly fault?: string;
+  /** False: the next write of the key need not wait for the spacing; default true. */
+  readonly isSpaced?: boolean;
   /** Until the retry after a failure; default a backoff. */
   readonly waitMs?: number | undefined;
 }
@@ -215,7 +217,7 @@ export class WriteQueue {
     if (result !== 'conflict' && this.#fault.set(fault) && fault !== '') log.warn(`${faultTitle}: ${fault}`);
   }
 
-  #settle(key: string, entry: Entry, { result, waitMs }: WriteOutcome): void {
+  #settle(key: string, entry: Entry, { result, waitMs, isSpaced = true }: WriteOutcome): void {
     const now = this.#now();
     entry.conflicts = result === 'conflict' ? entry.conflicts + 1 : 0;
     if (result === 'conflict' && entry.conflicts <= MAX_CONFLICTS) {
@@ -226,8 +228,8 @@ export class WriteQueue {
       entry.notBefore = now + (waitMs ?? apiBackoffMs(entry.failures, this.#options.random ?? Math.random));
     } else {
       entry.failures = 0;
-      entry.notBefore = now + this.#spacingMs;
-      this.#space(key, entry.notBefore, now);
+      entry.notBefore = isSpaced ? now + this.#spacingMs : now;
+      if (isSpaced) this.#space(key, entry.notBefore, now);
       if (!entry.addedSince) this.#entries.delete(key);
     }
   }

@@ -1,156 +1,146 @@
-// Deletes conntrack entries, by the program conntrack: of UDP members that are gone, whose clients would keep sending to
-// them, and of listeners that are new, whose clients' packets had no member before. In the background, one entry after the
-// other, because each looks at all flows of the host.
+// Deletes flows to members that the rules do not have any more, whose clients would keep sending to them, and flows from before
+// a place had a member; whatever way the rules came into force. In the background, one pass through all flows of the host for
+// all that is due.
 
+import { backoffMs } from '../../base/backoff.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
-import { serial } from '../../base/serial.ts';
 import type { Log } from '../../host/log.ts';
-import { inNamespace } from '../../host/namespace.ts';
-import { runCommand } from '../../host/run-command.ts';
-import type { Member } from '../../model/load-balancer.ts';
 import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
+import { dueAfter, familyOfKey, keysOf, orderOf, type PlaceKey } from './flow-order.ts';
+import { FlowProgram } from './flow-program.ts';
 
 export interface ForgetFlowsOptions {
   readonly netns: string;
   readonly log: Log;
+  readonly program?: Pick<FlowProgram, 'pass' | 'close'>;
   readonly clock?: Clock;
 }
 
-/** So long the entries of a member that is gone stay, by which the answers to the last queries reach their clients. */
+/** So long the flows of a member that is gone stay, by which the answers to the last queries reach their clients. */
 const LAST_ANSWERS_MS = 500;
-const TIMEOUT_MS = 10_000;
-/** More deletions that wait are not carried out: the kernel ends the entries when their clients are silent. */
-const MAX_WAITING = 10_000;
+/** A pass takes at most this part of a processor. */
+const SHARE_OF_TIME = 1 / 4;
+/** Of a processor; not measured, because on a busy machine a pass waits more than it works. */
+const FLOW_COST_MS = 0.005;
+const RETRY = { firstMs: 500, mostMs: 30_000 } as const;
 
 export class ForgetFlows {
   readonly #options: ForgetFlowsOptions;
-  readonly #turns = serial();
+  readonly #clock: Clock;
+  readonly #program: Pick<FlowProgram, 'pass' | 'close'>;
   readonly #fault = new Fault();
-  /** By their arguments: deletions of members that are gone, each with what cancels it. */
-  readonly #gone = new Map<string, () => void>();
-  #waiting = 0;
+  /** Places that are due, and from when on, in milliseconds of the clock; the earliest first. */
+  readonly #now = new Map<PlaceKey, number>();
+  readonly #later = new Map<PlaceKey, number>();
+  /** Those of the rules, and those that are gone and due. */
+  readonly #places = new Map<PlaceKey, KernelListener | undefined>();
+  #cancel: (() => void) | undefined;
+  #isPassing = false;
+  #restUntil = 0;
+  #failures = 0;
   #isClosed = false;
 
   constructor(options: ForgetFlowsOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#program = options.program ?? new FlowProgram(options.netns);
+  }
+
+  /** The kernel had rules for these places when the agent started. */
+  restore(places: Iterable<PlaceKey>): void {
+    for (const key of places) this.#places.set(key, undefined);
   }
 
   /** These changes are in the kernel. */
   changed(changes: readonly ListenerChange[]): void {
-    for (const change of changes) {
-      if (this.#gone.size > 0) for (const words of ofNewMembers(change)) this.#cancel(words.join(' '));
-      const { now, later } = deletions(change);
-      for (const words of now) this.#queue(words);
-      for (const words of later) this.#later(words);
-    }
+    const dues = changes.map(dueAfter);
+    const old = changes.flatMap(({ before }) => (before === undefined ? [] : keysOf(before)));
+    for (const key of old) this.#places.set(key, undefined);
+    for (const { after } of changes)
+      for (const key of after === undefined ? [] : keysOf(after)) this.#places.set(key, after);
+    this.#due(
+      dues.flatMap(({ now }) => now),
+      dues.flatMap(({ later }) => later),
+    );
+    for (const key of old) this.#forget(key);
+  }
+
+  /** All rules were loaded: these are the listeners of the kernel, and nothing is known about the flows. */
+  loaded(listeners: readonly KernelListener[]): void {
+    for (const key of this.#places.keys()) this.#places.set(key, undefined);
+    for (const listener of listeners) for (const key of keysOf(listener)) this.#places.set(key, listener);
+    // Twice, because packets that came before the load may still make entries.
+    this.#due([...this.#places.keys()], [...this.#places.keys()]);
+  }
+
+  /** Why flows to members that are gone may stay; '' if they do not. */
+  get fault(): string {
+    return this.#fault.text;
   }
 
   close(): void {
     this.#isClosed = true;
-    for (const key of [...this.#gone.keys()]) this.#cancel(key);
+    this.#cancel?.();
+    this.#program.close();
   }
 
-  #later(words: readonly string[]): void {
-    const key = words.join(' ');
-    this.#cancel(key);
-    const cancel = (this.#options.clock ?? systemClock).after(LAST_ANSWERS_MS, () => {
-      this.#gone.delete(key);
-      this.#queue(words);
-    });
-    this.#gone.set(key, cancel);
+  #due(now: readonly PlaceKey[], later: readonly PlaceKey[]): void {
+    const at = this.#clock.monotonic();
+    for (const key of now) if (!this.#now.has(key)) this.#now.set(key, at);
+    for (const key of later) if (!this.#later.has(key)) this.#later.set(key, at + LAST_ANSWERS_MS);
+    this.#schedule();
   }
 
-  #cancel(key: string): void {
-    this.#gone.get(key)?.();
-    this.#gone.delete(key);
-  }
-
-  #queue(words: readonly string[]): void {
-    if (this.#waiting >= MAX_WAITING) return;
-    this.#waiting++;
-    void this.#turns.run(async () => {
-      this.#waiting--;
-      if (!this.#isClosed) await this.#delete(words);
-    });
-  }
-
-  async #delete(words: readonly string[]): Promise<void> {
-    const { netns, log } = this.#options;
-    const [program, args] = inNamespace(netns, 'conntrack', words);
-    const why = await runCommand(program, args, { timeout: TIMEOUT_MS, nice: 10 }).then(
-      // It also fails if there is no such entry.
-      ({ exitCode, stderr }) =>
-        exitCode === 0 || /\b0 flow entries/.test(stderr) ? '' : stderr.trim().slice(0, 200),
-      () => 'the program conntrack is missing: install it',
+  #schedule(): void {
+    this.#cancel?.();
+    if (this.#isClosed || this.#isPassing) return;
+    const first = Math.min(
+      ...[this.#now, this.#later].map((due) => due.values().next().value ?? Number.POSITIVE_INFINITY),
     );
-    if (why === '') this.#fault.clear();
-    else if (this.#fault.set(`Clients of UDP that do not pause stay with members that are gone: ${why}`))
-      log.warn(this.#fault.text);
+    if (first === Number.POSITIVE_INFINITY) return;
+    const waitMs = Math.max(first, this.#restUntil) - this.#clock.monotonic();
+    this.#cancel = this.#clock.after(Math.max(0, waitMs), () => void this.#pass());
+  }
+
+  async #pass(): Promise<void> {
+    this.#isPassing = true;
+    const at = this.#clock.monotonic();
+    const keys = [...new Set([...taken(this.#now, at), ...taken(this.#later, at)])];
+    const orders = keys.map((key) => orderOf(key, this.#places.get(key)));
+    const why = await this.#program.pass(orders, new Set(keys.map(familyOfKey))).then(({ flows }) => {
+      this.#restUntil = at + (flows * FLOW_COST_MS) / SHARE_OF_TIME;
+      return '';
+    }, messageOf);
+    this.#isPassing = false;
+    this.#judge(why);
+    if (why === '') for (const key of keys) this.#forget(key);
+    else {
+      this.#restUntil = this.#clock.monotonic() + backoffMs(++this.#failures, RETRY);
+      this.#due(keys, []);
+    }
+    this.#schedule();
+  }
+
+  #judge(why: string): void {
+    if (this.#isClosed) return;
+    if (why === '') this.#failures = 0;
+    if (!this.#fault.set(why && `Clients that do not pause stay with members that are gone: ${why}`)) return;
+    if (why === '') this.#options.log.info('Flows to members that are gone are deleted again');
+    else this.#options.log.warn(this.#fault.text);
+  }
+
+  /** A place that is gone, unless its flows are still to be deleted. */
+  #forget(key: PlaceKey): void {
+    if (this.#places.get(key) === undefined && !this.#now.has(key) && !this.#later.has(key))
+      this.#places.delete(key);
   }
 }
 
-const WITHOUT_MEMBER = {
-  UDP: [[]],
-  TCP: ['SYN_SENT', 'LAST_ACK', 'TIME_WAIT', 'CLOSE'].map((state) => ['--state', state]),
-} as const;
-
-export interface Deletions {
-  readonly now: readonly (readonly string[])[];
-  /** When the last answers of members that are gone have reached their clients. */
-  readonly later: readonly (readonly string[])[];
-}
-
-/** The arguments of conntrack for each deletion that a change needs. Values have passed their allow-lists (command-text.ts). */
-export function deletions({ before, after }: ListenerChange): Deletions {
-  const now: (readonly string[])[] = [];
-  const later: (readonly string[])[] = [];
-  const protocol = (before ?? after)?.protocol;
-  if (protocol === 'SCTP') return { now, later };
-  for (const vip of after?.addresses ?? []) {
-    const hadMembers = before?.addresses.includes(vip) === true && before.slots.length > 0;
-    // Only flows without a member: their answers would come from the VIP itself. Of TCP only those that HAProxy, which had the
-    // listener, has not answered or has ended: a client that sends its first packet again, or uses its port again, would not
-    // reach the kernel's rules.
-    if (after !== undefined && after.slots.length > 0 && !hadMembers)
-      for (const state of WITHOUT_MEMBER[protocol ?? 'UDP'])
-        now.push([...ofPlace(after, vip), '--reply-src', vip, ...state]);
-  }
-  if (protocol !== 'UDP') return { now, later };
-  const kept = new Set(after?.members.map(({ name }) => name));
-  for (const vip of before?.addresses ?? []) {
-    if (before === undefined) continue;
-    if (after?.addresses.includes(vip) !== true) now.push(ofPlace(before, vip));
-    else
-      for (const member of before.members)
-        if (!kept.has(member.name)) later.push([...ofPlace(before, vip), ...toMember(member)]);
-  }
-  return { now, later };
-}
-
-/** The arguments for each member that has come, perhaps back. */
-function* ofNewMembers({ before, after }: ListenerChange): Generator<readonly string[], void, void> {
-  if (after?.protocol !== 'UDP') return;
-  const old = new Set(before?.members.map(({ name }) => name));
-  for (const member of after.members)
-    if (!old.has(member.name))
-      for (const vip of after.addresses) yield [...ofPlace(after, vip), ...toMember(member)];
-}
-
-function ofPlace({ family, protocol, port }: KernelListener, vip: string): readonly string[] {
-  return [
-    '-D',
-    '-f',
-    family === 'v6' ? 'ipv6' : 'ipv4',
-    '-p',
-    protocol.toLowerCase(),
-    '--orig-dst',
-    vip,
-    '--orig-port-dst',
-    String(port),
-  ];
-}
-
-function toMember({ address, port }: Member): readonly string[] {
-  return ['--reply-src', address, '--reply-port-src', String(port)];
+/** Removes those that are due. */
+function taken(due: Map<PlaceKey, number>, now: number): readonly PlaceKey[] {
+  const keys = [...due].filter(([, at]) => at <= now).map(([key]) => key);
+  for (const key of keys) due.delete(key);
+  return keys;
 }

@@ -6,14 +6,13 @@ import { familyOf, parseAddress, parseCidr } from '../../base/ip.ts';
 import { quote } from '../../base/quote.ts';
 import type { Member } from '../../model/load-balancer.ts';
 import { isListener } from '../../model/names.ts';
-import { AFFINITY_SECONDS, CHOSEN } from './affinity.ts';
+import { AFFINITY_SECONDS } from './affinity.ts';
 import type { Count, CountingElement, Element, ElementChange, Place } from './elements.ts';
 import { TABLE_SIZES } from './maglev.ts';
 
-/** Marks of packets whose flow gets a member: this number, plus the slot. No other tool of the host may use them. */
+/** The mark of the first packet of a flow while its member is chosen: this number, plus the slot or the member's number. */
 export const MARK_OFFSET = 0x4c42_0000;
-/** Added to the mark if the member sees the client's address. */
-export const CLIENT_MARK = 0x8000;
+const MAX_IN_MARK = 0x7fff;
 
 const FAMILIES = { v4: 'ip', v6: 'ip6' } as const;
 const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
@@ -108,16 +107,18 @@ export function partsOf(element: Element, table: string): readonly [string, stri
   switch (element.map) {
     case 'slots': {
       const { slot, member } = element;
-      return [family, `${table} slots`, `${key} . ${mark(element, slot)}`, endpoint(member)];
+      return [family, `${table} slots`, `${key} . ${mark(slot)}`, endpoint(member)];
     }
     case 'shares': {
-      const chosen = mark(element, element.number + CHOSEN);
-      return [family, `${table} shares`, `${key} . ${mark(element, element.slot)}`, String(chosen)];
+      const { from, to } = element;
+      return [family, `${table} shares`, `${key} . ${mark(from)}`, String(mark(to))];
     }
     case 'members': {
-      const { member } = element;
-      return [family, `${table} members`, `${key} . ${mark(element, element.number)}`, endpoint(member)];
+      const { number, member } = element;
+      return [family, `${table} members`, `${key} . ${mark(number)}`, endpoint(member)];
     }
+    case 'choosers':
+      return [family, `${table} choosers`, key, `goto affinity_${size(element.size)}`];
     case 'timeouts': {
       const { seconds } = element;
       if (!AFFINITY_SECONDS.some((each) => each === seconds)) throw wrong('timeout', String(seconds));
@@ -156,21 +157,21 @@ function endpoint(member: Member): string {
   return `${address(member.address)} . ${port(member.port)}`;
 }
 
-function chain({ by, size, sourceAddress }: Extract<Element, { map: 'choices' }>): string {
-  if (by !== 'flow' && by !== 'client' && by !== 'affinity') throw wrong('choice', by);
-  if (!TABLE_SIZES.some((each) => each === size)) throw wrong('size', String(size));
-  return `${by}_${size}${keepsClient(sourceAddress) ? '_kept' : ''}`;
+function chain({ by, size: slots }: Extract<Element, { map: 'choices' }>): string {
+  if (by === 'affinity') return by;
+  if (by !== 'flow' && by !== 'client') throw wrong('choice', by);
+  return `${by}_${size(slots)}`;
+}
+
+/** A number of slots. */
+function size(slots: number): number {
+  if (!TABLE_SIZES.some((each) => each === slots)) throw wrong('size', String(slots));
+  return slots;
 }
 
 /** Of packets to a slot, or to the member of a number. */
-function mark({ sourceAddress }: { readonly sourceAddress: string }, value: number): number {
-  return MARK_OFFSET + (keepsClient(sourceAddress) ? CLIENT_MARK : 0) + number(value, 0, CLIENT_MARK - 1);
-}
-
-function keepsClient(sourceAddress: string): boolean {
-  if (sourceAddress !== 'client' && sourceAddress !== 'load-balancer')
-    throw wrong('source address', sourceAddress);
-  return sourceAddress === 'client';
+function mark(value: number): number {
+  return MARK_OFFSET + number(value, 0, MAX_IN_MARK);
 }
 
 function address(text: string): string {

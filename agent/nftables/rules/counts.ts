@@ -27,6 +27,16 @@ const ELEMENT = /([0-9a-f.:]+) \. (6|17|132) \. (\d+)(?: \. ([01]))? counter pac
 const PROTOCOLS: Readonly<Record<string, string>> = { 6: 'tcp', 17: 'udp', 132: 'sctp' };
 const DIRECTIONS: Readonly<Record<string, string>> = { 0: ' . original', 1: ' . reply' };
 
+/** What the kernel forwards, as `address protocol port`, by the text of the sets `flows`. */
+export function placesCounted(text: string): ReadonlySet<string> {
+  return new Set(
+    Array.from(
+      text.matchAll(ELEMENT),
+      ([, address, protocol = '', port]) => `${address} ${PROTOCOLS[protocol]} ${port}`,
+    ),
+  );
+}
+
 /** `before`, and what the counters in `text` have counted since; one that is less than before has started again from 0. */
 export function newCounts(listeners: readonly KernelListener[], before: Counts, text: string): Counts {
   const found = new Map<string, Count>();

@@ -56,10 +56,13 @@ export function digestsOfElements(elements: Iterable<Element>): Digests {
 
 /** The places of a listener, and those of elements that it shares with others. */
 export function placesOf(listener: KernelListener): readonly string[] {
-  const { addresses, protocol, port } = listener;
-  const shared = isInGatewayMode(listener) ? listener.members : [];
+  const { addresses, protocol, port, members } = listener;
+  const place = (address: string, of: number): string =>
+    listed(`${address} . ${protocol.toLowerCase()} . ${of}`);
+  const shared = isInGatewayMode(listener) ? members : [];
   return [
-    ...addresses.flatMap((each) => [listed(`${each} . ${protocol.toLowerCase()} . ${port}`), each]),
+    ...addresses.flatMap((each) => [place(each, port), each]),
+    ...members.map((member) => place(member.address, member.port)),
     ...shared.flatMap((member) => [member.address, `${member.address} . ${member.port}`]),
   ];
 }

@@ -3,7 +3,7 @@
 
 import type { Family, Member, Protocol } from '../../model/load-balancer.ts';
 import { CHOSEN, membersByNumber, numbersOfSlots } from './affinity.ts';
-import type { KernelListener } from './kernel-listener.ts';
+import { isInGatewayMode, type KernelListener } from './kernel-listener.ts';
 
 /** A destination of packets. */
 export interface Place {
@@ -14,37 +14,24 @@ export interface Place {
 }
 
 export type Element =
+  /** A destination of the kernel path, also without a ready member. */
+  | { readonly map: 'places'; readonly place: Place }
+  /** A place whose members see the addresses of clients. */
+  | { readonly map: 'kept'; readonly place: Place }
   /** The chain that chooses a slot for new flows to the place. */
   | {
       readonly map: 'choices';
       readonly place: Place;
       readonly by: KernelListener['by'];
       readonly size: number;
-      readonly sourceAddress: KernelListener['sourceAddress'];
     }
-  | {
-      readonly map: 'slots';
-      readonly place: Place;
-      readonly slot: number;
-      readonly sourceAddress: KernelListener['sourceAddress'];
-      readonly member: Member;
-    }
-  /** With session affinity: the number of the member of a slot. */
-  | {
-      readonly map: 'shares';
-      readonly place: Place;
-      readonly slot: number;
-      readonly sourceAddress: KernelListener['sourceAddress'];
-      readonly number: number;
-    }
-  /** With session affinity: the member of a number, with CHOSEN or without. */
-  | {
-      readonly map: 'members';
-      readonly place: Place;
-      readonly number: number;
-      readonly sourceAddress: KernelListener['sourceAddress'];
-      readonly member: Member;
-    }
+  | { readonly map: 'slots'; readonly place: Place; readonly slot: number; readonly member: Member }
+  /** With session affinity: the chain that chooses a member for clients that have none. */
+  | { readonly map: 'choosers'; readonly place: Place; readonly size: number }
+  /** With session affinity: from a slot to the number of its member, with CHOSEN; or from the number of a member to itself. */
+  | { readonly map: 'shares'; readonly place: Place; readonly from: number; readonly to: number }
+  /** With session affinity: the member of a number. */
+  | { readonly map: 'members'; readonly place: Place; readonly number: number; readonly member: Member }
   /** How long a client keeps its member after a new flow to the place. */
   | { readonly map: 'timeouts'; readonly place: Place; readonly seconds: number }
   /** New flows to the place are refused. */
@@ -58,6 +45,8 @@ export type Element =
   | { readonly map: 'sources'; readonly vip: string; readonly group: number }
   /** Counts packets of flows to the place, in one direction. */
   | { readonly map: 'traffic'; readonly place: Place; readonly direction: 'received' | 'sent' }
+  /** Where packets of a member come from. */
+  | { readonly map: 'endpoints'; readonly place: Place }
   /** A source address that moves between the hosts of a pair. */
   | { readonly map: 'anchors'; readonly address: string }
   /** A member that sees the addresses of clients, but does not keep its own as a client: others like it would answer it directly. */
@@ -120,25 +109,22 @@ export function countingElements(listener: KernelListener, address: string): rea
 function fewOf(listener: KernelListener | undefined, address: string): ReadonlyMap<string, Element> {
   const elements = new Map<string, Element>();
   if (listener === undefined) return elements;
-  const { by, affinitySeconds, sourceAddress, slots, clients } = listener;
+  const { by, affinitySeconds, slots, clients } = listener;
   const place = placeOf(listener, address);
   const put = (element: Element, text = ''): void => void elements.set(`${element.map} ${text}`, element);
   for (const element of countingElements(listener, address))
     put(element, element.map === 'traffic' ? element.direction : '');
+  put({ map: 'places', place });
+  if (isInGatewayMode(listener)) put({ map: 'kept', place });
   if (slots.length === 0) put({ map: 'refused', place });
-  else
-    put(
-      { map: 'choices', place, by, size: slots.length, sourceAddress },
-      `${by} ${slots.length} ${sourceAddress}`,
-    );
+  else put({ map: 'choices', place, by, size: slots.length }, `${by} ${slots.length}`);
   if (by === 'affinity') {
     put({ map: 'timeouts', place, seconds: affinitySeconds }, String(affinitySeconds));
-    for (const [of, member] of membersByNumber(slots))
-      for (const number of [of, of + CHOSEN])
-        put(
-          { map: 'members', place, number, sourceAddress, member },
-          `${number} ${sourceAddress} ${member.name}`,
-        );
+    if (slots.length > 0) put({ map: 'choosers', place, size: slots.length }, String(slots.length));
+    for (const [number, member] of membersByNumber(slots)) {
+      put({ map: 'shares', place, from: number, to: number }, String(number));
+      put({ map: 'members', place, number, member }, `${number} ${member.name}`);
+    }
   }
   if (clients !== undefined) put({ map: 'guarded', place });
   for (const client of clients ?? []) put({ map: 'allowed', place, client }, client);
@@ -153,9 +139,8 @@ function changeSlots(
   added: Element[],
 ): void {
   const [was, is] = [slotValues(before), slotValues(after)];
-  const areMarkedAlike = before?.sourceAddress === after?.sourceAddress;
   for (let slot = 0; slot < Math.max(was.length, is.length); slot++) {
-    if (areMarkedAlike && isSameSlot(was[slot], is[slot])) continue;
+    if (isSameSlot(was[slot], is[slot])) continue;
     if (before !== undefined && slot < was.length) removed.push(slotOf(before, address, slot));
     if (after !== undefined && slot < is.length) added.push(slotOf(after, address, slot));
   }
@@ -174,12 +159,11 @@ function isSameSlot(a: Member | number | undefined, b: Member | number | undefin
 
 function slotOf(listener: KernelListener, address: string, slot: number): Element {
   const place = placeOf(listener, address);
-  const { sourceAddress } = listener;
   const value = slotValues(listener)[slot];
-  if (typeof value === 'number') return { map: 'shares', place, slot, sourceAddress, number: value };
-  return { map: 'slots', place, slot, sourceAddress, member: value as Member };
+  if (typeof value === 'number') return { map: 'shares', place, from: slot, to: value + CHOSEN };
+  return { map: 'slots', place, slot, member: value as Member };
 }
 
-function placeOf({ family, protocol, port }: KernelListener, address: string): Place {
+export function placeOf({ family, protocol, port }: KernelListener, address: string): Place {
   return { family, address, protocol, port };
 }

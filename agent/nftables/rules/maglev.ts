@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import type { Member } from '../../model/load-balancer.ts';
 
 /** Numbers of slots; primes, so that every step through a table reaches each slot. */
-export const TABLE_SIZES = [61, 251, 1_021, 4_093] as const;
+export const TABLE_SIZES = [61, 127, 251, 509, 1_021, 2_039, 4_093] as const;
 /** A member of the least weight has about so many slots at least, so that the others have at most a tenth more than their share. */
 const SLOTS_PER_TURN = 10;
 

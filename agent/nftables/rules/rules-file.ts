@@ -1,12 +1,12 @@
 // Renders all rules and elements as one file for `nft -f`, which replaces the tables in one transaction. Pure, except that it
 // reads the template at start.
 
-import { familyOf } from '../../base/ip.ts';
+import { familyOf, parseAddress } from '../../base/ip.ts';
 import { loadTemplate } from '../../base/template.ts';
 import type { Family } from '../../model/load-balancer.ts';
 import { AFFINITY_SECONDS, CHOSEN, MAX_CLIENTS } from './affinity.ts';
-import { additions, CLIENT_MARK, comment, MARK_OFFSET, sourceChain, sourceMap } from './command-text.ts';
-import { type Count, type Element, elementChange } from './elements.ts';
+import { additions, comment, MARK_OFFSET, sourceChain, sourceMap } from './command-text.ts';
+import { type Count, type Element, elementChange, type Place } from './elements.ts';
 import type { KernelListener } from './kernel-listener.ts';
 import { TABLE_SIZES } from './maglev.ts';
 import { SharedElements } from './shared-elements.ts';
@@ -18,6 +18,8 @@ const affinityTemplate = loadTemplate('nftables/affinity');
 /** For the hashes of a client that choose its member and its source address; the same on both hosts of a pair. */
 const SEED = 0x6865_6164;
 const SOURCE_SEED = 0x6761_7465;
+
+const ALL_PROTOCOLS = ['TCP', 'UDP', 'SCTP'] as const;
 
 /** Before a listener and a member that is down, in a comment. */
 const DOWN = '# down ';
@@ -40,6 +42,8 @@ export interface Rules {
   readonly counts: ReadonlyMap<string, Count>;
   /** Whether packets and bytes are counted, and not new flows only. */
   readonly countsTraffic: boolean;
+  /** Whether the kernel can look for the socket of a packet. */
+  readonly knowsSockets: boolean;
 }
 
 /** Replaces tables of this name. Comments name each listener and its members that are down. */
@@ -50,9 +54,10 @@ export function* rulesText({
   sources,
   counts,
   countsTraffic,
+  knowsSockets,
 }: Rules): Generator<string> {
   for (const { family, words } of FAMILIES)
-    yield tableText(family, { ...words, table, generation, countsTraffic }, sources);
+    yield tableText(family, { ...words, table, generation, countsTraffic, knowsSockets }, sources);
   yield affinityText(table);
   const anchors = sources.groups.flatMap(({ addresses }) => addresses);
   const shared = new SharedElements(sources.groupOf);
@@ -79,22 +84,17 @@ function tableText(
     const choice = { chain: sourceChain(id), count: ofFamily.length, addresses: sourceMap(ofFamily) };
     return [{ ...words, ...choice, seed: hex(SOURCE_SEED) }];
   });
-  const sizes = TABLE_SIZES.flatMap((size) => [
-    { ...words, remembers, size, suffix: '', seed: hex(SEED), offset: hex(MARK_OFFSET) },
-    { ...words, remembers, size, suffix: '_kept', seed: hex(SEED), offset: hex(MARK_OFFSET + CLIENT_MARK) },
-  ]);
-  return template({ ...words, remembers, offset: hex(MARK_OFFSET), kept: hex(CLIENT_MARK), sizes, sources });
+  const offset = hex(MARK_OFFSET);
+  const sizes = TABLE_SIZES.map((size) => ({ ...words, remembers, size, seed: hex(SEED), offset }));
+  const protocols = ALL_PROTOCOLS.map((each) => ({ ...words, protocol: each.toLowerCase(), offset }));
+  return template({ ...words, remembers, offset, protocols, sizes, sources });
 }
 
 /** The table that remembers clients. */
 function affinityText(table: string): string {
-  const protocols = ['tcp', 'udp', 'sctp'].map((protocol) => ({ protocol }));
-  const timeouts = AFFINITY_SECONDS.map((seconds) => ({
-    seconds,
-    protocols: protocols.map((each) => ({ ...each, seconds })),
-  }));
+  const timeouts = AFFINITY_SECONDS.map((seconds) => ({ seconds }));
   const marks = { offset: hex(MARK_OFFSET), chosen: hex(CHOSEN), known: hex(0xffff_ffff - CHOSEN) };
-  return affinityTemplate({ table, size: MAX_CLIENTS, ...marks, timeouts, protocols });
+  return affinityTemplate({ table, size: MAX_CLIENTS, ...marks, timeouts });
 }
 
 function hex(value: number): string {
@@ -109,4 +109,16 @@ export function downIn(text: string): ReadonlyMap<string, readonly string[]> {
   return new Map(
     Array.from(byListener, ([listener, ofIt]) => [listener, ofIt.map(([, member = '']) => member)]),
   );
+}
+
+/** The places that the rules of a file serve. */
+export function* placesIn(text: string): Generator<Place> {
+  for (const [, words, elements = ''] of text.matchAll(/^add element (ip6?) \S+ flows \{ (.*) \}$/gm))
+    for (const element of elements.split(', ')) {
+      const [address = '', name, port = ''] = element.split(' . ');
+      const protocol = ALL_PROTOCOLS.find((each) => each.toLowerCase() === name);
+      const family = words === 'ip' ? 'v4' : 'v6';
+      if (protocol !== undefined && parseAddress(address)?.address === address)
+        yield { family, address, protocol, port: Number.parseInt(port, 10) };
+    }
 }

@@ -1,4 +1,4 @@
-// The elements that several listeners need: the source of a VIP, and members that see the addresses of clients. Remembers
+// The elements that several listeners need: the source of a VIP, members, and those that see the addresses of clients. Remembers
 // who needs each, so that a change of one listener costs no more than its own elements.
 
 import { sameValue } from '../../base/same-value.ts';
@@ -54,6 +54,10 @@ export class SharedElements {
   *#of(listener: KernelListener | undefined): Generator<Need> {
     if (listener === undefined) return;
     const { name, family, protocol, port, addresses, members, sourceAddress } = listener;
+    for (const { address, port, name: member } of members) {
+      const place = { family, address, protocol, port };
+      yield { key: `endpoint ${protocol} ${member}`, user: name, element: { map: 'endpoints', place } };
+    }
     for (const vip of addresses) {
       const group = this.#groupOf(vip);
       if (group !== 0) yield { key: `source ${vip}`, user: name, element: { map: 'sources', vip, group } };

@@ -8,7 +8,8 @@ import { unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { BackgroundWrite } from '../../base/background-write.ts';
 import type { DiskFile } from '../../base/disk-file.ts';
-import { HeadgateError } from '../../base/errors.ts';
+import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { quote } from '../../base/quote.ts';
 import { sameValue } from '../../base/same-value.ts';
 import { serial } from '../../base/serial.ts';
 import { renameDurably, writeAtomically } from '../../host/atomic-file.ts';
@@ -17,13 +18,14 @@ import { makeFolder } from '../../host/make-directory.ts';
 import type { OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import { transactionText } from '../rules/command-text.ts';
-import { type ListenerCounts, NO_COUNTS, newCounts } from '../rules/counts.ts';
+import { type ListenerCounts, NO_COUNTS, newCounts, placesCounted } from '../rules/counts.ts';
 import { digestsOfElements, placesOf } from '../rules/element-digests.ts';
-import { type Element, type ElementChange, elementChange } from '../rules/elements.ts';
+import { type Element, type ElementChange, elementChange, type Place, placeOf } from '../rules/elements.ts';
 import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
 import { rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
 import type { Sources } from '../rules/sources.ts';
+import { HoldTable } from './hold-table.ts';
 import { Nft } from './nft.ts';
 import { refusalsIn } from './refusals.ts';
 
@@ -53,6 +55,7 @@ export class KernelTable {
   readonly #turns = serial();
   readonly #nft: Nft;
   readonly #file: BackgroundWrite;
+  readonly #hold: HoldTable;
   #running = new Map<OwnerKey, readonly KernelListener[]>();
   /** What the kernel has while all rules are being loaded; undefined otherwise. */
   #before: ReadonlyMap<OwnerKey, readonly KernelListener[]> | undefined;
@@ -61,6 +64,8 @@ export class KernelTable {
   #shared: SharedElements;
   /** When they were read last. */
   #counts = NO_COUNTS;
+  /** undefined before the first load. */
+  #knowsSockets: boolean | undefined;
   /** '' while it is not known what the kernel has. */
   #generation = '';
   /** Places that changedFromNow() has given, and those that changed since. */
@@ -72,6 +77,7 @@ export class KernelTable {
     this.#shared = new SharedElements(this.#sources.groupOf);
     const { nft, netns, log } = options;
     this.#nft = new Nft({ program: nft, netns });
+    this.#hold = new HoldTable({ program: nft, netns, table: options.table, log });
     this.#file = new BackgroundWrite({
       write: () => this.#write(options.rulesFile, this.#generation),
       delayMs: PERSIST_DELAY_MS,
@@ -170,9 +176,7 @@ export class KernelTable {
   /** What nft says against the rules of these listeners; '' if it accepts them. Changes nothing. Errors: as load(). */
   check(listeners: readonly KernelListener[]): Promise<string> {
     return this.#turns.run(async () => {
-      const path = `${this.#options.rulesFile}.checking`;
-      await makeFolder(dirname(path), 0o700);
-      await writeAtomically(path, this.#textOf(listeners, '0'.repeat(16)));
+      const path = await this.#writeForNft('checking', () => this.#textOf(listeners, '0'.repeat(16)));
       const { exitCode, stderr } = await this.#nft.run('-c', '-f', path);
       await unlink(path).catch(() => undefined);
       return exitCode === 0 ? '' : firstLine(stderr) || `exit status ${exitCode}`;
@@ -191,33 +195,49 @@ export class KernelTable {
         await this.#load(this.listeners());
         return;
       }
+      const [gone, come] = changedPlaces(changes);
+      await this.#hold.release(gone);
       const answer = await this.#carryOut(elements).catch((error: unknown) => this.#lost(error));
       if (answer !== '') this.#lost(failed(`nft refused a change: ${firstLine(answer)}`));
       this.#fold(changes);
       this.#file.soon();
+      await this.#hold.hold(come);
+    });
+  }
+
+  /** Again if the process that holds flows has ended. Never rejects. */
+  async holdAgain(): Promise<void> {
+    if (!this.#hold.isDue) return;
+    await this.#turns.run(async () => {
+      if (this.isLoaded && this.#running.size > 0) await this.#hold.holdAll(this.listeners());
     });
   }
 
   /** False if another process has removed or replaced the tables. Errors: NFT_MISSING, NFT_FAILED. */
   isIntact(): Promise<boolean> {
     return this.#turns.run(async () => {
-      if (!this.isLoaded) return true;
-      const mark = `chain generation_${this.#generation} {`;
-      // They are loaded together, but another process may remove them apart.
-      for (const family of ['ip', 'ip6']) {
-        const text = await this.#nft.ask(`list chains ${family}`);
-        const headers = tablesOf(family, this.#options.table).map((each) => `table ${family} ${each} {`);
-        if ([mark, ...headers].every((each) => text.includes(each))) continue;
-        this.#generation = '';
-        return false;
-      }
-      return true;
+      if (!this.isLoaded || (await this.#isInKernel(this.#generation))) return true;
+      this.#generation = '';
+      return false;
     });
+  }
+
+  /** What the kernel forwards, as `address protocol port`, also by rules of an agent before this one. Never rejects. */
+  async places(): Promise<ReadonlySet<string>> {
+    const list = (family: string): Promise<string> =>
+      this.#nft.run('-n', 'list', 'set', family, `${this.#options.table}_counts`, 'flows').then(
+        ({ stdout }) => stdout,
+        () => '',
+      );
+    return placesCounted(`${await list('ip')}\n${await list('ip6')}`);
   }
 
   /** By listener, also from before the rules were loaded; the last ones that could be read. Never rejects. */
   async counts(): Promise<ReadonlyMap<string, ListenerCounts>> {
-    if (this.isLoaded && this.#running.size > 0) await this.#readCounts(this.listeners());
+    if (!this.isLoaded) return this.#counts.listeners;
+    if (this.#running.size > 0) await this.#readCounts(this.listeners());
+    // A listener that comes back later begins at 0.
+    else this.#counts = NO_COUNTS;
     return this.#counts.listeners;
   }
 
@@ -238,6 +258,7 @@ export class KernelTable {
       const names = ['ip', 'ip6'].flatMap((family) =>
         tablesOf(family, table).map((each) => `${family} ${each}`),
       );
+      this.#hold.close();
       await this.#nft.ask(names.flatMap((name) => [`add table ${name}`, `delete table ${name}`]).join('; '));
       this.#generation = '';
     });
@@ -247,6 +268,7 @@ export class KernelTable {
   async close(): Promise<void> {
     await this.#file.close();
     await this.#turns.idle();
+    this.#hold.close();
     this.#nft.close();
   }
 
@@ -261,15 +283,67 @@ export class KernelTable {
     this.#shared = new SharedElements(this.#sources.groupOf);
     this.#shared.change(listeners.map((after) => ({ before: undefined, after })));
     const generation = randomBytes(8).toString('hex');
+    this.#knowsSockets ??= await this.#findsSockets();
+    await this.#hold.keepOnly(listeners);
     // Not the file for the next boot, which may be written at the same time.
-    const path = `${rulesFile}.loading`;
-    await this.#write(path, generation);
+    const path = await this.#writeForNft('loading', () => this.#textOf(listeners, generation));
     const { exitCode, stderr } = await this.#nft.run('-f', path);
     if (exitCode !== 0)
       throw failed(`nft cannot load the rules: ${firstLine(stderr) || `exit status ${exitCode}`}`);
+    // Another program of this name may end with 0, too.
+    const isThere = await this.#isInKernel(generation).catch((error: unknown) => {
+      throw failed(`nft has loaded the rules, but they cannot be read back: ${messageOf(error)}`);
+    });
+    if (!isThere)
+      throw failed(
+        `nft has loaded the rules, but the kernel does not have them: is ${quote(this.#options.nft)} the program of nftables?`,
+      );
     this.#generation = generation;
     this.#before = undefined;
-    await renameDurably(path, rulesFile);
+    await this.#hold.holdAll(listeners);
+    if (dirname(path) === dirname(rulesFile))
+      await renameDurably(path, rulesFile).catch(() => this.#file.soon());
+    else {
+      await unlink(path).catch(() => undefined);
+      this.#file.soon();
+    }
+  }
+
+  /** They are loaded together, but another process may remove them apart. Errors: NFT_MISSING, NFT_FAILED. */
+  async #isInKernel(generation: string): Promise<boolean> {
+    const mark = `chain generation_${generation} {`;
+    for (const family of ['ip', 'ip6']) {
+      const text = await this.#nft.ask(`list chains ${family}`);
+      const headers = tablesOf(family, this.#options.table).map((each) => `table ${family} ${each} {`);
+      if (![mark, ...headers].every((each) => text.includes(each))) return false;
+    }
+    return true;
+  }
+
+  /** Whether rules can look for the socket of a packet, for which the kernel needs a module. */
+  async #findsSockets(): Promise<boolean> {
+    const probe =
+      'add table ip headgate_probe; add chain ip headgate_probe pre { type nat hook prerouting priority 0; }';
+    const { exitCode } = await this.#nft.run(
+      '-c',
+      `${probe}; add rule ip headgate_probe pre socket wildcard 0 accept`,
+    );
+    return exitCode === 0;
+  }
+
+  /** Beside the rules; in the runtime directory if there is no room. Gives the path. Errors: FILE_WRITE. */
+  async #writeForNft(suffix: string, text: () => Iterable<string>): Promise<string> {
+    const { rulesFile, changeFile } = this.#options;
+    const path = `${rulesFile}.${suffix}`;
+    try {
+      await makeFolder(dirname(path), 0o700);
+      await writeAtomically(path, text());
+      return path;
+    } catch {
+      const other = `${changeFile}.${suffix}`;
+      await writeAtomically(other, text());
+      return other;
+    }
   }
 
   async #write(path: string, generation: string): Promise<void> {
@@ -282,7 +356,8 @@ export class KernelTable {
   #textOf(listeners: readonly KernelListener[], generation: string): Iterable<string> {
     const { table, countsTraffic } = this.#options;
     const [sources, counts] = [this.#sources, this.#counts.elements];
-    return rulesText({ table, generation, listeners, sources, counts, countsTraffic });
+    const knowsSockets = this.#knowsSockets === true;
+    return rulesText({ table, generation, listeners, sources, counts, countsTraffic, knowsSockets });
   }
 
   #fold(changes: readonly ListenerChange[]): void {
@@ -326,6 +401,22 @@ export class KernelTable {
     this.#generation = '';
     throw error;
   }
+}
+
+/** Places that leave the rules, and those that come. */
+function changedPlaces(
+  changes: readonly ListenerChange[],
+): readonly [gone: readonly Place[], come: readonly Place[]] {
+  const [gone, come]: [Place[], Place[]] = [[], []];
+  for (const { before, after } of changes) {
+    for (const address of before?.addresses ?? [])
+      if (before !== undefined && after?.addresses.includes(address) !== true)
+        gone.push(placeOf(before, address));
+    for (const address of after?.addresses ?? [])
+      if (after !== undefined && before?.addresses.includes(address) !== true)
+        come.push(placeOf(after, address));
+  }
+  return [gone, come];
 }
 
 function tablesOf(family: string, table: string): readonly string[] {

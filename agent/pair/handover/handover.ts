@@ -40,12 +40,14 @@ export class Handover {
   #whyNotGive = 'It has not been checked yet';
   #whyNotTake = this.#whyNotGive;
   readonly #checked = Promise.withResolvers<void>();
+  #isChecked = false;
 
   /** This host gives: its order to the peer, and the instances that leave without an operator's order. */
   #order = '';
   #leaving: readonly string[] = [];
   #giving: Promise<void> | undefined;
   #onPeerReady: () => void = () => undefined;
+  #onPeerChecked: () => void = () => undefined;
   /** The peer's last request for VIPs. */
   #granted = '';
 
@@ -82,13 +84,19 @@ export class Handover {
   async start(): Promise<void> {
     if (this.#options.drainTimeout === 0) {
       this.#whyNotGive = SWITCHED_OFF;
-      this.#checked.resolve();
+      this.#endChecks();
       return;
     }
     await this.#check();
     await this.#window.start(this.#whyNotTake === '');
-    this.#checked.resolve();
+    this.#endChecks();
     if (!this.#closed) this.#checks.start();
+  }
+
+  #endChecks(): void {
+    this.#isChecked = true;
+    this.#checked.resolve();
+    this.#options.send();
   }
 
   async #check(): Promise<void> {
@@ -106,6 +114,7 @@ export class Handover {
   get report(): HandoverReport {
     return {
       can: this.#whyNotTake === '',
+      checked: this.#isChecked,
       gives: this.#whyNotGive === '',
       link: this.#window.link,
       asks: this.#order,
@@ -113,6 +122,11 @@ export class Handover {
       wants: this.#request,
       left: this.#window.left ?? UNCOUNTED,
     };
+  }
+
+  /** This host prepares to give its VIPs, or is about to. */
+  get isMoving(): boolean {
+    return this.#giving !== undefined || this.#order !== '';
   }
 
   get status(): HandoverStatus {
@@ -160,6 +174,7 @@ export class Handover {
     const peer = this.#options.peer();
     if (peer === undefined || this.#closed) return;
     this.#window.peerReported();
+    if (peer.handover.checked) this.#onPeerChecked();
     const { asks, ready, wants } = peer.handover;
     if (this.#order !== '' && ready === this.#order) this.#onPeerReady();
     if (wants !== '' && wants !== this.#granted) void this.#grant(wants);
@@ -219,6 +234,11 @@ export class Handover {
       // VIPs that leave now belong to this handover, not to an earlier one.
       this.#leaving = [];
     });
+    if (peer()?.handover.checked === false) {
+      const checked = Promise.withResolvers<void>();
+      this.#onPeerChecked = checked.resolve;
+      await this.#within(PEER_TIMEOUT_MS, checked.promise);
+    }
     if (peer()?.handover.can !== true) return PEER_CANNOT;
     if (!isActive(roles())) return `This host was not prepared within ${TIMEOUT_MS} ms`;
     const ready = Promise.withResolvers<void>();

@@ -31,6 +31,7 @@ const COMMAND_TIMEOUT_MS = 10_000;
 
 export class HandoverKernel {
   readonly #settings: KernelSettings;
+  #files = 0;
 
   constructor(settings: KernelSettings) {
     this.#settings = settings;
@@ -107,7 +108,8 @@ export class HandoverKernel {
   }
 
   async #withFile(name: string, text: string, use: (path: string) => Promise<unknown>): Promise<void> {
-    const path = `${this.#settings.scratch}/handover-${name}`;
+    // A check and a handover may be under way at once.
+    const path = `${this.#settings.scratch}/handover-${name}-${++this.#files}`;
     await writeFile(path, text, { mode: 0o600 });
     await use(path).finally(() => unlink(path));
   }

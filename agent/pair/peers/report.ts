@@ -25,6 +25,10 @@ const MAX_ENTRIES = 16;
 
 const token = text(/^([0-9a-f]{16})?$/);
 const digest = text(/^([0-9a-f]{32})?$/);
+/** More than a host names in one report. */
+const tokens: Rule<readonly string[]> = listOf(text(/^[0-9a-f]{8}$/)).refine((list, refuse) => {
+  if (list.length > 2 * MAX_ENTRIES) refuse([], 'is too long');
+});
 const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 const reasons: Rule<readonly string[]> = listOf(text(/^[a-z-]{1,40}$/)).refine((list, refuse) => {
   if (list.length > MAX_ENTRIES) refuse([], 'is too long');
@@ -49,6 +53,8 @@ export const UNCOUNTED = -1;
 const handoverSchema = object({
   /** This host can take over VIPs without cutting the peer's connections. */
   can: boolean().default(false),
+  /** Whether it can has been found out: an agent that has just started may be slow to do so. */
+  checked: boolean().default(true),
   /** This host can hand over VIPs without cutting its own connections. */
   gives: boolean().default(false),
   link: linkSchema.default(noLink),
@@ -91,6 +97,10 @@ const reportSchema = object({
   /** Digest of what HAProxy is proved to serve, equal to `model` if that is everything; '' if HAProxy does not answer. */
   running: digest.default(''),
   handover: handoverSchema.default(noHandover),
+  /** What the host has begun to serve at its VIPs lately, the newest last; see Announced. */
+  announced: tokens.default([]),
+  /** How many load balancers are new there and are not served at its VIPs yet. */
+  unannounced: count.default(1),
 });
 
 export type PairReport = Readonly<Valid<typeof reportSchema>>;

@@ -13,7 +13,13 @@ export interface ParityOptions {
   readonly served: (key: string) => LoadBalancer | 'pending' | undefined;
 }
 
-export class Parity {
+/** Of a host, as Parity has them. */
+export interface Digests {
+  readonly model: string;
+  readonly running: string;
+}
+
+export class Parity implements Digests {
   readonly #options: ParityOptions;
   readonly #model = new DigestSum();
   readonly #running = new DigestSum();
@@ -56,6 +62,18 @@ export class Parity {
     return this.#pending.size;
   }
 
+  /**
+   * Both hosts serve the same, this load balancer included: the digests have what is served of it here, which they get
+   * later than others learn it. Until then they may be equal because both hosts lack it.
+   */
+  isServedAlike(key: string, peer: Digests | undefined): boolean {
+    const { desired, served } = this.#options;
+    const now = served(key);
+    if (now === undefined || now === 'pending' || !this.#running.has(key, now)) return false;
+    if (!this.#model.has(key, desired.get(key))) return false;
+    return peer?.model === this.model && peer.running === this.running;
+  }
+
   #update(key: string): void {
     const { desired, served } = this.#options;
     this.#model.put(key, desired.get(key));
@@ -86,6 +104,10 @@ class DigestSum {
       this.#sum += digestOf(loadBalancer);
     }
     this.#sum = BigInt.asUintN(128, this.#sum);
+  }
+
+  has(key: string, loadBalancer: LoadBalancer | undefined): boolean {
+    return this.#terms.get(key) === loadBalancer;
   }
 
   get text(): string {

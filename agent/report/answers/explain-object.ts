@@ -1,10 +1,13 @@
 // Explains one route, ListenerSet, policy, Ingress or GatewayClass for the command `why`: what each of its parents says, and
 // its rules with their pools. Reads the parts of the agent; changes nothing.
 
+import { nearest } from '../../base/nearest.ts';
+import { quote } from '../../base/quote.ts';
+import { GATEWAY_GROUP } from '../../kubernetes/gateway/names.ts';
 import { isStatusKind } from '../../kubernetes/status-kinds.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
-import type { ObjectStatus, ParentReference, StatusCondition } from '../../model/object-status.ts';
+import type { ObjectStatus, ParentReference, RouteKind, StatusCondition } from '../../model/object-status.ts';
 import type { StatusName } from '../../model/object-statuses.ts';
 import { problemsOf } from '../operating/load-balancer-view.ts';
 import { type PoolExplanation, poolsOf } from './explain-pools.ts';
@@ -48,7 +51,12 @@ export function explainObject(object: StatusName, sources: StatusSources): Objec
   }
   if (parts.length === 0) {
     const reason = 'No Gateway, or class, of this agent is its parent';
-    return { ...empty, verdict: 'not ours', reasons: [...refused, reason, ...messagesOf(problems)] };
+    const misspelt = kind.endsWith('Route') ? missingParents(kind as RouteKind, key, cluster) : [];
+    return {
+      ...empty,
+      verdict: 'not ours',
+      reasons: [...refused, reason, ...misspelt, ...messagesOf(problems)],
+    };
   }
   const parents = parts.flatMap(parentsOf);
   const faults = parents.flatMap(({ name, conditions }) =>
@@ -70,6 +78,23 @@ export function explainObject(object: StatusName, sources: StatusSources): Objec
     problems,
   };
 }
+
+/** Gateways that the route names and that do not exist, each with the one that may be meant. */
+function missingParents(kind: RouteKind, key: string, cluster: StatusSources['cluster']): readonly string[] {
+  const route = cluster.route(kind, key);
+  const known = Array.from(cluster.gateways(), (each) => each.key);
+  return (route?.parents ?? []).flatMap(({ group, kind: of, namespace, name }) => {
+    const wanted = `${namespace || route?.namespace}/${name}`;
+    if (group !== GATEWAY_GROUP || of !== 'Gateway' || known.includes(wanted)) return [];
+    const meant = nearest(wanted, known, MOST_LETTERS);
+    return [
+      `There is no Gateway ${quote(wanted)}${meant === undefined ? '' : `, the nearest is ${quote(meant)}`}`,
+    ];
+  });
+}
+
+/** Of a misspelt name: a namespace and a name are long words, of which a third would be another one. */
+const MOST_LETTERS = 2;
 
 type Parents = ObjectExplanation['parents'];
 
@@ -116,7 +141,9 @@ function rulesOf(object: StatusName, sources: StatusSources): readonly RuleExpla
   for (const { entry, ...place } of routeEntries(sources.desired)) {
     const { rule, match } = entry;
     if (rule.route !== object) continue;
-    const known = found.get(rule.name) ?? {
+    // One rule may do different things at different ports: redirect at one, and forward at the other.
+    const id = `${rule.name} ${actionInWords(rule)}`;
+    const known = found.get(id) ?? {
       places: new Set(),
       matches: new Set(),
       explanation: {
@@ -129,7 +156,7 @@ function rulesOf(object: StatusName, sources: StatusSources): readonly RuleExpla
     };
     known.places.add(placeInWords(place));
     known.matches.add(matchInWords(match));
-    found.set(rule.name, known);
+    found.set(id, known);
   }
   return [...found.values()]
     .map(({ places, matches, explanation }) => ({

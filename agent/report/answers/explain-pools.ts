@@ -20,7 +20,7 @@ export function poolsOf({ action }: RouteRule, sources: StatusSources): readonly
 }
 
 export function poolsOfBackends(
-  backends: readonly WeightedBackend[],
+  backends: readonly Pick<WeightedBackend, 'pool' | 'weight'>[],
   sources: StatusSources,
 ): readonly PoolExplanation[] {
   return backends.map((backend) => {

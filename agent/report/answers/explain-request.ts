@@ -1,14 +1,20 @@
-// Explains one request for the command `why`: which listener takes it, which rule of which route, and which pool gets it; and
-// why rules that stand before it do not. Reads the parts of the agent; changes nothing.
+// Explains one request for the command `why`: which listener takes it, which rule of which route, which pool gets it, why rules
+// that stand before it do not; and to whom it is open. Reads the parts of the agent; changes nothing.
 // It decides by the values that the dataplane has: by host, then by the order of precedence of the Gateway API.
 
-import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
-import type { HostPattern, HttpRouting, RouteEntry, RouteSection, TlsRouting } from '../../model/routes.ts';
+import type { HttpRouting, RouteSection, TlsRouting, WeightedBackend } from '../../model/routes.ts';
+import { type Access, accessOf } from './access/access.ts';
+import { type AskedRequest, askedRequest } from './access/asked-request.ts';
+import { CLOSED, type RequestWay } from './access/check.ts';
+import { ANY_CLIENT, type Client } from './access/client.ts';
+import { findRule, type OtherRule } from './access/find-rule.ts';
+import { mostSpecific } from './access/hosts.ts';
+import { readPath } from './access/path-rules.ts';
 import { type PoolExplanation, poolsOf, poolsOfBackends } from './explain-pools.ts';
-import { actionInWords, hostInWords, matchInWords, valueInWords } from './route-words.ts';
+import { actionInWords, hostInWords, matchInWords } from './route-words.ts';
 import type { StatusSources } from './status.ts';
 
 export interface RequestExplanation {
@@ -28,53 +34,64 @@ export interface RequestAnswer {
   readonly isServed: boolean;
   /** The listener's entry of the Gateway that the host belongs to; '' for none. */
   readonly section: string;
-  /** `HTTPRoute default/api#0`; '' if no rule matches. */
+  /** `HTTPRoute default/api#0`; '' if no rule matches, or if there are no routes. */
   readonly rule: string;
   /** What is done with the request, in words. */
   readonly action: string;
   readonly pools: readonly PoolExplanation[];
   /** Rules that stand before it and have its path, and why the request does not match; without a rule all of the host. */
   readonly others: readonly OtherRule[];
-}
-
-export interface OtherRule {
-  readonly rule: string;
-  readonly why: string;
-  /** It differs in something else than the path. */
-  readonly hasPath: boolean;
+  /** To whom it is open. */
+  readonly access: Access;
 }
 
 const MAX_OTHERS = 10;
 
 /** Errors: USAGE if it is not a URL of HTTP. */
-export function explainRequest(text: string, sources: StatusSources): RequestExplanation {
-  const url = URL.parse(text);
-  if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new HeadgateError(
-      'USAGE',
-      `Cannot look up ${quote(text)}: it is not a URL such as "https://example.org/path"`,
-      {
-        retry: 'never',
-      },
-    );
-  const isTls = url.protocol === 'https:';
-  const port = Number(url.port) || (isTls ? 443 : 80);
-  const host = url.hostname.toLowerCase();
+export function explainRequest(
+  text: string,
+  sources: StatusSources,
+  client: Client = ANY_CLIENT,
+): RequestExplanation {
+  const request = askedRequest(text);
+  const { isTls, port, address } = request;
   const answers: RequestAnswer[] = [];
   for (const loadBalancer of sources.desired.loadBalancers.values())
     for (const listener of loadBalancer.listeners) {
-      const isMeant = listener.port === port && (listener.tls !== undefined) === isTls;
-      const isItsAddress = !isAddress(host) || listener.addresses.includes(addressOf(host));
-      const { routing } = listener;
-      const passing = passingOn(listener, host);
-      if (passing !== undefined && isTls && listener.port === port && isItsAddress)
-        answers.push(passedOn(loadBalancer, listener, passing, host, sources));
-      else if (routing?.kind === 'http' && isMeant && isItsAddress)
-        answers.push(answerOf(loadBalancer, listener, routing, host, url, sources));
+      if (listener.port !== port || listener.protocol !== 'TCP' || listener.reachedBy === 'routes') continue;
+      if (address !== '' && !listener.addresses.includes(address)) continue;
+      if (client.from !== undefined && client.from.family !== listener.family) continue;
+      const answer = answerOf({ loadBalancer, listener, request, client, sources });
+      if (answer !== undefined) answers.push(answer);
     }
   const protocol = isTls ? 'HTTPS' : 'HTTP';
-  const reason = answers.length > 0 ? '' : `No Gateway or Ingress listens for ${protocol} on port ${port}`;
+  const family = client.from === undefined ? '' : ` of ${client.from.family === 'v4' ? 'IPv4' : 'IPv6'}`;
+  const reason =
+    answers.length > 0 ? '' : `No Gateway or Ingress listens for ${protocol} on port ${port}${family}`;
   return { url: text, answers, reason };
+}
+
+interface Asked {
+  readonly loadBalancer: LoadBalancer;
+  readonly listener: Listener;
+  readonly request: AskedRequest;
+  readonly client: Client;
+  readonly sources: StatusSources;
+}
+
+/** undefined if such a request is not for the listener. */
+function answerOf(asked: Asked): RequestAnswer | undefined {
+  const { listener, request } = asked;
+  const { routing, tls, mode } = listener;
+  const passing = request.isTls ? passingOn(listener, request.host) : undefined;
+  if (passing !== undefined) return passedOn(asked, passing);
+  const isMeant = (tls !== undefined) === request.isTls;
+  if (routing?.kind === 'http') return isMeant ? routed(asked, routing) : undefined;
+  // Any name may lead to the address of a Service.
+  if (request.address === '' || routing?.kind === 'tls' || (mode === 'http' && !isMeant)) return undefined;
+  const own = { pool: listener.name, weight: 1 };
+  const action = 'forwards to its members';
+  return connected(asked, action, routing === undefined ? [own] : routing.backends);
 }
 
 /** How a connection with this name is passed on; undefined if its requests are read here. */
@@ -84,130 +101,108 @@ function passingOn({ routing, dispatch }: Listener, host: string): TlsRouting | 
   return found?.isEnded ? undefined : passing;
 }
 
-function passedOn(
-  loadBalancer: LoadBalancer,
-  listener: Listener,
-  { hosts }: TlsRouting,
-  host: string,
-  sources: StatusSources,
-): RequestAnswer {
-  const [found] = mostSpecific(hosts, host, (each) => each.host);
-  const base = {
-    loadBalancer: objectOf(loadBalancer.key),
-    addresses: listener.addresses,
-    isServed: sources.dataplane.serves(listener.name),
-    section: '',
-    others: [],
-  };
+function passedOn(asked: Asked, { hosts }: TlsRouting): RequestAnswer {
+  const { listener, request } = asked;
+  const { routing, tls } = listener;
+  const [found] = mostSpecific(hosts, request.host, (each) => each.host);
+  const isEnded = routing?.kind === 'tls' && tls !== undefined;
+  // The frontend that passes TLS on knows nothing of the other hosts.
+  const { dispatch: _, ...passingListener } = listener;
+  const own = isEnded ? asked : { ...asked, listener: { ...passingListener, tls: undefined } };
   if (found === undefined || found.backends.length === 0)
-    return {
-      ...base,
-      rule: '',
-      action: `closes the connection: no TLSRoute has the host ${quote(host)}`,
-      pools: [],
-    };
-  const how =
-    listener.routing?.kind === 'tls' && listener.tls
-      ? 'ends TLS and passes on what is in it'
-      : 'passes TLS on';
-  const action = `${how} (${hostInWords(found.host)})`;
-  return { ...base, rule: 'TLSRoute', action, pools: poolsOfBackends(found.backends, sources) };
+    return connected(own, `closes the connection: no TLSRoute has the host ${quote(request.host)}`, []);
+  const how = isEnded ? 'ends TLS and passes on what is in it' : 'passes TLS on';
+  return { ...connected(own, `${how} (${hostInWords(found.host)})`, found.backends), rule: 'TLSRoute' };
 }
 
-function answerOf(
-  loadBalancer: LoadBalancer,
-  listener: Listener,
-  { sections }: HttpRouting,
-  host: string,
-  url: URL,
-  sources: StatusSources,
+/** Of a connection whose requests are not read. */
+function connected(
+  asked: Asked,
+  action: string,
+  backends: readonly Pick<WeightedBackend, 'pool' | 'weight'>[],
 ): RequestAnswer {
-  const section = mostSpecific(sections, host, ({ hostname }) => hostname)[0];
-  const base = {
+  const pools = poolsOfBackends(backends, asked.sources);
+  const isFound = pools.length > 0;
+  const route = { words: action, isFound, answer: CLOSED };
+  const way = {
+    refusedPath: '',
+    ambiguity: '',
+    hostname: undefined,
+    route,
+    rule: undefined,
+    perhaps: [],
+    pools,
+  };
+  return {
+    ...placeOf(asked),
+    section: '',
+    rule: '',
+    action,
+    pools,
+    others: [],
+    access: accessTo(asked, way),
+  };
+}
+
+function routed(asked: Asked, routing: HttpRouting): RequestAnswer {
+  const { request, sources } = asked;
+  const settings = { dotSegments: sources.dotSegments(), ambiguousPaths: sources.ambiguousPaths() };
+  const read = readPath(request.path, settings);
+  const { section, found, strict, others } = findRule(routing, request, read);
+  const rule = found?.entry.rule;
+  const pools = rule === undefined ? [] : poolsOf(rule, sources);
+  const guarded =
+    strict && `some paths of ${hostInWords(strict)} are guarded, and it can be read as one of them`;
+  const words =
+    found === undefined
+      ? (guarded ?? noRule(section, request.host, others.length))
+      : `${hostInWords(found.host)}, ${matchInWords(found.entry.match)}`;
+  const way: RequestWay = {
+    refusedPath: read.refused,
+    ambiguity: guarded ?? '',
+    hostname: section?.hostname,
+    route: { words, isFound: rule !== undefined, answer: 'status 404' },
+    rule,
+    perhaps: others.filter(({ isUnclear }) => isUnclear).map((each) => each.rule),
+    pools,
+  };
+  const shown = rule === undefined ? others : others.filter(({ hasPath }) => hasPath);
+  return {
+    ...placeOf(asked),
+    section: section?.name ?? '',
+    rule: rule?.name ?? '',
+    action:
+      rule === undefined
+        ? `answers ${strict === undefined ? 404 : 400}: ${words}`
+        : `${actionInWords(rule)} (${words})`,
+    pools,
+    others: shown.slice(0, MAX_OTHERS),
+    access: accessTo(asked, way),
+  };
+}
+
+function placeOf({
+  loadBalancer,
+  listener,
+  sources,
+}: Asked): Pick<RequestAnswer, 'loadBalancer' | 'addresses' | 'isServed'> {
+  return {
     loadBalancer: objectOf(loadBalancer.key),
     addresses: listener.addresses,
     isServed: sources.dataplane.serves(listener.name),
-    section: section?.name ?? '',
   };
-  const none = { ...base, rule: '', pools: [] };
-  if (section === undefined)
-    return {
-      ...none,
-      action: `answers 404: no listener has a hostname that ${quote(host)} matches`,
-      others: [],
-    };
-  const others: OtherRule[] = [];
-  for (const { host: pattern, entries } of mostSpecific(section.hosts, host, (each) => each.host))
-    for (const entry of entries) {
-      const why = whyNot(entry, url);
-      const { rule } = entry;
-      if (why === '')
-        return {
-          ...base,
-          rule: rule.name,
-          action: `${actionInWords(rule)} (${hostInWords(pattern)}, ${matchInWords(entry.match)})`,
-          pools: poolsOf(rule, sources),
-          others: others.filter(({ hasPath }) => hasPath).slice(0, MAX_OTHERS),
-        };
-      others.push({ rule: rule.name, why, hasPath: !isOfOtherPath(entry, url) });
-    }
-  return { ...none, action: noRule(section, host, others.length), others: others.slice(0, MAX_OTHERS) };
 }
 
-function noRule({ name, hosts }: RouteSection, host: string, tried: number): string {
-  if (hosts.length === 0) return `answers 404: no route is attached to listener ${quote(name)}`;
+function accessTo({ listener, request, client, sources }: Asked, way: RequestWay): Access {
+  const serverName = request.address === '' ? request.host : '';
+  return accessOf({ listener, client, serverName, request: way, knowsUser: sources.knowsUser });
+}
+
+function noRule(section: RouteSection | undefined, host: string, tried: number): string {
+  if (section === undefined) return `no listener has a hostname that ${quote(host)} matches`;
+  const { name, hosts } = section;
+  if (hosts.length === 0) return `no route is attached to listener ${quote(name)}`;
   return tried === 0
-    ? `answers 404: no route of listener ${quote(name)} has the host ${quote(host)}`
-    : 'answers 404: none of the rules matches';
-}
-
-/** Those that the host matches, the most specific first. */
-function mostSpecific<T>(all: readonly T[], host: string, patternOf: (each: T) => HostPattern): readonly T[] {
-  return all
-    .filter((each) => matches(patternOf(each), host))
-    .sort((a, b) => specificity(patternOf(b)) - specificity(patternOf(a)));
-}
-
-function matches({ kind, suffix }: HostPattern, host: string): boolean {
-  if (kind === 'any') return true;
-  if (kind === 'exact') return host === suffix;
-  if (!host.endsWith(`.${suffix}`)) return false;
-  return kind === 'labels' || !host.slice(0, -suffix.length - 1).includes('.');
-}
-
-function specificity({ kind, suffix }: HostPattern): number {
-  return kind === 'exact' ? Number.POSITIVE_INFINITY : suffix.length;
-}
-
-/** '' if the request matches. A GET without headers is meant. */
-function whyNot({ match }: Pick<RouteEntry, 'match'>, url: URL): string {
-  const { path, method, headers, query } = match;
-  if (isOfOtherPath({ match }, url))
-    return path.kind === 'exact'
-      ? `only the path ${quote(path.value)}`
-      : `only paths below ${quote(`${path.value}/`)}`;
-  // The author's expression may run for long: the dataplane decides.
-  if (path.kind === 'regex') return `only if the path matches the regular expression ${quote(path.value)}`;
-  if (method !== '' && method !== 'GET') return `only the method ${method}`;
-  const [header] = headers;
-  if (header !== undefined) return `only if header ${valueInWords(header)}`;
-  const parameter = query.find(
-    ({ kind, name, value }) => kind === 'regex' || url.searchParams.get(name) !== value,
-  );
-  return parameter === undefined ? '' : `only if query parameter ${valueInWords(parameter)}`;
-}
-
-/** Of another path for sure. */
-function isOfOtherPath({ match: { path } }: Pick<RouteEntry, 'match'>, { pathname }: URL): boolean {
-  if (path.kind === 'regex') return false;
-  const isBelow = path.kind === 'prefix' && pathname.startsWith(`${path.value}/`);
-  return pathname !== path.value && !isBelow;
-}
-
-function isAddress(host: string): boolean {
-  return host.startsWith('[') || /^\d+(\.\d+){3}$/.test(host);
-}
-
-function addressOf(host: string): string {
-  return host.startsWith('[') ? host.slice(1, -1) : host;
+    ? `no route of listener ${quote(name)} has the host ${quote(host)}`
+    : 'none of the rules matches';
 }

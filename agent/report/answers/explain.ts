@@ -3,6 +3,8 @@
 
 import { isAbsolute } from 'node:path';
 import type { Verdict } from '../../../health/page-model.ts';
+import { nearest } from '../../base/nearest.ts';
+import { quote } from '../../base/quote.ts';
 import type { MemberFact } from '../../dataplane/dataplane.ts';
 import type { EndpointSlice } from '../../kubernetes/objects.ts';
 import type {
@@ -15,10 +17,18 @@ import type {
   Problem,
   Protocol,
 } from '../../model/load-balancer.ts';
-import { listenerInWords, objectInWords, objectOf, ownerOf, serviceOfPool } from '../../model/names.ts';
+import {
+  keyOf,
+  listenerInWords,
+  objectInWords,
+  objectOf,
+  ownerOf,
+  poolKey,
+  serviceOfPool,
+} from '../../model/names.ts';
 import type { OperatingStatus } from '../../model/operating-status.ts';
 import { type Selection, selectEndpoints } from '../../translate/service/select-endpoints.ts';
-import { viewOf } from '../operating/load-balancer-view.ts';
+import { poolVerdicts, viewOf } from '../operating/load-balancer-view.ts';
 import type { LoadBalancerStatus } from '../operating/operating-status.ts';
 import type { ApiStatus, StatusSources } from './status.ts';
 import { withoutEndpoints } from './without-endpoints.ts';
@@ -51,8 +61,10 @@ export interface ListenerExplanation {
     /** The state in HAProxy: ready, drain, maint, or missing. */
     readonly haproxy: string;
     readonly status: OperatingStatus;
-    /** Why its check fails; '' if it does not. */
+    /** Why its check fails, or what of its traffic does; '' if nothing does. */
     readonly cause: string;
+    /** All that clients tried at it in the last minute failed. */
+    readonly fails: boolean;
   }[];
   /** How many endpoints are neither ready nor serving, and so no members. */
   readonly notReady: number;
@@ -60,13 +72,20 @@ export interface ListenerExplanation {
   readonly empty: string;
   /** How many rules of routes it has; undefined for a listener with members of its own. */
   readonly rules: number | undefined;
+  /** The first routes and Ingresses that have them, sorted: `HTTPRoute default/api`. */
+  readonly routes: readonly string[];
+  readonly moreRoutes: number;
 }
 
 /** Of one answer, so that a folder of broken files does not hide the other reasons. */
 const MAX_SOURCE_PROBLEMS = 5;
+/** Of routes, in one answer. */
+const MAX_POOLS = 5;
 
-export function explainService(key: string, sources: StatusSources): ServiceExplanation {
+/** `asked`: the key of a Service also stands for its pool behind routes, or for a Gateway of its name if there is no Service. */
+export function explainService(asked: string, sources: StatusSources): ServiceExplanation {
   const { desired, cluster, dataplane } = sources;
+  const key = keyOfName(asked, sources);
   const empty = { key, status: undefined, addresses: [], listeners: [], problems: [] };
   const ignored = desired.ignored.get(key);
   if (ignored !== undefined) return { ...empty, verdict: 'not ours', reasons: [ignored.reason] };
@@ -74,7 +93,7 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   if (loadBalancer === undefined) {
     const reason =
       cluster.ownerObject(serviceOf(key)) === undefined
-        ? `There is no ${objectInWords(key)}`
+        ? `There is no ${objectInWords(key)}${nearestName(key, desired)}`
         : 'The agent has not read it yet';
     const about = [...problemsOfObjects(key, sources), ...unreadable(sources)].slice(0, MAX_SOURCE_PROBLEMS);
     return {
@@ -92,20 +111,50 @@ export function explainService(key: string, sources: StatusSources): ServiceExpl
   const about = new Set(problemsOfObjects(key, sources));
   if (isEmpty) for (const problem of ofMissingSlices(loadBalancer, sources)) about.add(problem);
   const problems = [...own, ...[...about].slice(0, MAX_SOURCE_PROBLEMS)];
+  const { fault, persistFault } = dataplane.status();
+  const unserved = listeners.filter(({ name }) => !dataplane.serves(name));
   const reasons = [
     ...problems.map(({ message }) => message),
+    ...listeners.flatMap(failuresOf),
     ...listeners
       .filter(({ members, rules }) => rules === undefined && !members.some(isUp))
       .map(withoutMembers),
-    ...listeners
-      .filter(({ name }) => !dataplane.serves(name))
-      .map(
-        (listener) =>
-          `${listener.engine === 'kernel' ? 'The kernel' : 'HAProxy'} does not serve ${listenerInWords(listener)} (yet)`,
-      ),
+    ...poolVerdicts(key, sources)
+      .filter((each) => each.verdict !== 'served')
+      .slice(0, MAX_POOLS)
+      .map(({ pool, port, verdict: own }) => `${pool} port ${port}: ${own}: see "headgate why ${pool}"`),
+    ...unserved.map(
+      (listener) =>
+        `${listener.engine === 'kernel' ? 'The kernel' : 'HAProxy'} does not serve ${listenerInWords(listener)} (yet)`,
+    ),
+    // What keeps a reload from coming, such as a full disk.
+    ...(persistFault !== '' && unserved.some(({ engine }) => engine === 'haproxy') ? [persistFault] : []),
+    // Also while all is served, such as a second HAProxy that takes a share of the connections.
+    ...(fault !== '' && listeners.some(({ engine }) => engine === 'haproxy') ? [fault] : []),
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
   return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
+}
+
+function keyOfName(asked: OwnerKey, { desired, cluster }: StatusSources): OwnerKey {
+  const { kind, ...name } = ownerOf(asked);
+  const isKnown = (key: OwnerKey): boolean => desired.loadBalancers.has(key) || desired.ignored.has(key);
+  const pool = poolKey(name.namespace, name.name, '');
+  // A Service behind routes is no load balancer itself.
+  if (kind === 'Service' && desired.ignored.has(asked) && desired.loadBalancers.has(pool)) return pool;
+  if (kind !== 'Service' || isKnown(asked) || cluster.ownerObject(asked) !== undefined) return asked;
+  const gateway = keyOf({ kind: 'Gateway', ...name });
+  return isKnown(gateway) ? gateway : asked;
+}
+
+/** As two letters that change their places. */
+const MOST_LETTERS = 2;
+
+/** The end of a sentence: the name that may be meant, as `why` takes it; '' for none. */
+function nearestName(key: OwnerKey, { loadBalancers, ignored }: StatusSources['desired']): string {
+  const names = [...loadBalancers.keys(), ...ignored.keys()].filter((each) => ownerOf(each).kind !== 'Pool');
+  const meant = nearest(key, names, MOST_LETTERS);
+  return meant === undefined ? '' : `, the nearest is ${quote(meant)}`;
 }
 
 /** The Service of a pool; another owner itself. */
@@ -138,6 +187,17 @@ function unseen(api: ApiStatus | undefined): readonly string[] {
   if (api === undefined || (api.isSynced && api.fault === '')) return [];
   const problem = api.isSynced ? 'does not answer now' : 'has not been read yet';
   return [`The API server ${problem}${api.fault === '' ? '' : `: ${api.fault}`}`];
+}
+
+/** More members are only among the lines of their listener. */
+const MAX_FAILING = 5;
+
+/** `10.244.0.1:80: 50 of 50 connections failed in the last minute`. */
+function failuresOf({ members }: ListenerExplanation): readonly string[] {
+  return members
+    .filter(({ fails }) => fails)
+    .slice(0, MAX_FAILING)
+    .map(({ name, cause }) => `${name}: ${cause}`);
 }
 
 function isUp(member: ListenerExplanation['members'][number]): boolean {
@@ -206,12 +266,33 @@ function explainListener(
     haproxy: stateOf(member, facts.get(member.name)),
     status: statuses.get(member.name)?.status ?? 'OFFLINE',
     cause: statuses.get(member.name)?.cause ?? '',
+    fails: statuses.get(member.name)?.fails ?? false,
   }));
   const { status = 'OFFLINE', pool: poolStatus = 'OFFLINE' } = own ?? {};
   const { notReady } = selection;
   const empty = whyEmpty(loadBalancer, listener, slices, selection, sources);
-  const counts = { members, notReady, empty, rules: rulesOf(listener) };
+  const routes = routesOf(listener);
+  const counts = {
+    members,
+    notReady,
+    empty,
+    rules: rulesOf(listener),
+    routes: routes.slice(0, MAX_ROUTES),
+    moreRoutes: Math.max(0, routes.length - MAX_ROUTES),
+  };
   return { name, addresses, protocol, port, family, engine, status, pool: poolStatus, ...counts };
+}
+
+/** Of one listener in an answer. */
+const MAX_ROUTES = 20;
+
+/** Of HTTP; a rule that no route has, such as for what no host of an Ingress matches, has none. */
+function routesOf({ routing }: Listener): readonly string[] {
+  if (routing?.kind !== 'http') return [];
+  const names = routing.sections.flatMap(({ hosts }) =>
+    hosts.flatMap(({ entries }) => entries.map(({ rule }) => rule.route)),
+  );
+  return [...new Set(names)].filter(Boolean).sort();
 }
 
 /** Each rule once, whatever matches it has. */

@@ -1,7 +1,9 @@
 // The answer to the command `list`: all load balancers, or those of a namespace, the worst first. Reads the agent's parts;
 // changes nothing.
 
+import { inNaturalOrder } from '../../base/natural-order.ts';
 import { ownerOf } from '../../model/names.ts';
+import { subjectOfName } from '../../model/object-statuses.ts';
 import type { LoadBalancerRow } from './load-balancer-row.ts';
 import type { LoadBalancerRows } from './load-balancer-rows.ts';
 import type { StatusSources } from './status.ts';
@@ -16,15 +18,23 @@ export interface ListedLoadBalancer extends Omit<LoadBalancerRow, 'problems'> {
   readonly created: string;
 }
 
-/** `namespace`: undefined for all. */
+export interface ListOptions {
+  /** undefined for all. */
+  readonly namespace: string | undefined;
+  /** The pools of routes, too, whose members count in the rows of the load balancers that send to them. */
+  readonly hasPools: boolean;
+}
+
 export async function listLoadBalancers(
   rows: Pick<LoadBalancerRows, 'update' | 'worstFirst'>,
   { cluster }: Pick<StatusSources, 'cluster'>,
-  namespace: string | undefined,
+  { namespace, hasPools }: ListOptions,
 ): Promise<readonly ListedLoadBalancer[]> {
   await rows.update();
   const wanted = await rows.worstFirst(
-    ({ key }) => namespace === undefined || ownerOf(key).namespace === namespace,
+    ({ key }) =>
+      (namespace === undefined || ownerOf(key).namespace === namespace) &&
+      (hasPools || ownerOf(key).kind !== 'Pool'),
   );
   return wanted.map((row) => {
     const owner = ownerOf(row.key);
@@ -41,21 +51,28 @@ function createdOf(key: string, cluster: StatusSources['cluster']): string {
 /** Of one answer. */
 const MAX_NAMES = 500;
 
-/** The owners whose key begins with the text, served or not; for completion. */
+/**
+ * The load balancers whose key begins with the text, served or not, and the routes as `HTTPRoute/shop/api`; for completion.
+ * Services that are not of this agent would be most of a cluster's.
+ */
 export function namesOf({ desired }: Pick<StatusSources, 'desired'>, beginning: string): readonly string[] {
-  const keys = [...desired.loadBalancers.keys(), ...desired.ignored.keys()];
-  return keys
-    .filter((key) => key.startsWith(beginning))
-    .sort()
+  const routes: string[] = [];
+  for (const name of desired.statuses.names()) {
+    const { kind, namespace, name: own } = subjectOfName(name);
+    if (kind.endsWith('Route') || kind === 'Ingress') routes.push(`${kind}/${namespace}/${own}`);
+  }
+  return [...desired.loadBalancers.keys(), ...routes]
+    .filter((name) => name.startsWith(beginning))
+    .sort(inNaturalOrder)
     .slice(0, MAX_NAMES);
 }
 
-/** The namespaces of all owners that begin with the text; for completion. */
+/** The namespaces of all load balancers that begin with the text; for completion. */
 export function namespacesOf(
   { desired }: Pick<StatusSources, 'desired'>,
   beginning: string,
 ): readonly string[] {
-  const keys = [...desired.loadBalancers.keys(), ...desired.ignored.keys()];
+  const keys = [...desired.loadBalancers.keys()];
   const namespaces = new Set(keys.map((key) => ownerOf(key).namespace));
   return [...namespaces]
     .filter((each) => each.startsWith(beginning))

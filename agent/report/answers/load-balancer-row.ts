@@ -3,8 +3,10 @@
 
 import type { Verdict } from '../../../health/page-model.ts';
 import type { Engine, LoadBalancer, Problem } from '../../model/load-balancer.ts';
+import { poolListener } from '../../model/names.ts';
 import type { OperatingStatus } from '../../model/operating-status.ts';
-import { takesConnections, type ViewSources, viewOf } from '../operating/load-balancer-view.ts';
+import { type ViewSources, viewOf } from '../operating/load-balancer-view.ts';
+import type { ListenerStatus, LoadBalancerStatus } from '../operating/operating-status.ts';
 
 export interface LoadBalancerRow {
   readonly key: string;
@@ -14,7 +16,7 @@ export interface LoadBalancerRow {
   /** Each once, such as `TCP 80`. */
   readonly ports: readonly string[];
   readonly engines: readonly Engine[];
-  /** Members that accept new connections, members whose check fails, and all members, of all listeners. */
+  /** Members that accept new connections, members that fail, and all members, of all listeners and of the pools of its routes. */
   readonly ready: number;
   readonly down: number;
   readonly members: number;
@@ -24,7 +26,6 @@ export interface LoadBalancerRow {
 export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBalancerRow {
   const { key, vips, listeners } = loadBalancer;
   const { health, problems, verdict } = viewOf(loadBalancer, sources);
-  const members = health.listeners.flatMap((listener) => listener.members);
   return {
     key,
     verdict,
@@ -32,15 +33,43 @@ export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBal
     addresses: vips.map(({ address }) => address),
     ports: [...new Set(listeners.map(({ protocol, port }) => `${protocol} ${port}`))],
     engines: [...new Set(listeners.map(({ engine }) => engine))],
-    ready: members.filter(takesConnections).length,
-    down: members.filter(({ status }) => status === 'ERROR').length,
-    members: members.length,
+    ...membersOf(loadBalancer, health, sources),
     problems,
   };
 }
 
+type Counts = Pick<LoadBalancerRow, 'ready' | 'down' | 'members'>;
+
+/** Each member of a Service's port counts; of a Gateway, or an Ingress class, those of each pool that its routes send to. */
+function membersOf(
+  { key, listeners }: LoadBalancer,
+  health: LoadBalancerStatus,
+  { desired, operating }: ViewSources,
+): Counts {
+  const counts = { ready: 0, down: 0, members: 0 };
+  const add = (status: ListenerStatus | undefined, members: number): void => {
+    counts.ready += status?.taking ?? 0;
+    counts.down += (status?.down ?? 0) + (status?.failing ?? 0);
+    counts.members += members;
+  };
+  for (const [at, { pool }] of listeners.entries()) add(health.listeners[at], pool.members.length);
+  for (const { pool, port } of desired.poolUses.usesOf(key)) {
+    const name = poolListener(pool, port);
+    const own = desired.loadBalancers.get(pool)?.listeners.find((each) => each.name === name);
+    const status = operating.of(pool)?.listeners.find((each) => each.name === name);
+    add(status, own?.pool.members.length ?? 0);
+  }
+  return counts;
+}
+
 /** The worst first. */
-const VERDICTS: readonly Verdict[] = ['not served', 'members down', 'served in part', 'no ready member'];
+const VERDICTS: readonly Verdict[] = [
+  'not served',
+  'members fail',
+  'members down',
+  'served in part',
+  'no ready member',
+];
 
 /** How many ranks there are. */
 export const RANKS = VERDICTS.length + 2;

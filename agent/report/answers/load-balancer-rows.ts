@@ -2,6 +2,7 @@
 // made again only after its load balancer changed, in slices, when the rows are requested. Reads the agent's parts.
 
 import type { Verdict } from '../../../health/page-model.ts';
+import { inNaturalOrder } from '../../base/natural-order.ts';
 import { handleInSlices, Slice } from '../../base/slice.ts';
 import { NO_NAMESPACE, ownerOf } from '../../model/names.ts';
 import type { ChangeObserver } from '../change-observers.ts';
@@ -9,8 +10,10 @@ import type { LoadBalancerRow } from './load-balancer-row.ts';
 import { RANKS, rankOf, rowOf } from './load-balancer-row.ts';
 import type { StatusSources } from './status.ts';
 
+type RowSources = Pick<StatusSources, 'desired' | 'operating' | 'dataplane' | 'reach'>;
+
 export class LoadBalancerRows implements ChangeObserver {
-  readonly #sources: Pick<StatusSources, 'desired' | 'dataplane' | 'announcer'>;
+  readonly #sources: RowSources;
   readonly #rows = new Map<string, LoadBalancerRow>();
   /** Load balancers whose row may be out of date. */
   readonly #marked = new Set<string>();
@@ -20,6 +23,8 @@ export class LoadBalancerRows implements ChangeObserver {
   readonly #vips = new Map<string, number>();
   /** Namespace → how many load balancers it has. */
   readonly #namespaces = new Map<string, number>();
+  /** Keys of rows that are not served, or not fully. */
+  readonly #unserved = new Set<string>();
   /** Load balancers with ports that the kernel forwards. */
   ofKernel = 0;
   readonly counts: Record<Verdict, number> = {
@@ -27,13 +32,14 @@ export class LoadBalancerRows implements ChangeObserver {
     'served in part': 0,
     'no ready member': 0,
     'members down': 0,
+    'members fail': 0,
     'not served': 0,
   };
   readonly members = { ready: 0, down: 0, all: 0 };
   #workerPid = -1;
   readonly #updateMarked: () => Promise<void>;
 
-  constructor(sources: Pick<StatusSources, 'desired' | 'dataplane' | 'announcer'>) {
+  constructor(sources: RowSources) {
     this.#sources = sources;
     this.#updateMarked = handleInSlices(this.#marked, (key) => {
       const loadBalancer = sources.desired.loadBalancers.get(key);
@@ -45,15 +51,21 @@ export class LoadBalancerRows implements ChangeObserver {
     this.changed(keys);
   }
 
+  /** The row of an owner of routes shows the pools that they send to. */
   changed(keys: Iterable<string>): void {
     for (const key of keys) {
-      if (this.#sources.desired.loadBalancers.has(key)) {
-        this.#marked.add(key);
-      } else {
-        // The rows may never be requested: memory of what is gone is released now.
-        this.#marked.delete(key);
-        this.#put(key, undefined);
-      }
+      for (const user of this.#sources.desired.poolUses.usersOf(key)) this.#mark(user);
+      this.#mark(key);
+    }
+  }
+
+  #mark(key: string): void {
+    if (this.#sources.desired.loadBalancers.has(key)) {
+      this.#marked.add(key);
+    } else {
+      // The rows may never be requested: memory of what is gone is released now.
+      this.#marked.delete(key);
+      this.#put(key, undefined);
     }
   }
 
@@ -72,7 +84,7 @@ export class LoadBalancerRows implements ChangeObserver {
   async worstFirst(isWanted: (row: LoadBalancerRow) => boolean): Promise<readonly LoadBalancerRow[]> {
     const ranks: LoadBalancerRow[][] = Array.from({ length: RANKS }, () => []);
     const slice = new Slice();
-    this.#order ??= [...this.#rows.keys()].sort();
+    this.#order ??= [...this.#rows.keys()].sort(inNaturalOrder);
     for (const key of this.#order) {
       const row = this.#rows.get(key);
       if (row !== undefined && isWanted(row)) ranks[rankOf(row)]?.push(row);
@@ -81,9 +93,17 @@ export class LoadBalancerRows implements ChangeObserver {
     return ranks.flat();
   }
 
+  /** Those whose verdict is not `served`, as of the last update. */
+  *unserved(): Generator<LoadBalancerRow, void, void> {
+    for (const key of this.#unserved) {
+      const row = this.#rows.get(key);
+      if (row !== undefined) yield row;
+    }
+  }
+
   /** Those with load balancers, in order. */
   namespaces(): readonly string[] {
-    return [...this.#namespaces.keys()].filter((each) => each !== NO_NAMESPACE).sort();
+    return [...this.#namespaces.keys()].filter((each) => each !== NO_NAMESPACE).sort(inNaturalOrder);
   }
 
   /** How many different addresses there are. */
@@ -95,6 +115,8 @@ export class LoadBalancerRows implements ChangeObserver {
     const before = this.#rows.get(key);
     if ((before === undefined) !== (row === undefined)) this.#order = undefined;
     if (before !== undefined) this.#count(before, -1);
+    if (row === undefined || row.verdict === 'served') this.#unserved.delete(key);
+    else this.#unserved.add(key);
     if (row === undefined) {
       this.#rows.delete(key);
     } else {
@@ -105,13 +127,21 @@ export class LoadBalancerRows implements ChangeObserver {
 
   #count({ key, verdict, ready, down, members, addresses, engines }: LoadBalancerRow, by: 1 | -1): void {
     this.counts[verdict] += by;
-    this.members.ready += by * ready;
-    this.members.down += by * down;
-    this.members.all += by * members;
+    // The members of routes are those of their pools.
+    if (!isRouted(key)) {
+      this.members.ready += by * ready;
+      this.members.down += by * down;
+      this.members.all += by * members;
+    }
     if (engines.includes('kernel')) this.ofKernel += by;
     add(this.#namespaces, ownerOf(key).namespace, by);
     for (const address of addresses) add(this.#vips, address, by);
   }
+}
+
+function isRouted(key: string): boolean {
+  const { kind } = ownerOf(key);
+  return kind === 'Gateway' || kind === 'Ingress';
 }
 
 function add(counts: Map<string, number>, key: string, by: 1 | -1): void {

@@ -64,7 +64,8 @@ export function actionInWords({ action }: RouteRule): string {
     case 'answer':
       return `answers ${action.status}`;
     case 'redirect': {
-      const { status, scheme, hostname, port, path } = action;
+      const { status, scheme, hostname, port, path, location } = action;
+      if (location !== undefined) return `redirects with ${status} to ${location}`;
       const to = [
         scheme && `scheme ${scheme}`,
         hostname && `host ${hostname}`,
@@ -83,7 +84,7 @@ export function actionInWords({ action }: RouteRule): string {
 }
 
 /** `pool:default/web TCP port 80`; undefined for a reference to what does not exist, or is not permitted. */
-export function poolName({ pool }: WeightedBackend): string | undefined {
+export function poolName({ pool }: Pick<WeightedBackend, 'pool'>): string | undefined {
   if (pool === undefined) return undefined;
   return `${ownerOfListener(pool)} port ${pool.split(':').at(-2)}`;
 }

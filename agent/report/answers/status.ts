@@ -11,12 +11,15 @@ import type { ApiSource } from '../../kubernetes/api/api-source.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import { ownerOf, serviceOfPool } from '../../model/names.ts';
 import type { Pair, PairStatus } from '../../pair/pair.ts';
 import type { VrrpAnnouncer, VrrpStatus } from '../../vips/vrrp.ts';
 import type { ClusterWriters, WritingStatus } from '../cluster/cluster-writers.ts';
-import { problemsOf } from '../operating/load-balancer-view.ts';
+import { type FactSources, problemsOf } from '../operating/load-balancer-view.ts';
 import type { LoadBalancerStatus } from '../operating/operating-status.ts';
 import type { StatusBook, StatusCounts } from '../operating/status-book.ts';
+import type { KnowsUser } from './access/check.ts';
+import type { AmbiguousPaths, DotSegments } from './access/path-rules.ts';
 
 export interface StatusSources {
   readonly version: string;
@@ -27,6 +30,8 @@ export interface StatusSources {
   readonly operating: StatusBook;
   /** undefined if this host has no VRRP. */
   readonly announcer: VrrpAnnouncer | undefined;
+  /** See FactSources. */
+  readonly reach: FactSources['reach'];
   /** undefined if this host has no peer. */
   readonly pair: Pair | undefined;
   /** Its status is undefined if connections are not synchronised. */
@@ -43,6 +48,9 @@ export interface StatusSources {
   /** The state on disk: the folder, and what this agent writes in it. */
   readonly disk: () => DiskState;
   readonly zone: () => string;
+  readonly dotSegments: () => DotSegments;
+  readonly ambiguousPaths: () => AmbiguousPaths;
+  readonly knowsUser: KnowsUser;
   /** '' for none. */
   readonly dashboardUrl: () => string;
 }
@@ -77,7 +85,11 @@ export interface AgentStatus {
   /** Of what this agent writes to the cluster. */
   readonly writing: WritingStatus | undefined;
   readonly objects: Readonly<Record<string, number>>;
+  /** Without pools. */
   readonly loadBalancers: number;
+  /** Of Services that routes send to. */
+  readonly pools: number;
+  /** Services that are neither served themselves nor behind routes. */
   readonly ignoredServices: number;
   readonly listeners: number;
   readonly members: number;
@@ -104,6 +116,10 @@ export function agentStatus(sources: StatusSources): AgentStatus {
   const connectionSync = sources.connectionSync.status();
   const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxy = dataplane.status();
+  const pools = [...desired.loadBalancers.keys()].filter((key) => ownerOf(key).kind === 'Pool');
+  const behindRoutes = new Set(
+    pools.map((key) => serviceOfPool(key).service).filter((key) => desired.ignored.has(key)),
+  ).size;
   const api = sources.api();
   return {
     version,
@@ -111,8 +127,9 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     api: api && { synced: api.isSynced, fault: api.fault, lastAnswer: timeOf(api.lastAnswer) },
     writing: sources.writing(),
     objects: cluster.counts(),
-    loadBalancers: desired.loadBalancers.size,
-    ignoredServices: desired.ignored.size,
+    loadBalancers: desired.loadBalancers.size - pools.length,
+    pools: pools.length,
+    ignoredServices: desired.ignored.size - behindRoutes,
     listeners: listeners.length,
     members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
     operating: { counts: sources.operating.counts, unwell: sources.operating.unwell() },

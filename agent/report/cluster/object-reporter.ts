@@ -7,12 +7,12 @@ import type { Cluster } from '../../kubernetes/cluster.ts';
 import type { CurrentObject } from '../../kubernetes/current-object.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import { differing } from '../../model/differing.ts';
-import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
+import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus, RouteKind, StatusKind } from '../../model/object-status.ts';
 import { type StatusName, statusName, subjectOfName } from '../../model/object-statuses.ts';
 import type { ChangeObserver } from '../change-observers.ts';
-import { problemsOf, type ViewSources } from '../operating/load-balancer-view.ts';
+import { type FactSources, isReachable, problemsOf } from '../operating/load-balancer-view.ts';
 import type { StatusBook } from '../operating/status-book.ts';
 import type { ClusterWriters } from './cluster-writers.ts';
 import { eventSubject } from './event-subject.ts';
@@ -22,7 +22,7 @@ import { type ServedStatus, type ServingFacts, withProgrammed } from './programm
 import { UnreadableObjects } from './unreadable-objects.ts';
 import { parentName, unreadableStatus, withUnreadable } from './unreadable-status.ts';
 
-export interface ObjectReporterOptions extends ViewSources {
+export interface ObjectReporterOptions extends FactSources {
   readonly writers: Pick<ClusterWriters, 'objects' | 'events' | 'onLeader'>;
   readonly clock: Clock;
   readonly cluster: Pick<Cluster, 'isOfManifest' | 'service' | 'ingressClass'>;
@@ -182,7 +182,10 @@ export class ObjectReporter implements ChangeObserver {
     const joined = join(this.#options.desired.statuses.partsOf(name), last);
     const served = joined && withProgrammed(joined, this.#factsOf(owner));
     const fault = this.#unreadable.messageOf(name);
-    const generation = this.#options.currentObject(name)?.generation;
+    const current = this.#options.currentObject(name);
+    // Of an object that is deleted there is nothing to withdraw.
+    if (joined !== undefined && 'isWithdrawn' in joined && current === undefined) return undefined;
+    const generation = current?.generation;
     if (served === undefined || fault === undefined || generation === undefined) return served;
     return { ...served, status: withUnreadable(served.status, generation, fault) };
   }
@@ -190,10 +193,12 @@ export class ObjectReporter implements ChangeObserver {
   #factsOf(owner: OwnerKey): ServingFacts {
     const { desired, dataplane, isKept } = this.#options;
     const loadBalancer = desired.loadBalancers.get(owner);
+    const unreached = unreachedPorts(loadBalancer, this.#options);
     return {
       loadBalancer,
-      serves: (listener) => dataplane.serves(listener),
-      problems: loadBalancer === undefined ? [] : dataplane.problemsOf(loadBalancer),
+      serves: (listener) => dataplane.serves(listener) && !unreached.listeners.has(listener),
+      problems:
+        loadBalancer === undefined ? [] : [...dataplane.problemsOf(loadBalancer), ...unreached.problems],
       isKept: isKept(owner),
     };
   }
@@ -227,8 +232,21 @@ export class ObjectReporter implements ChangeObserver {
     if (subject && kind === 'BackendTLSPolicy')
       writers.objects.set(name, { kind, ...subject, ancestors: [] });
     else if (subject && isRouteKind(kind)) writers.objects.set(name, { kind, ...subject, parents: [] });
+    else if (subject && (kind === 'Ingress' || kind === 'Gateway'))
+      writers.objects.set(name, withdrawn({ kind, ...subject }));
     else writers.objects.set(name, undefined);
   }
+}
+
+/** Listeners at addresses that reach no host at all; those that this host cannot announce its peer may. */
+function unreachedPorts(loadBalancer: LoadBalancer | undefined, sources: Pick<FactSources, 'reach'>) {
+  const problems = loadBalancer === undefined ? [] : (sources.reach?.problemsOf(loadBalancer) ?? []);
+  const ofPorts = problems.filter(
+    ({ reason, port }) => reason === 'AddressUnavailable' && port !== undefined,
+  );
+  const listeners = ofPorts.length === 0 ? [] : (loadBalancer?.listeners ?? []);
+  const unreached = listeners.filter((each) => loadBalancer && !isReachable(loadBalancer, each, sources));
+  return { problems: ofPorts, listeners: new Set(unreached.map(({ name }) => name)) };
 }
 
 function isRouteKind(kind: StatusKind): kind is RouteKind {
@@ -255,6 +273,30 @@ function newest(parts: readonly ObjectStatus[]): number {
 }
 
 function withoutEntries(last: ObjectStatus): ObjectStatus | undefined {
+  if (last.kind === 'Ingress' || last.kind === 'Gateway') return withdrawn(last);
   if ('parents' in last) return { ...last, generation: ANY_GENERATION, parents: [] };
   return 'ancestors' in last ? { ...last, generation: ANY_GENERATION, ancestors: [] } : undefined;
+}
+
+/** No class of this agent has the object any more: its address is no way to it any more. */
+function withdrawn({
+  kind,
+  namespace,
+  name,
+  uid,
+}: Pick<ObjectStatus, 'namespace' | 'name' | 'uid'> & {
+  readonly kind: 'Ingress' | 'Gateway';
+}): ObjectStatus {
+  const subject = {
+    namespace,
+    name,
+    uid,
+    generation: ANY_GENERATION,
+    isWithdrawn: true,
+    addresses: [],
+  } as const;
+  if (kind === 'Ingress') return { kind, ...subject, ports: [], programmedBy: [] };
+  const unknown = { status: 'Unknown', reason: 'Pending', message: 'No class of Headgate has it' } as const;
+  const conditions = ['Accepted', 'Programmed'].map((type) => ({ type, ...unknown }));
+  return { kind, ...subject, conditions, programmedBy: [], listeners: [], attachedListenerSets: 0 };
 }

@@ -29,6 +29,7 @@ export interface ServedStatus {
 const PENDING = 'Pending';
 
 export function withProgrammed(status: ObjectStatus, facts: ServingFacts): ServedStatus {
+  if ('isWithdrawn' in status) return { status, isSettled: true };
   switch (status.kind) {
     case 'Gateway': {
       const addresses = facts.isKept ? status.addresses : [];

@@ -9,17 +9,20 @@ import type { DesiredService } from '../../kubernetes/writers/service-patch.ts';
 import { desiredStatus, isItsOwn, type StatusFacts } from '../../kubernetes/writers/service-status.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { ChangeObserver } from '../change-observers.ts';
-import { foundProblems, problemsOf, type ViewSources } from '../operating/load-balancer-view.ts';
+import { type FactSources, foundProblems, problemsOf } from '../operating/load-balancer-view.ts';
 import { type LoadBalancerStatus, listenersInWords } from '../operating/operating-status.ts';
 import type { StatusBook } from '../operating/status-book.ts';
 import { type ClusterWriters, subjectOf } from './cluster-writers.ts';
 import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
 
-export interface ReporterOptions extends ViewSources {
+export interface ReporterOptions extends FactSources {
   readonly writers: ClusterWriters;
   readonly cluster: Cluster;
   readonly desired: Pick<DesiredState, 'loadBalancers'>;
-  readonly dataplane: Pick<Dataplane, 'problemsOf' | 'serves' | 'servesElsewhere' | 'members' | 'served'>;
+  readonly dataplane: Pick<
+    Dataplane,
+    'problemsOf' | 'serves' | 'servesElsewhere' | 'members' | 'failures' | 'served'
+  >;
   readonly operating: StatusBook;
   /** A label selector restricts the Services. */
   readonly selects: boolean;
@@ -98,7 +101,7 @@ export class Reporter implements ChangeObserver {
       const itsOwn = vips.filter(isItsOwn).map(({ address }) => address);
       return { kind: 'release', uid, isTornDown: !dataplane.servesElsewhere(key, itsOwn) };
     }
-    if (!this.#options.isKept(key)) return { kind: 'finalizer', uid };
+    if (!this.#options.isKept(key)) return { kind: 'choosing', uid };
     const status = desiredStatus(loadBalancer, {
       serves: (listener, address) => dataplane.serves(listener, address),
       problems: foundProblems(loadBalancer, this.#options, operating.problemsOf(key)),
@@ -108,8 +111,11 @@ export class Reporter implements ChangeObserver {
   }
 }
 
-/** undefined without a health monitor. */
+/** undefined if nothing is known: without a health monitor, and without anything that failed clients. */
 function healthOf(now: LoadBalancerStatus | undefined): StatusFacts['health'] {
-  if (now?.isMonitored !== true) return undefined;
+  if (now === undefined) return undefined;
+  const failure = now.problems.find(({ reason }) => reason === 'MembersFail');
+  if (failure !== undefined) return { status: now.status, message: failure.message };
+  if (!now.isMonitored) return undefined;
   return { status: now.status, message: listenersInWords(now.listeners) };
 }

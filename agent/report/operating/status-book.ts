@@ -150,7 +150,10 @@ function isSame(a: LoadBalancerStatus, b: LoadBalancerStatus): boolean {
       listener.name === other?.name &&
       listener.status === other.status &&
       listener.ready === other.ready &&
-      listener.down === other.down
+      listener.down === other.down &&
+      listener.taking === other.taking &&
+      listener.failing === other.failing &&
+      listener.fails === other.fails
     );
   });
 }

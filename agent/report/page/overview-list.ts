@@ -2,6 +2,8 @@
 // changes nothing.
 
 import type { PageColumn, PageList } from '../../../health/page-model.ts';
+import { inNaturalOrder } from '../../base/natural-order.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import { isWell, type LoadBalancerRow } from '../answers/load-balancer-row.ts';
 import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
@@ -20,23 +22,28 @@ const NUMBERS: Readonly<Record<Exclude<PageColumn, 'name' | 'state'>, NumberOf>>
   rate: ({ key }, traffic) => traffic.of(key).rate,
 };
 
+export interface ListSources {
+  readonly rows: Pick<LoadBalancerRows, 'worstFirst'>;
+  readonly traffic: Pick<TrafficBook, 'of' | 'history'>;
+  readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
+}
+
 /**
- * `search`: a part of a key, an address or a port; `namespace`: of the load balancers; `only=trouble`: load balancers that
- * are not well; `sort`: a column, from the greatest down with `-`, otherwise the worst first; `page`: from 1.
+ * `search`: a part of a key, an address, a port or a member; `namespace`: of the load balancers; `only`: a verdict, or
+ * `trouble`: load balancers that are not well; `sort`: a column, from the greatest down with `-`, otherwise the worst first; `page`: from 1.
  */
 export async function listOf(
   query: URLSearchParams,
-  rows: Pick<LoadBalancerRows, 'worstFirst'>,
-  traffic: Pick<TrafficBook, 'of'>,
+  { rows, traffic, loadBalancers }: ListSources,
 ): Promise<PageList> {
   const search = (query.get('search') ?? '').trim().toLowerCase();
   const namespace = query.get('namespace') ?? '';
-  const onlyTrouble = query.get('only') === 'trouble';
+  const only = query.get('only') ?? '';
   const found = await rows.worstFirst(
     (row) =>
       (namespace === '' || ownerOf(row.key).namespace === namespace) &&
-      hasText(row, search) &&
-      !(onlyTrouble && isWell(row)),
+      (only === '' || row.verdict === only || (only === 'trouble' && !isWell(row))) &&
+      (search === '' || hasText(row, loadBalancers.get(row.key), search)),
   );
   const sorted = sortedBy(query.get('sort') ?? '', found, traffic);
   const pages = Math.max(1, Math.ceil(found.length / MAX_ROWS));
@@ -44,7 +51,7 @@ export async function listOf(
   const page = Math.min(pages, Math.max(1, requested || 1));
   const shown = sorted.slice((page - 1) * MAX_ROWS, page * MAX_ROWS);
   return {
-    rows: shown.map((row) => pageRowOf(row, traffic.of(row.key))),
+    rows: shown.map((row) => pageRowOf(row, traffic.of(row.key), traffic.history(row.key))),
     found: found.length,
     page,
     pages,
@@ -60,7 +67,7 @@ function sortedBy(
   const column = isDown ? sort.slice(1) : sort;
   if (column === 'state') return isDown ? worstFirst : worstFirst.toReversed();
   if (column === 'name') {
-    const byName = worstFirst.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+    const byName = worstFirst.toSorted((a, b) => inNaturalOrder(a.key, b.key));
     return isDown ? byName.reverse() : byName;
   }
   if (!Object.hasOwn(NUMBERS, column)) return worstFirst;

@@ -1,9 +1,9 @@
 // A row of the status page: cut to what the page shows. Pure.
 
-import type { PageProblem, PageProblems, PageRow } from '../../../health/page-model.ts';
-import type { Problem } from '../../model/load-balancer.ts';
+import type { PageHistory, PageProblem, PageProblems, PageRow } from '../../../health/page-model.ts';
+import type { LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import type { LoadBalancerRow } from '../answers/load-balancer-row.ts';
-import type { Traffic } from './traffic-history.ts';
+import { BIN_MS, type Measure, recordOf, type Traffic, type TrafficValues } from './traffic-history.ts';
 
 /** The page shows so many problems, and addresses and ports of a load balancer, and counts the rest. */
 export const MAX_PROBLEMS = 20;
@@ -11,7 +11,11 @@ export const MAX_ADDRESSES = 4;
 /** Characters of one text. */
 const MAX_LENGTH = 400;
 
-export function pageRowOf(row: LoadBalancerRow, { open, rate }: Traffic): PageRow {
+export function pageRowOf(
+  row: LoadBalancerRow,
+  { open, rate }: Traffic,
+  { rate: rates }: Pick<TrafficValues, 'rate'>,
+): PageRow {
   const { key, verdict, status, addresses, ports, engines, ready, down, members, problems } = row;
   return {
     ...{ key, verdict, status, ready, down, members },
@@ -23,7 +27,15 @@ export function pageRowOf(row: LoadBalancerRow, { open, rate }: Traffic): PageRo
     isOfKernel: engines.includes('kernel'),
     open: shown(open),
     rate: shown(rate),
+    rates: rates.map((value) => rounded(value || 0)),
   };
+}
+
+/** Of the page; null for NaN. */
+export function historyOf(values: TrafficValues): PageHistory {
+  const known = (measure: Measure): readonly (number | null)[] =>
+    values[measure].map((value) => (Number.isNaN(value) ? null : rounded(value)));
+  return { seconds: BIN_MS / 1_000, ...recordOf(known) };
 }
 
 /** With one digit after the point; undefined for NaN. */
@@ -36,18 +48,27 @@ export function rounded(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** True if its key, an address or a port has the text, which is in lower case. */
-export function hasText({ key, addresses, ports }: LoadBalancerRow, text: string): boolean {
+/** True if its key, an address, a port or a member's address or pod has the text, which is in lower case. */
+export function hasText(
+  { key, addresses, ports }: LoadBalancerRow,
+  loadBalancer: LoadBalancer | undefined,
+  text: string,
+): boolean {
   return (
     key.toLowerCase().includes(text) ||
     addresses.some((address) => address.includes(text)) ||
-    ports.some((port) => port.toLowerCase().includes(text))
+    ports.some((port) => port.toLowerCase().includes(text)) ||
+    (loadBalancer?.listeners.some(({ pool }) =>
+      pool.members.some(({ name, target }) => name.includes(text) || target.toLowerCase().includes(text)),
+    ) ??
+      false)
   );
 }
 
 /** Problems, and the load balancer that has them; '' for none. */
 export interface Found {
   readonly key: string;
+  readonly isGrave: boolean;
   readonly problems: readonly Problem[];
 }
 
@@ -55,18 +76,34 @@ export interface Found {
 const MAX_REASONS = 20;
 const MAX_OF_REASON = 5;
 
-/** By reason, in the order in which the reasons appear. */
+interface Group {
+  count: number;
+  isGrave: boolean;
+  /** By message. */
+  readonly texts: Map<string, PageProblem & { times: number }>;
+}
+
+/** By reason: grave ones first, then those with most problems. */
 export function groupsOf(found: readonly Found[]): readonly PageProblems[] {
-  const groups = new Map<string, { count: number; readonly shown: PageProblem[] }>();
-  for (const { key, problems } of found)
+  const groups = new Map<string, Group>();
+  for (const { key, isGrave, problems } of found)
     for (const { object, reason, message } of problems) {
-      const group = groups.get(reason) ?? { count: 0, shown: [] };
+      const group = groups.get(reason) ?? { count: 0, isGrave: false, texts: new Map() };
       groups.set(reason, group);
       group.count++;
-      if (group.shown.length < MAX_OF_REASON)
-        group.shown.push({ key, object: cut(object), message: cut(message) });
+      group.isGrave ||= isGrave;
+      const known = group.texts.get(message);
+      if (known !== undefined) known.times++;
+      else if (group.texts.size < MAX_OF_REASON)
+        group.texts.set(message, { key, object: cut(object), message: cut(message), times: 1 });
     }
-  return [...groups].slice(0, MAX_REASONS).map(([reason, group]) => ({ reason, ...group }));
+  return [...groups]
+    .sort(([, a], [, b]) => Number(b.isGrave) - Number(a.isGrave) || b.count - a.count)
+    .slice(0, MAX_REASONS)
+    .map(([reason, { count, isGrave, texts }]) => {
+      const shown = [...texts.values()];
+      return { reason, count, isGrave, shown, covered: shown.reduce((sum, { times }) => sum + times, 0) };
+    });
 }
 
 export function cut(text: string): string {

@@ -3,6 +3,7 @@
 
 import { hostname } from 'node:os';
 import type {
+  PageBroken,
   PageDetail,
   PageListener,
   PageLoad,
@@ -12,17 +13,19 @@ import type {
 } from '../../../health/page-model.ts';
 import type { ServerStats } from '../../dataplane/status.ts';
 import { explainService, type ListenerExplanation } from '../answers/explain.ts';
+import type { LoadBalancerRow } from '../answers/load-balancer-row.ts';
 import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
 import type { StatusSources } from '../answers/status.ts';
 import { takesConnections } from '../operating/load-balancer-view.ts';
 import { dashboardOf, dashboardOfOne } from './dashboard-link.ts';
 import { clusterOf, diskOf, kernelOf, poolsOf } from './overview-host.ts';
 import { listOf } from './overview-list.ts';
-import { cut, type Found, groupsOf, MAX_ADDRESSES, MAX_PROBLEMS, rounded, shown } from './overview-row.ts';
+import { insideOf } from './overview-routes.ts';
+import { cut, type Found, groupsOf, historyOf, MAX_ADDRESSES, MAX_PROBLEMS, shown } from './overview-row.ts';
 import type { TrafficBook } from './traffic-book.ts';
-import { BIN_MS } from './traffic-history.ts';
 
 /** Of one page, which counts the rest. */
+const MAX_BROKEN = 8;
 const MAX_LISTENERS = 20;
 const MAX_MEMBERS = 200;
 const MAX_NAMESPACES = 500;
@@ -32,6 +35,7 @@ export class Overview {
   readonly #sources: StatusSources;
   readonly #rows: LoadBalancerRows;
   readonly #traffic: TrafficBook;
+  readonly #broken = new WeakMap<LoadBalancerRow, PageBroken>();
 
   constructor(sources: StatusSources, rows: LoadBalancerRows, traffic: TrafficBook) {
     this.#sources = sources;
@@ -46,7 +50,11 @@ export class Overview {
     const open = query.get('open') ?? '';
     return {
       summary: await this.#summary(),
-      list: await listOf(query, this.#rows, this.#traffic),
+      list: await listOf(query, {
+        rows: this.#rows,
+        traffic: this.#traffic,
+        loadBalancers: this.#sources.desired.loadBalancers,
+      }),
       namespaces: this.#rows.namespaces().slice(0, MAX_NAMESPACES),
       load: this.#load(),
       detail: open === '' ? undefined : await this.#detail(open),
@@ -59,6 +67,7 @@ export class Overview {
     const vrrp = this.#sources.announcer?.status();
     const pair = this.#sources.pair?.status();
     const found = await this.#problems();
+    const broken = await this.#rows.worstFirst(({ verdict }) => verdict !== 'served');
     const instances = (vrrp?.instances ?? []).map(({ name, state, since, priority, anchors, vips }) => ({
       ...{ name, state, since, priority, anchors, vips },
       peerState: pair?.peer?.roles[name] ?? '',
@@ -92,10 +101,12 @@ export class Overview {
       counts: { ...this.#rows.counts, ignored: desired.ignored.size },
       members: { ...this.#rows.members },
       vips: this.#rows.vips,
+      broken: broken.slice(0, MAX_BROKEN).map((row) => this.#brokenOf(row)),
       cluster: clusterOf(this.#sources),
       ...poolsOf(this.#sources),
       problems: groupsOf(found),
       problemCount: found.reduce((sum, { problems }) => sum + problems.length, 0),
+      problemObjects: new Set(found.flatMap(({ problems }) => problems.map(({ object }) => object))).size,
     };
   }
 
@@ -104,23 +115,34 @@ export class Overview {
     const { sourceProblems, addresses, pair } = this.#sources;
     const ofNone = [...(pair?.problems() ?? []), ...sourceProblems(), ...addresses.problems];
     const troubled = await this.#rows.worstFirst(({ problems }) => problems.length > 0);
-    return [{ key: '', problems: ofNone }, ...troubled];
+    return [
+      { key: '', isGrave: true, problems: ofNone },
+      ...troubled.map(({ key, verdict, problems }) => ({ key, isGrave: verdict !== 'served', problems })),
+    ];
   }
 
   #load(): PageLoad {
-    const loads = this.#sources.dataplane.loads();
-    return {
-      connections: loads.map(({ connections }) => connections),
-      connectionRate: loads.map(({ connectionRate }) => connectionRate),
-      busy: loads.map(({ busy }) => busy),
-    };
+    const busy = this.#sources.dataplane.loads().map((load) => load.busy);
+    return { ...historyOf(this.#traffic.historyOfAll), busy };
+  }
+
+  /** Its first sentence of `why`, kept while its row is the same: a row is made again after each change. */
+  #brokenOf(row: LoadBalancerRow): PageBroken {
+    const known = this.#broken.get(row);
+    if (known !== undefined) return known;
+    const [why = ''] = explainService(row.key, this.#sources).reasons;
+    const made = { key: row.key, verdict: row.verdict, why: cut(why) };
+    this.#broken.set(row, made);
+    return made;
   }
 
   async #detail(key: string): Promise<PageDetail> {
     const { reasons, verdict, addresses, listeners } = explainService(key, this.#sources);
     let room = MAX_MEMBERS;
     const traffic = this.#traffic.of(key);
-    const { rates, open } = this.#traffic.history(key);
+    const own = new Map(
+      this.#sources.desired.loadBalancers.get(key)?.listeners.map((each) => [each.name, each]),
+    );
     const listed: PageListener[] = [];
     for (const listener of listeners.slice(0, MAX_LISTENERS)) {
       const stats = await this.#sources.dataplane.stats(listener.name);
@@ -134,6 +156,7 @@ export class Overview {
         ...{ name, protocol, port, engine, members },
         isServed: this.#sources.dataplane.serves(name),
         addresses: listener.addresses.slice(0, MAX_ADDRESSES),
+        ...insideOf(own.get(name)),
         sessions: stats?.sessions,
         sessionRate: stats?.sessionRate,
       });
@@ -149,7 +172,7 @@ export class Overview {
       moreMembers: all - (MAX_MEMBERS - room),
       open: nowOf(listeners, listed, 'sessions') ?? shown(traffic.open),
       rate: nowOf(listeners, listed, 'sessionRate') ?? shown(traffic.rate),
-      history: { seconds: BIN_MS / 1_000, open: open.map(rounded), rate: rates.map(rounded) },
+      history: historyOf(this.#traffic.history(key)),
       dashboard: verdict === 'not found' ? '' : dashboardOfOne(this.#sources.dashboardUrl(), key),
     };
   }

@@ -1,40 +1,38 @@
-// The traffic of load balancers in the last two minutes, for a page that opens one of them. Has a value for each five
-// seconds, in a fixed piece of memory: a load balancer has a place in it from its first connection until it was quiet for two
-// minutes.
+// The traffic of load balancers in the last two minutes, for a page that shows them. Has a value for each five seconds, in a
+// fixed piece of memory: a load balancer has a slot in it from its first connection until it was quiet for two minutes.
 
 import type { OwnerKey } from '../../model/load-balancer.ts';
 
-/** Of one load balancer at one moment; NaN if it is unknown. */
-export interface Traffic {
-  /** New connections in a second. */
-  readonly rate: number;
-  /** Open connections. */
-  readonly open: number;
-}
+/** What is measured, per second except `open` and `latency`, which are amounts; milliseconds for `latency`. */
+export const MEASURES = ['rate', 'open', 'bytesIn', 'bytesOut', 'errors', 'retries', 'latency'] as const;
 
-/** Values of five seconds each, the newest last; empty if nothing is known. */
-export interface TrafficValues {
-  readonly rates: readonly number[];
-  readonly open: readonly number[];
-}
+export type Measure = (typeof MEASURES)[number];
+
+/** Of one load balancer at one moment; NaN if it is unknown. */
+export type Traffic = Readonly<Record<Measure, number>>;
+
+/** Values of five seconds each, the newest last, NaN for an unknown one; empty if nothing is known. */
+export type TrafficValues = Readonly<Record<Measure, readonly number[]>>;
+
+export const NO_TRAFFIC_VALUES = recordOf((): readonly number[] => []);
 
 export const BIN_MS = 5_000;
 export const BINS = 24;
-/** Load balancers with a place. */
-export const MAX_PLACES = 5_000;
-/** Numbers of one place: a rate and the open connections for each bin. */
-const PLACE_SIZE = 2 * BINS;
+/** Load balancers with a slot. */
+export const MAX_SLOTS = 5_000;
+/** Numbers of one slot: a value of each measure for each bin. */
+const SLOT_SIZE = MEASURES.length * BINS;
 
-interface Place {
+interface Slot {
   readonly offset: number;
   /** The last bin with traffic. */
   busyAt: number;
 }
 
 export class TrafficHistory {
-  readonly #places = new Map<OwnerKey, Place>();
+  readonly #slots = new Map<OwnerKey, Slot>();
   readonly #free: number[] = [];
-  /** By place, then by bin; made with the first place. */
+  /** By slot, then by bin; made with the first slot. */
   #values: Float32Array | undefined;
   /** The number of the newest bin, from the begin of the clock. */
   #bin = Number.NEGATIVE_INFINITY;
@@ -48,51 +46,65 @@ export class TrafficHistory {
     const first = passed > BINS ? bin : this.#bin + Math.min(1, passed);
     this.#known = Math.min(BINS, passed > BINS ? 1 : this.#known + passed);
     this.#bin = bin;
-    for (const [key, { rate, open }] of traffic) if (rate > 0 || open > 0) this.#place(key, bin);
-    for (const [key, place] of this.#places) {
-      const { rate = 0, open = 0 } = traffic.get(key) ?? {};
-      for (let each = first; each <= bin; each++)
-        this.#put(offsetOf(place, each), rate || 0, open || 0, passed === 0);
-      if (bin - place.busyAt < BINS) continue;
-      this.#places.delete(key);
-      this.#free.push(place.offset);
+    for (const [key, { rate, open }] of traffic) if (rate > 0 || open > 0) this.#slot(key, bin);
+    for (const [key, slot] of this.#slots) {
+      const now = traffic.get(key) ?? QUIET;
+      for (let each = first; each <= bin; each++) this.#put(offsetOf(slot, each), now, passed === 0);
+      if (bin - slot.busyAt < BINS) continue;
+      this.#slots.delete(key);
+      this.#free.push(slot.offset);
     }
   }
 
   of(key: OwnerKey): TrafficValues {
-    const place = this.#places.get(key);
+    const slot = this.#slots.get(key);
     const values = this.#values;
-    if (place === undefined && this.#places.size === MAX_PLACES) return { rates: [], open: [] };
+    if (slot === undefined && this.#slots.size === MAX_SLOTS) return NO_TRAFFIC_VALUES;
     const bins = Array.from({ length: this.#known }, (_, at) => this.#bin - this.#known + 1 + at);
-    const read = (which: 0 | 1) =>
+    return recordOf((measure, at) =>
       bins.map((bin) =>
-        place === undefined || values === undefined ? 0 : (values[offsetOf(place, bin) + which] ?? 0),
-      );
-    return { rates: read(0), open: read(1) };
+        slot === undefined || values === undefined
+          ? QUIET[measure]
+          : (values[offsetOf(slot, bin) + at] as number),
+      ),
+    );
   }
 
-  #place(key: OwnerKey, bin: number): void {
-    const known = this.#places.get(key);
+  #slot(key: OwnerKey, bin: number): void {
+    const known = this.#slots.get(key);
     if (known !== undefined) {
       known.busyAt = bin;
       return;
     }
-    if (this.#places.size === MAX_PLACES) return;
-    this.#values ??= new Float32Array(MAX_PLACES * PLACE_SIZE);
-    const offset = this.#free.pop() ?? this.#places.size * PLACE_SIZE;
-    this.#values.fill(0, offset, offset + PLACE_SIZE);
-    this.#places.set(key, { offset, busyAt: bin });
+    if (this.#slots.size === MAX_SLOTS) return;
+    this.#values ??= new Float32Array(MAX_SLOTS * SLOT_SIZE);
+    const offset = this.#free.pop() ?? this.#slots.size * SLOT_SIZE;
+    for (let bin = 0; bin < BINS; bin++) this.#put(offset + bin * MEASURES.length, QUIET, false);
+    this.#slots.set(key, { offset, busyAt: bin });
   }
 
   /** `isMore`: another round has ended in the same bin, which keeps the greater numbers. */
-  #put(offset: number, rate: number, open: number, isMore: boolean): void {
+  #put(offset: number, traffic: Traffic, isMore: boolean): void {
     const values = this.#values;
     if (values === undefined) return;
-    values[offset] = isMore ? Math.max(values[offset] ?? 0, rate) : rate;
-    values[offset + 1] = isMore ? Math.max(values[offset + 1] ?? 0, open) : open;
+    for (const [at, measure] of MEASURES.entries()) {
+      const [before, now] = [values[offset + at] as number, traffic[measure]];
+      values[offset + at] = isMore && before > now ? before : now;
+    }
   }
 }
 
-function offsetOf({ offset }: Place, bin: number): number {
-  return offset + 2 * (bin % BINS);
+/** Values that are made alike for each measure. */
+export function recordOf<Value>(make: (measure: Measure, at: number) => Value): Record<Measure, Value> {
+  return Object.fromEntries(MEASURES.map((measure, at) => [measure, make(measure, at)])) as Record<
+    Measure,
+    Value
+  >;
+}
+
+/** Without connections nothing has a latency. */
+const QUIET: Traffic = recordOf((measure) => (measure === 'latency' ? Number.NaN : 0));
+
+function offsetOf({ offset }: Slot, bin: number): number {
+  return offset + MEASURES.length * (bin % BINS);
 }

@@ -4,6 +4,7 @@
 import { nearestHint } from '../../base/nearest.ts';
 import { quote } from '../../base/quote.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import { judgeNames, protection } from '../../protection/judge-names.ts';
 import { type Alias, ELSEWHERE } from './aliases.ts';
 import { oneOf } from './kinds.ts';
 import { asksAnother } from './other-providers.ts';
@@ -15,6 +16,10 @@ export interface ReadAnnotations {
   readonly values: AnnotationValues;
   /** Annotations whose value is not allowed, so that it is the default. */
   readonly refused: ReadonlySet<Field>;
+  /** Protections of the whole object with a value that is not allowed: if there are any, it serves no client. */
+  readonly closedBy: readonly string[];
+  /** By a value, or by a name. */
+  readonly isClosed: boolean;
   readonly problems: readonly Problem[];
 }
 
@@ -25,8 +30,6 @@ export const ANNOTATION_DEFAULTS: AnnotationValues = Object.freeze(
 
 /** A longer value is refused without being parsed. */
 const MAX_VALUE_CHARACTERS = 512;
-/** Unknown annotations that get a Problem each; the others share one. */
-const MAX_UNKNOWN = 8;
 /** Annotations of other providers that are named; the others are counted. */
 const MAX_IGNORED = 5;
 
@@ -39,10 +42,12 @@ export function readAnnotations(
   object: string,
   defaults: AnnotationValues = ANNOTATION_DEFAULTS,
 ): ReadAnnotations {
-  const { given, unknown, elsewhere, ignored } = collect(annotations);
+  const { given, elsewhere, ignored } = collect(annotations);
+  const kind = object.startsWith('Service ') ? 'Service' : undefined;
   const values: Draft = { ...defaults };
   const refusals: string[] = [];
   const refused = new Set<Field>();
+  const closing = new Set<Field>();
   /** Titles of the annotations that are in force. */
   const inForce = new Map<Field, string>();
   for (const field of FIELDS) {
@@ -51,6 +56,10 @@ export function readAnnotations(
     const refusal = assign(values, field, annotation);
     if (refusal === undefined) inForce.set(field, annotation.title);
     else {
+      const closes = protection(ANNOTATIONS[field].name)?.closes;
+      if (closes === 'requests') closing.add(field);
+      // Those of the settings could be more than what is meant.
+      if (closes === 'trust') reset(values, field, ANNOTATION_DEFAULTS);
       refusals.push(refusal);
       refused.add(field);
     }
@@ -83,12 +92,21 @@ export function readAnnotations(
       );
     values.healthMonitorTimeout = interval;
   }
-  refusals.push(...unknownRefusals(unknown));
+  const names = kind === undefined ? undefined : judgeNames(kind, annotations, NAMES_OF_SERVICES);
+  refusals.push(...(names?.faults ?? []));
   for (const name of elsewhere) refusals.push(`Cannot use annotation ${quote(name)}: ${ELSEWHERE.get(name)}`);
   const problems = refusals.map((message): Problem => ({ object, reason: 'InvalidAnnotation', message }));
+  ignored.push(...(names?.ignored ?? []));
   if (ignored.length > 0)
     problems.push({ object, reason: 'AnnotationIgnored', message: ignoredInWords(ignored) });
-  return { values, refused, problems };
+  const closedBy = [...closing].map((field) => PREFIX + ANNOTATIONS[field].name);
+  return {
+    values,
+    refused,
+    closedBy,
+    isClosed: closedBy.length > 0 || (names?.closedBy ?? []).length > 0,
+    problems,
+  };
 }
 
 /** True if the Service itself has this annotation or an alias of it. */
@@ -144,34 +162,31 @@ function namesOf(field: Field): readonly FullName[] {
 }
 
 const NAMES = FIELDS.map((field) => ANNOTATIONS[field].name);
+const NAMES_OF_SERVICES: ReadonlySet<string> = new Set(NAMES);
 const BY_FULL_NAME = new Map(FIELDS.flatMap(namesOf).map((name) => [name.fullName, name]));
 
 /** A Headgate annotation has precedence over its aliases, and these in the order of the table. */
 function collect(annotations: Readonly<Record<string, string>>): {
   given: ReadonlyMap<Field, GivenAnnotation>;
-  /** Names with Headgate's prefix. */
-  unknown: readonly string[];
   /** Names of other providers, see ELSEWHERE. */
   elsewhere: readonly string[];
   /** Names of other providers without an equivalent, sorted. */
-  ignored: readonly string[];
+  ignored: string[];
 } {
   const given = new Map<Field, GivenAnnotation & Pick<FullName, 'rank'>>();
-  const unknown: string[] = [];
   const elsewhere: string[] = [];
   const ignored: string[] = [];
   for (const name of Object.keys(annotations)) {
     const known = BY_FULL_NAME.get(name);
     if (known === undefined) {
-      if (name.startsWith(PREFIX)) unknown.push(name);
-      else if (ELSEWHERE.has(name)) elsewhere.push(name);
+      if (ELSEWHERE.has(name)) elsewhere.push(name);
       else if (asksAnother(name)) ignored.push(name);
     } else if (known.rank < (given.get(known.field)?.rank ?? Number.POSITIVE_INFINITY)) {
       const { field, alias, rank } = known;
       given.set(field, { title: `annotation "${name}"`, text: annotations[name] ?? '', alias, rank });
     }
   }
-  return { given, unknown, elsewhere, ignored: ignored.sort() };
+  return { given, elsewhere, ignored: ignored.sort() };
 }
 
 /** Puts the value into `values`, or returns the reason why it is invalid. */
@@ -195,14 +210,6 @@ function assign<K extends Field>(
 
 function reset<K extends Field>(values: Draft, field: K, defaults: AnnotationValues): void {
   values[field] = defaults[field];
-}
-
-function unknownRefusals(unknown: readonly string[]): readonly string[] {
-  const refusals = unknown
-    .slice(0, MAX_UNKNOWN)
-    .map((name) => unknownRefusal(`annotation ${quote(name)}`, name.slice(PREFIX.length), PREFIX));
-  const more = unknown.length - refusals.length;
-  return more > 0 ? [...refusals, `Cannot use ${more} more annotations: their names are unknown`] : refusals;
 }
 
 function ignoredInWords(names: readonly string[]): string {

@@ -170,7 +170,8 @@ const TABLE = {
     doc: [
       'Whether clients must have a certificate of an authority in `tls-client-ca`.',
       '`optional` also serves clients without a certificate, but none with a wrong one.',
-      'In HTTP mode members get `X-SSL-Client-Verify` (0 for a verified certificate), `X-SSL-Client-DN`, `X-SSL-Client-CN` and `X-SSL-Client-SHA1`, none of them without a certificate; headers that begin with `X-SSL-Client` and come from clients are removed.',
+      'In HTTP mode members get `X-SSL-Client-Verify` (0 for a verified certificate), `X-SSL-Client-DN`, `X-SSL-Client-CN` and `X-SSL-Client-SHA1`, none of them without a certificate; the names of ingress-nginx, `ssl-client-verify`, `ssl-client-subject-dn` and `ssl-client-issuer-dn`, say the same.',
+      'Headers of clients whose names begin with `X-SSL-Client` or `ssl-client`, also with `_`, are removed on every port in HTTP mode.',
     ],
     example: 'required',
   }),

@@ -1,6 +1,7 @@
 // To which listeners of a Gateway a route attaches, and with which hosts, for each of its references to the Gateway or to one of
 // its ListenerSets. Pure.
 
+import { nearestHint } from '../../base/nearest.ts';
 import { quote } from '../../base/quote.ts';
 import { GATEWAY_GROUP } from '../../kubernetes/gateway/names.ts';
 import type { ParentReference, Route } from '../../kubernetes/gateway/route-objects.ts';
@@ -83,7 +84,8 @@ function attach(
       sectionName === '' ? '' : ` with name ${quote(sectionName)}`,
       port === 0 ? '' : ` on port ${port}`,
     ].join('');
-    return none('NoMatchingParent', `The parent has no listener${wanted}`);
+    const hint = nearestHint(sectionName, [...new Set(listeners.map(({ spec }) => spec.name))]);
+    return none('NoMatchingParent', `The parent has no listener${wanted}${sectionName === '' ? '' : hint}`);
   }
   const allowed = named.filter(
     ({ supportedKinds, spec, namespace }) =>

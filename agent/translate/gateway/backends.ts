@@ -5,10 +5,15 @@ import type { BackendReference } from '../../kubernetes/gateway/route-objects.ts
 import { poolKey, poolListener } from '../../model/names.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { WeightedBackend } from '../../model/routes.ts';
-import { withCertificate } from '../pool/pool-profile.ts';
+import { ANNOTATIONS, PREFIX } from '../annotations/table.ts';
+import { policyOf } from '../pool/backend-tls.ts';
+import { poolProfile, withCertificate } from '../pool/pool-profile.ts';
 import type { Fault } from './conditions.ts';
 import type { Reads } from './gateway-view.ts';
-import { type Referrer, resolveBackend } from './references.ts';
+import { type Referrer, type ResolvedBackend, resolveBackend } from './references.ts';
+
+/** KEP-3726: WebSocket over TLS. */
+const WSS = 'kubernetes.io/wss';
 
 /** Collects what the rules of one route refer to. */
 export class BackendReader {
@@ -33,12 +38,22 @@ export class BackendReader {
       return undefined;
     }
     const { service, port } = found;
+    if (this.#needsTls(found, profile)) {
+      const message = `The port ${port.port} of Service "${service.key}" has appProtocol "${WSS}", and no BackendTLSPolicy says whom to trust: its members get no TLS`;
+      this.#fault ??= { reason: 'UnsupportedProtocol', message };
+    }
     const certificate = this.#certificate;
     const whole = certificate === undefined ? profile : withCertificate(certificate, profile);
     const pool = poolKey(service.namespace, service.name, whole);
     const listener = poolListener(pool, port.port);
     this.#uses.set(listener, { pool, port: port.port, certificate });
     return listener;
+  }
+
+  #needsTls({ service, port }: ResolvedBackend, profile: string): boolean {
+    if (port.appProtocol !== WSS || poolProfile(profile).mode !== 'http') return false;
+    const isAnnotated = `${PREFIX}${ANNOTATIONS.memberTls.name}` in service.annotations;
+    return !isAnnotated && policyOf(service, port, this.reads.policiesOf(service.key)) === undefined;
   }
 
   /** Without changes of headers. */

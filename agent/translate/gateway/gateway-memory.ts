@@ -8,7 +8,7 @@ import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { ObjectStatus, RouteStatus } from '../../model/object-status.ts';
 import type { HostRoutes } from '../../model/routes.ts';
-import { SectionHosts } from '../routes/section-hosts.ts';
+import { type HostedRoute, SectionHosts } from '../routes/section-hosts.ts';
 import { attachRoute, type RouteAttachment } from './attachment.ts';
 import type { GatewayView } from './gateway-view.ts';
 import type { ClientSide } from './http-rules.ts';
@@ -94,16 +94,15 @@ export class GatewayMemory {
       return { listener, hosts, route, resolved, entries: resolved.entries };
     });
     const resolved = places[0]?.resolved ?? resolvedRoutes.of(route, ANYWHERE, this.#certificate);
-    const isAccepted = resolved.notAccepted === undefined;
     const status = routeStatus(route, attached, resolved);
     const last = this.#statuses.get(route);
     const kept = last !== undefined && sameValue(last, status) ? last : status;
     this.#statuses.set(route, kept);
-    return { route, attached, resolved, status: kept, places: isAccepted ? places : [] };
+    return { route, attached, resolved, status: kept, places };
   }
 
   /** The routes of a section by host. */
-  hostsOf(section: string, routes: readonly RoutePlace[]): readonly HostRoutes[] {
+  hostsOf(section: string, routes: readonly HostedRoute[]): readonly HostRoutes[] {
     const hosts = this.#hosts.get(section) ?? new SectionHosts();
     this.#hosts.set(section, hosts);
     return hosts.update(routes);

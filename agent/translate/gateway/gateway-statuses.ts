@@ -18,7 +18,7 @@ import type {
   StatusSubject,
 } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
-import { isConflicted, judgePolicy } from '../pool/backend-tls.ts';
+import { isConflicted, judgePolicy, wrongTarget } from '../pool/backend-tls.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { AttachedSets } from './attached-sets.ts';
 import { condition, type Fault, isFalse, isTrue } from './conditions.ts';
@@ -28,7 +28,7 @@ import type { GatewayAddresses } from './gateway-vips.ts';
 import type { FoundCertificate } from './listener-tls.ts';
 import { type GatewayListener, isUsable } from './listeners.ts';
 import { namesOf } from './model-listeners.ts';
-import type { PlacesByListener } from './route-portions.ts';
+import type { PlacesByListener, RoutePlace } from './route-portions.ts';
 import { type RoutePortion, statusesOf } from './route-portions.ts';
 
 export interface StatusOptions {
@@ -60,13 +60,16 @@ export function gatewayStatuses(options: StatusOptions): Statuses {
   const { gateway, sets, listeners, routes, memory } = options;
   const ofSets = sets.all.map((set) => setStatus(set, options));
   const accepted = ofSets.filter(({ conditions }) => conditions.some(isAccepted)).length;
+  const policies = policyStatuses(options);
   return {
     statuses: [
-      ...memory.kept([gatewayStatus(accepted, options), ...ofSets, ...policyStatuses(options)]),
+      ...memory.kept([gatewayStatus(accepted, options), ...ofSets, ...policies]),
       ...statusesOf(routes),
     ],
     problems: [
       ...memberCertificateProblems(options),
+      ...ofSets.flatMap(setProblems),
+      ...policies.flatMap(policyProblems),
       ...listeners.flatMap(({ spec, section, notAccepted, unresolved }) => {
         const fault = notAccepted ?? unresolved;
         if (fault === undefined) return [];
@@ -77,6 +80,27 @@ export function gatewayStatuses(options: StatusOptions): Statuses {
   };
 }
 
+/** Its listeners have their own. */
+function setProblems({ namespace, name, conditions }: ListenerSetStatus): readonly Problem[] {
+  return conditions
+    .filter(({ type, status }) => type === 'Accepted' && status === 'False')
+    .map(({ message }) => ({
+      object: `ListenerSet ${namespace}/${name}`,
+      reason: 'InvalidListener' as const,
+      message: `Cannot serve it: ${message}`,
+    }));
+}
+
+function policyProblems({ namespace, name, ancestors }: PolicyStatus): readonly Problem[] {
+  return ancestors
+    .flatMap(({ conditions }) => conditions.filter(({ status }) => status === 'False'))
+    .map(({ message }) => ({
+      object: `BackendTLSPolicy ${namespace}/${name}`,
+      reason: 'InvalidPolicy' as const,
+      message: `Cannot follow it: ${message}`,
+    }));
+}
+
 function memberCertificateProblems({
   gateway,
   memberCertificate: { fault },
@@ -85,6 +109,8 @@ function memberCertificateProblems({
   const message = `Cannot follow spec.tls.backend.clientCertificateRef: ${fault.message}`;
   return [{ object: `Gateway ${gateway.key}`, reason: 'InvalidCertificate', message }];
 }
+
+const NO_PLACES: readonly RoutePlace[] = [];
 
 function isAccepted({ type, status }: StatusCondition): boolean {
   return type === 'Accepted' && status === 'True';
@@ -194,7 +220,9 @@ function listenerStatus(
   return {
     name: spec.name,
     supportedKinds,
-    attachedRoutes: places.get(listener)?.length ?? 0,
+    attachedRoutes: (places.get(listener) ?? NO_PLACES).filter(
+      ({ resolved }) => resolved.notAccepted === undefined,
+    ).length,
     conditions: [
       accepted,
       ...(isProgrammable ? [] : [programmed]),
@@ -271,7 +299,8 @@ function policyStatuses(options: StatusOptions): readonly PolicyStatus[] {
       const conflict = isConflicted(policy, service, policies)
         ? { reason: 'Conflicted', message: `An older BackendTLSPolicy targets Service "${key}", too` }
         : undefined;
-      const accepted = condition('Accepted', 'Accepted', 'The policy is accepted', conflict ?? notAccepted);
+      const fault = wrongTarget(policy, service) ?? conflict ?? notAccepted;
+      const accepted = condition('Accepted', 'Accepted', 'The policy is accepted', fault);
       const isWorse = found.get(policy)?.some(({ status }) => status === 'False');
       if (isWorse) continue;
       found.set(policy, [

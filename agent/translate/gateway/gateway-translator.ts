@@ -94,16 +94,20 @@ export class GatewayTranslator implements Translator {
     const forMembers = memberCertificate(gateway, context);
     const found = gatewayListeners(gateway, sets.allowed, context);
     const judged = this.#withPorts(key, addresses.vips, found.listeners);
-    const listeners = memory.listeners(judged.listeners);
+    const all = memory.listeners(judged.listeners);
     const attached = memory.routes({
-      listeners,
+      listeners: all,
       parents: [`gateway ${gateway.key}`, ...sets.all.map((set): RouteParent => `listenerset ${set.key}`)],
       resolved: this.#routes,
       certificate: forMembers.certificate?.name,
       ...context,
     });
     const isShared = !this.#options.settings().hostsOfOneNamespace;
-    const routes = ofOneKind(isShared ? attached : hostsOfOneNamespace(attached));
+    const owned = isShared
+      ? { routes: attached, listeners: all }
+      : hostsOfOneNamespace(attached, all, sets.allowed);
+    const { listeners } = owned;
+    const routes = ofOneKind(owned.routes, isShared);
     for (const each of dependenciesOf(routes)) reads.add(each);
     const places = placesByListener(routes);
     const front = frontOptions(

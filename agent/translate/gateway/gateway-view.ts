@@ -31,7 +31,7 @@ export interface GatewayView extends SlicesView {
   service(key: string): Service | undefined;
 }
 
-type ReadObjects = Pick<GatewayView, 'service' | 'grantsIn'>;
+type ReadObjects = Pick<GatewayView, 'service' | 'grantsIn' | 'policiesOf'>;
 
 /** The objects that one value is made from. */
 export class Reads {
@@ -39,6 +39,7 @@ export class Reads {
   /** Lists instead of maps, because thousands of them are looked through for each change; each has a few entries. */
   readonly #services: (readonly [key: string, service: Service | undefined])[] = [];
   readonly #grants: (readonly [namespace: string, grants: readonly ReferenceGrant[]])[] = [];
+  readonly #policies: (readonly [service: string, policies: readonly BackendTlsPolicy[]])[] = [];
   #dependencies: readonly Dependency[] | undefined;
 
   constructor(view: ReadObjects) {
@@ -52,6 +53,7 @@ export class Reads {
     const joined = new Reads(first.#view);
     joined.#services.push(...new Map(all.flatMap((each) => each.#services)));
     joined.#grants.push(...new Map(all.flatMap((each) => each.#grants)));
+    joined.#policies.push(...new Map(all.flatMap((each) => each.#policies)));
     return joined;
   }
 
@@ -67,10 +69,17 @@ export class Reads {
     return grants;
   }
 
+  policiesOf(service: string): readonly BackendTlsPolicy[] {
+    const policies = this.#view.policiesOf(service);
+    this.#policies.push([service, policies]);
+    return policies;
+  }
+
   /** True while every object is as it was read. */
   areCurrent(): boolean {
     for (const [key, service] of this.#services) if (this.#view.service(key) !== service) return false;
     for (const [key, grants] of this.#grants) if (this.#view.grantsIn(key) !== grants) return false;
+    for (const [key, policies] of this.#policies) if (this.#view.policiesOf(key) !== policies) return false;
     return true;
   }
 
@@ -78,6 +87,7 @@ export class Reads {
     this.#dependencies ??= [
       ...this.#services.map(([key]) => `service ${key}` as const),
       ...this.#grants.map(([namespace]) => `grants ${namespace}` as const),
+      ...this.#policies.map(([key]) => `policies ${key}` as const),
     ];
     return this.#dependencies;
   }

@@ -1,31 +1,46 @@
 // The rules of a GRPCRoute as entries of the model: a call is a POST to `/service/method`. Pure.
 
-import { quote } from '../../base/quote.ts';
+import { Expressions } from '../../base/expression/expression.ts';
 import type { GrpcMatch, GrpcRoute, GrpcRule } from '../../kubernetes/gateway/route-objects.ts';
 import type { RouteMatch, RouteRule } from '../../model/routes.ts';
 import { GRPC_PROFILE } from '../pool/pool-profile.ts';
+import type { RouteAnnotations } from '../routes/route-annotations.ts';
 import type { BackendReader } from './backends.ts';
 import type { Fault } from './conditions.ts';
 import {
+  closedRule,
+  expressionFault,
   filterFault,
   forwardTo,
   headerChanges,
   NO_CHANGES,
   type RuleEntries,
+  readable,
   refusedRule,
   ruleNames,
-  unsupported,
   valueMatch,
-  whyNoRegex,
 } from './http-rules.ts';
 
-export function grpcEntries(route: GrpcRoute, backends: BackendReader): RuleEntries {
+export function grpcEntries(
+  route: GrpcRoute,
+  { isClosed }: RouteAnnotations,
+  backends: BackendReader,
+): RuleEntries {
   const faults = new Map<number, Fault>();
+  const expressions = new Expressions();
   const entries = route.rules.flatMap((rule, index) => {
-    const fault = ruleFault(rule);
+    const fault = ruleFault(rule, expressions);
     if (fault !== undefined) faults.set(index, fault);
-    const built = fault === undefined ? grpcRule(route, index, rule, backends) : refusedRule(route, index);
-    return rule.matches.map((match) => ({ match: matchOf(match), rule: built }));
+    const built = isClosed
+      ? closedRule(route, index)
+      : fault === undefined
+        ? grpcRule(route, index, rule, backends)
+        : refusedRule(route, index);
+    const matches = rule.matches.map(matchOf);
+    return matches.map((match) => ({
+      match: fault === undefined ? match : readable(match, expressions),
+      rule: built,
+    }));
   });
   return { entries, faults };
 }
@@ -68,16 +83,6 @@ function partOf(type: GrpcMatch['type'], text: string): string {
   return type === 'Exact' ? text.replaceAll('.', '\\.') : `(?:${text})`;
 }
 
-function ruleFault({ filters, backends, matches }: GrpcRule): Fault | undefined {
-  for (const { type, service, method, headers } of matches) {
-    const texts = [
-      ...(type === 'RegularExpression' ? [service, method] : []),
-      ...headers.flatMap((header) => (header.type === 'RegularExpression' ? [header.value] : [])),
-    ];
-    for (const text of texts) {
-      const fault = whyNoRegex(text);
-      if (fault !== undefined) return unsupported(`${quote(text)} ${fault}`);
-    }
-  }
-  return filterFault(filters, backends);
+function ruleFault({ filters, backends, matches }: GrpcRule, expressions: Expressions): Fault | undefined {
+  return expressionFault(matches.map(matchOf), expressions) ?? filterFault(filters, backends);
 }

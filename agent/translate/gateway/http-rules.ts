@@ -1,6 +1,7 @@
 // The rules of an HTTPRoute as entries of the model. A rule that asks for something that the agent cannot do answers 500: without
 // its filters its requests would get what its author did not mean. Pure.
 
+import { Expressions, literalStart } from '../../base/expression/expression.ts';
 import { quote } from '../../base/quote.ts';
 import type {
   HttpBackend,
@@ -23,13 +24,7 @@ import type {
   ValueMatch,
 } from '../../model/routes.ts';
 import { HTTP_PROFILE, withPersistence, withRetry } from '../pool/pool-profile.ts';
-import {
-  limitsOf,
-  ROUTE_ANNOTATIONS,
-  type RouteOptions,
-  readOptions,
-  withHsts,
-} from '../routes/route-annotations.ts';
+import { limitsOf, type RouteAnnotations, type RouteOptions, withHsts } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
 import type { BackendReader } from './backends.ts';
 import type { Fault } from './conditions.ts';
@@ -47,18 +42,28 @@ export interface RuleEntries {
   readonly faults: ReadonlyMap<number, Fault>;
 }
 
-export function httpEntries(route: HttpRoute, client: ClientSide, backends: BackendReader): RuleEntries {
+export function httpEntries(
+  route: HttpRoute,
+  { options, isClosed }: RouteAnnotations,
+  client: ClientSide,
+  backends: BackendReader,
+): RuleEntries {
   const faults = new Map<number, Fault>();
-  const { options } = readOptions(ROUTE_ANNOTATIONS, route.annotations);
   const { auth } = authOf(options, route.namespace);
+  const expressions = new Expressions();
   const entries = route.rules.flatMap((rule, index) => {
-    const fault = ruleFault(rule);
+    const fault = ruleFault(rule, expressions);
     if (fault !== undefined) faults.set(index, fault);
-    const built =
-      fault === undefined
+    const built = isClosed
+      ? closedRule(route, index)
+      : fault === undefined
         ? { ...httpRule(route, index, rule, options, client, backends), ...(auth && { auth }) }
         : refusedRule(route, index);
-    return rule.matches.map((match) => ({ match: matchOf(match), rule: built }));
+    const matches = rule.matches.map(matchOf);
+    return matches.map((match) => ({
+      match: fault === undefined ? match : readable(match, expressions),
+      rule: built,
+    }));
   });
   return { entries, faults };
 }
@@ -73,6 +78,14 @@ export function refusedRule(
   index: number,
 ): RouteRule {
   return { ...ruleNames(kind, key, index), ...NO_CHANGES, action: { kind: 'answer', status: 500 } };
+}
+
+/** Also of GRPCRoutes: what protects the route cannot be given. */
+export function closedRule(
+  { kind, key }: { readonly kind: string; readonly key: string },
+  index: number,
+): RouteRule {
+  return { ...ruleNames(kind, key, index), ...NO_CHANGES, action: { kind: 'answer', status: 403 } };
 }
 
 export function ruleNames(kind: string, key: string, index: number): Pick<RouteRule, 'name' | 'route'> {
@@ -232,8 +245,29 @@ export function valueMatch(
   return { name, kind: type === 'Exact' ? 'exact' : 'regex', value };
 }
 
+/** Of a refused rule, which answers all requests that an expression could be meant for that cannot be matched. */
+export function readable(match: RouteMatch, expressions: Expressions): RouteMatch {
+  const { path, headers, query } = match;
+  const values = (some: readonly ValueMatch[]): readonly ValueMatch[] =>
+    some.map((each) =>
+      each.kind === 'regex' && typeof expressions.of(each.value, 'whole') === 'string'
+        ? { ...each, value: '.*' }
+        : each,
+    );
+  const isUnreadable = path.kind === 'regex' && typeof expressions.of(path.value, 'start') === 'string';
+  return {
+    ...match,
+    path: isUnreadable ? { kind: 'regex', value: literalStart(path.value) } : path,
+    headers: values(headers),
+    query: values(query),
+  };
+}
+
 /** Why a rule cannot be carried out; undefined if it can. */
-function ruleFault({ filters, backends, matches, sessionPersistence, retry }: HttpRule): Fault | undefined {
+function ruleFault(
+  { filters, backends, matches, sessionPersistence, retry }: HttpRule,
+  expressions: Expressions,
+): Fault | undefined {
   const code = retry?.codes.find((each) => !RETRY_CODES.includes(each));
   if (code !== undefined)
     return unsupported(`its retry has code ${code}; HAProxy can retry ${RETRY_CODES.join(', ')}`);
@@ -253,7 +287,7 @@ function ruleFault({ filters, backends, matches, sessionPersistence, retry }: Ht
   const isPrefix = matches.every((match) => match.path.type === 'PathPrefix');
   if (path?.type === 'ReplacePrefixMatch' && !isPrefix)
     return unsupported('ReplacePrefixMatch needs matches of type PathPrefix');
-  return filterFault(filters, backends) ?? regexFault(matches);
+  return filterFault(filters, backends) ?? expressionFault(matches.map(matchOf), expressions);
 }
 
 export function unsupported(message: string): Fault {
@@ -277,25 +311,15 @@ export function filterFault(
   return undefined;
 }
 
-const MAX_REGEX_CHARACTERS = 512;
-
-function regexFault(matches: readonly HttpMatch[]): Fault | undefined {
+/** Also of GRPCRoutes. */
+export function expressionFault(matches: readonly RouteMatch[], expressions: Expressions): Fault | undefined {
   for (const { path, headers, query } of matches)
-    for (const { type, value } of [path, ...headers, ...query]) {
-      const fault = type === 'RegularExpression' ? whyNoRegex(value) : undefined;
-      if (fault !== undefined) return unsupported(`${quote(value)} ${fault}`);
+    for (const [{ kind, value }, anchoring] of [
+      [path, 'start'] as const,
+      ...[...headers, ...query].map((each) => [each, 'whole'] as const),
+    ]) {
+      const expression = kind === 'regex' ? expressions.of(value, anchoring) : undefined;
+      if (typeof expression === 'string') return unsupported(`${quote(value)} ${expression}`);
     }
   return undefined;
-}
-
-/** As the end of a sentence. */
-export function whyNoRegex(text: string): string | undefined {
-  if (text.length > MAX_REGEX_CHARACTERS)
-    return `is longer than ${MAX_REGEX_CHARACTERS} characters, the most of a regular expression`;
-  try {
-    new RegExp(text);
-    return undefined;
-  } catch {
-    return 'is not a regular expression';
-  }
 }

@@ -15,6 +15,7 @@ import { routedListener } from '../routes/routed-listener.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import type { GatewayMemory } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
+import { withEnds } from './hosts-of-one-namespace.ts';
 import {
   type CertificatesBySection,
   endsTls,
@@ -112,12 +113,17 @@ function routingOf(
 function httpRouting(
   listeners: readonly GatewayListener[],
   routes: PlacesByListener,
-  { memory }: ModelOptions,
+  { memory, settings }: ModelOptions,
 ): HttpRouting {
+  const isShared = !settings().hostsOfOneNamespace;
+  const routesOf = (listener: GatewayListener) => {
+    const found = routes.get(listener) ?? [];
+    return isShared ? found : withEnds(found);
+  };
   const sections = listeners.map((listener) => ({
     name: listener.section,
     hostname: listener.host,
-    hosts: memory.hostsOf(listener.section, routes.get(listener) ?? []),
+    hosts: memory.hostsOf(listener.section, routesOf(listener)),
   }));
   return { kind: 'http', sections, detectMisdirected: listeners.some(({ spec }) => endsTls(spec)) };
 }

@@ -13,18 +13,23 @@ import {
   type RoutePortion,
 } from './route-portions.ts';
 
-/** The routes without the places of those that are rejected, with the statuses that say so; the same list if there are none. */
-export function ofOneKind(portions: readonly RoutePortion[]): readonly RoutePortion[] {
-  return withoutRejected(portions, rejectedPlaces(placesByListener(portions)));
+/**
+ * `isShared`: namespaces share hosts; otherwise each has its own, and a wider host of another one takes nothing from it. The routes without the places of those that are rejected, with the statuses that say so; the same list if there are none.
+ */
+export function ofOneKind(portions: readonly RoutePortion[], isShared: boolean): readonly RoutePortion[] {
+  return withoutRejected(portions, rejectedPlaces(placesByListener(portions), isShared));
 }
 
-function rejectedPlaces(places: PlacesByListener): ReadonlyMap<RoutePlace, Rejection> {
+function rejectedPlaces(places: PlacesByListener, isShared: boolean): ReadonlyMap<RoutePlace, Rejection> {
   const rejected = new Map<RoutePlace, Rejection>();
   for (const ofListener of places.values()) {
     const isMixed = ofListener.some(isGrpc) && !ofListener.every(isGrpc);
     if (!isMixed) continue;
-    const accepted = { HTTPRoute: new Hosts(), GRPCRoute: new Hosts() };
+    const byNamespace = new Map<string, { readonly HTTPRoute: Hosts; readonly GRPCRoute: Hosts }>();
     for (const place of ofListener.toSorted((a, b) => byPrecedence(a.route, b.route))) {
+      const namespace = isShared ? '' : place.route.namespace;
+      const accepted = byNamespace.get(namespace) ?? { HTTPRoute: new Hosts(), GRPCRoute: new Hosts() };
+      byNamespace.set(namespace, accepted);
       const isOfGrpc = isGrpc(place);
       const others = isOfGrpc ? accepted.HTTPRoute : accepted.GRPCRoute;
       const common = place.hosts.find(({ host }) => others.haveCommon(host));

@@ -6,7 +6,7 @@ import type { PoolUse } from '../../model/pool-uses.ts';
 import type { WeightedBackend } from '../../model/routes.ts';
 import { TCP_PROFILE } from '../pool/pool-profile.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
-import { ROUTE_ANNOTATIONS, readOptions } from '../routes/route-annotations.ts';
+import { type RouteAnnotations, routeAnnotations } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
 import { BackendReader } from './backends.ts';
 import type { Fault } from './conditions.ts';
@@ -71,14 +71,16 @@ function resolve(
   reads: Reads,
 ): ResolvedRoute {
   const reader = new BackendReader({ kind: route.kind, namespace: route.namespace }, certificate, reads);
-  const { entries, faults } = entriesOf(route, client, reader);
+  const annotations = routeAnnotations(route.kind, route.annotations);
+  const { entries, faults } = entriesOf(route, annotations, client, reader);
   const { created, key } = route;
   const isWhole = faults.size === 0 || faults.size === route.rules.length;
   const backends =
-    route.kind === 'TLSRoute' || route.kind === 'TCPRoute'
+    (route.kind === 'TLSRoute' || route.kind === 'TCPRoute') && !annotations.isClosed
       ? reader.weighted(route.rules[0]?.backends ?? [], TCP_PROFILE)
       : NONE;
-  const { members, fault } = route.kind === 'UDPRoute' ? udpMembers(route, reads) : NO_MEMBERS;
+  const { members, fault } =
+    route.kind === 'UDPRoute' && !annotations.isClosed ? udpMembers(route, reads) : NO_MEMBERS;
   return {
     reads,
     entries: { created, key, entries },
@@ -88,23 +90,24 @@ function resolve(
     notAccepted: isWhole ? ruleFault(faults, '') : undefined,
     partiallyInvalid: isWhole ? undefined : ruleFault(faults, 'Dropped Rule: '),
     unresolved: reader.fault ?? fault,
-    ...annotated(route),
+    ...annotated(route, annotations),
   };
 }
 
-function annotated(route: Route): Pick<ResolvedRoute, 'annotationFaults' | 'usersSecret'> {
-  if (route.kind !== 'HTTPRoute') return { annotationFaults: NONE, usersSecret: '' };
-  const { options, faults } = readOptions(ROUTE_ANNOTATIONS, route.annotations);
-  const { auth, fault } = authOf(options, route.namespace);
+function annotated(
+  { namespace }: Route,
+  { options, faults }: RouteAnnotations,
+): Pick<ResolvedRoute, 'annotationFaults' | 'usersSecret'> {
+  const { auth, fault } = authOf(options, namespace);
   return { annotationFaults: [...faults, fault].filter(Boolean), usersSecret: auth?.secret ?? '' };
 }
 
 const NONE: readonly never[] = [];
 const NO_MEMBERS = { members: NONE, fault: undefined };
 
-function entriesOf(route: Route, client: ClientSide, reader: BackendReader) {
-  if (route.kind === 'HTTPRoute') return httpEntries(route, client, reader);
-  if (route.kind === 'GRPCRoute') return grpcEntries(route, reader);
+function entriesOf(route: Route, annotations: RouteAnnotations, client: ClientSide, reader: BackendReader) {
+  if (route.kind === 'HTTPRoute') return httpEntries(route, annotations, client, reader);
+  if (route.kind === 'GRPCRoute') return grpcEntries(route, annotations, reader);
   return { entries: NONE, faults: new Map<number, Fault>() };
 }
 

@@ -20,7 +20,7 @@ export interface RouteOnGateway {
   readonly attached: RouteAttachment;
   readonly resolved: ResolvedRoute;
   readonly status: RouteStatus;
-  /** The listeners that send requests by it; empty if it is not accepted. */
+  /** The listeners that look at it; one that cannot be carried out keeps its matches, which answer 500. */
   readonly places: readonly RoutePlace[];
   /** Why listeners reject it that would have it otherwise, a sentence each. */
   readonly rejections?: readonly string[];
@@ -90,13 +90,13 @@ export function statusesOf(portions: readonly RoutePortion[]): readonly RouteSta
 
 const statusesOfPortion = memoByIdentity((portion: RoutePortion) => portion.map(({ status }) => status));
 
-/** Of annotations, and of listeners that reject the route. */
+/** Of annotations, of listeners that reject the route, and of what its status says is not served. */
 export function problemsOf(portions: readonly RoutePortion[]): readonly Problem[] {
   return portions.flatMap(problemsOfPortion);
 }
 
 const problemsOfPortion = memoByIdentity((portion: RoutePortion): readonly Problem[] =>
-  portion.flatMap(({ route: { kind, key }, resolved, rejections = [] }) => {
+  portion.flatMap(({ route: { kind, key }, resolved, status, rejections = [] }) => {
     const object = `${kind} ${key}`;
     return [
       ...resolved.annotationFaults.map((message) => ({
@@ -104,10 +104,24 @@ const problemsOfPortion = memoByIdentity((portion: RoutePortion): readonly Probl
         reason: 'InvalidAnnotation' as const,
         message,
       })),
+      ...unservedOf(status, rejections).map((message) => ({
+        object,
+        reason: 'InvalidRoute' as const,
+        message,
+      })),
       ...rejections.map((message) => ({ object, reason: 'RouteShadowed' as const, message })),
     ];
   }),
 );
+
+/** Each reason once, whatever parents it holds for; a rejection is reported with the listener that rejects. */
+function unservedOf({ parents }: RouteStatus, rejections: readonly string[]): readonly string[] {
+  const faults = parents.flatMap(({ conditions }) =>
+    conditions.filter(({ type, status }) => status === (type === 'PartiallyInvalid' ? 'True' : 'False')),
+  );
+  const others = faults.filter(({ message }) => !rejections.some((each) => each.endsWith(message)));
+  return [...new Set(others.map(({ reason, message }) => `Cannot serve all of it (${reason}): ${message}`))];
+}
 
 /** Those whose users must have a password. */
 export function authRoutesOf(portions: readonly RoutePortion[]): readonly AuthRoute[] {

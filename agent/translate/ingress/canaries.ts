@@ -1,12 +1,15 @@
 // Gives canaries their part of the requests of other Ingresses, as ingress-nginx does: by weight, or by a header. Pure.
 
+import type { Problem } from '../../model/load-balancer.ts';
 import type { RouteEntry, RouteMatch } from '../../model/routes.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
+import { asksForMore, bothGuards } from './canary-guards.ts';
 import type { Canary } from './ingress-rules.ts';
+import type { OwnedIngress } from './owned-hosts.ts';
 
-/** The same value if no canary has one of its paths on this host. */
+/** The same value if no canary of its namespace has one of its paths on this host. */
 export function withCanaries(host: string, routes: RouteEntries, canaries: readonly Canary[]): RouteEntries {
-  const ofHost = canaries.filter((canary) => canary.host === host);
+  const ofHost = canaries.filter((canary) => canary.host === host && isOfNamespace(routes, canary));
   if (ofHost.length === 0) return routes;
   let isChanged = false;
   const entries = routes.entries.flatMap((entry): readonly RouteEntry[] => {
@@ -14,8 +17,8 @@ export function withCanaries(host: string, routes: RouteEntries, canaries: reado
     const { action } = entry.rule;
     if (canary === undefined || action.kind !== 'forward') return [entry];
     isChanged = true;
-    const { match, rule, weight, total } = canary;
-    const own = Math.min(weight, total);
+    const { match, never, rule, weight, total } = canary;
+    const own = asksForMore(entry.rule, rule) ? 0 : Math.min(weight, total);
     const shared = {
       ...action,
       backends: [
@@ -26,13 +29,57 @@ export function withCanaries(host: string, routes: RouteEntries, canaries: reado
     const byWeight = own === 0 ? entry : { ...entry, rule: { ...entry.rule, action: shared } };
     // A match with more headers comes first.
     if (match.headers.length === 0) return [byWeight];
-    // A canary is no way around what the Ingress asks of its clients.
-    const { limits = entry.rule.limits, auth = entry.rule.auth } = rule;
-    return [{ match, rule: { ...rule, limits, auth } }, byWeight];
+    const guards = bothGuards(entry.rule, rule);
+    const guarded = guards === undefined ? { ...rule, action: REFUSED } : { ...rule, ...guards };
+    const byHeader: RouteEntry[] = [{ match, rule: guarded }];
+    if (never !== undefined) byHeader.push({ match: never, rule: entry.rule });
+    return [...byHeader, byWeight];
   });
   return isChanged ? { ...routes, entries } : routes;
 }
 
+/** Of those that have a host in common with Ingresses of other namespaces only. */
+export function strangeCanaries(all: readonly OwnedIngress[]): readonly Problem[] {
+  const namespaces = new Map<string, Set<string>>();
+  for (const { ingress, read } of all)
+    for (const { host } of read.hosts) {
+      const known = namespaces.get(host) ?? new Set();
+      namespaces.set(host, known.add(ingress.namespace));
+    }
+  return all.flatMap(({ ingress, read }): readonly Problem[] => {
+    const strange = read.canaries.find(({ host, namespace }) => {
+      const known = namespaces.get(host);
+      return known !== undefined && !known.has(namespace);
+    });
+    if (strange === undefined) return [];
+    const message = `The canary gets no request of host "${strange.host || '*'}": its Ingresses are of other namespaces`;
+    return [{ object: `Ingress ${ingress.key}`, reason: 'RouteShadowed', message }];
+  });
+}
+
+/** Of canaries that ask their clients for more than the Ingresses do whose requests they are to get a part of. */
+export function narrowerCanaries(all: readonly OwnedIngress[]): readonly Problem[] {
+  const asking = all.filter(({ read }) => read.canaries.some(({ rule }) => rule.limits ?? rule.auth));
+  if (asking.length === 0) return [];
+  const byHost = new Map<string, RouteEntry[]>();
+  for (const { host, entries } of all.flatMap(({ read }) => read.hosts))
+    byHost.set(host, [...(byHost.get(host) ?? []), ...entries.entries]);
+  return asking.flatMap(({ ingress, read }): readonly Problem[] => {
+    const narrower = read.canaries.find(({ host, match, rule }) =>
+      byHost.get(host)?.some((entry) => isSamePath(match, entry.match) && asksForMore(entry.rule, rule)),
+    );
+    if (narrower === undefined) return [];
+    const message = `The canary asks its clients for more than the Ingress whose requests it takes on host "${narrower.host || '*'}": both hold for requests with its header, and it gets none by weight; give both Ingresses the same annotations`;
+    return [{ object: `Ingress ${ingress.key}`, reason: 'InvalidAnnotation', message }];
+  });
+}
+
+const REFUSED = { kind: 'answer', status: 403 } as const;
+
 function isSamePath({ path: a }: RouteMatch, { path: b }: RouteMatch): boolean {
   return a.kind === b.kind && a.value === b.value;
+}
+
+function isOfNamespace({ key }: RouteEntries, { namespace }: Canary): boolean {
+  return key.replace(/^~/, '').startsWith(`${namespace}/`);
 }

@@ -6,6 +6,8 @@ import { type FindService, type ReadIngress, readIngress } from './ingress-rules
 
 interface Kept {
   readonly read: ReadIngress;
+  /** Of the class. */
+  readonly consent: string;
   readonly found: ReadonlyMap<string, Service | undefined>;
 }
 
@@ -17,17 +19,22 @@ export class IngressReader {
     this.#service = service;
   }
 
-  /** The same value while nothing that it is made from has changed. */
-  of(ingress: Ingress): ReadIngress {
+  /** The same value while nothing that it is made from has changed. `consent`: of the class, see readIngress(). */
+  of(ingress: Ingress, consent: ReadonlySet<string>): ReadIngress {
     const kept = this.#kept.get(ingress);
-    if (kept !== undefined && [...kept.found].every(([key, service]) => this.#service(key) === service))
+    const text = [...consent].join();
+    if (kept?.consent === text && [...kept.found].every(([key, service]) => this.#service(key) === service))
       return kept.read;
     const found = new Map<string, Service | undefined>();
-    const read = readIngress(ingress, (key) => {
-      found.set(key, this.#service(key));
-      return found.get(key);
-    });
-    this.#kept.set(ingress, { read, found });
+    const read = readIngress(
+      ingress,
+      (key) => {
+        found.set(key, this.#service(key));
+        return found.get(key);
+      },
+      consent,
+    );
+    this.#kept.set(ingress, { read, consent: text, found });
     return read;
   }
 }

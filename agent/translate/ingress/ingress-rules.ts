@@ -1,11 +1,13 @@
 // One Ingress as entries of routes by host: what its paths do on port 80 and on port 443, and its part of other Ingresses as a
 // canary. Pure.
 
+import { Expressions } from '../../base/expression/expression.ts';
 import type { Ingress, IngressBackend } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type {
+  AnswerAction,
   ForwardAction,
   HeaderChanges,
   PathRewrite,
@@ -21,28 +23,36 @@ import {
   TLS_PROFILE,
   withPersistence,
 } from '../pool/pool-profile.ts';
+import { wildcardOf } from '../routes/host-pattern.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { limitsOf, withHsts } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
 import { corsOf } from './ingress-cors.ts';
-import { full, plainMatch, readPath } from './ingress-paths.ts';
-import { type IngressOptions, readIngressOptions } from './nginx-annotations.ts';
+import { plainMatch, readPath } from './ingress-paths.ts';
+import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
 
 /** What an Ingress does with the requests of one host. */
 export interface HostEntries {
   /** '' for all hosts. */
   readonly host: string;
-  readonly plain: RouteEntries;
-  readonly secure: RouteEntries;
+  readonly entries: RouteEntries;
+  /** When clients of port 80 are sent to https: if that is served for the host, in any case, or never. */
+  readonly toHttps: 'if-served' | 'always' | 'never';
 }
 
 /** A part of the requests that another Ingress has. */
 export interface Canary {
   readonly host: string;
+  /** Only Ingresses of its own namespace share their requests with it. */
+  readonly namespace: string;
   readonly match: RouteMatch;
+  /** Requests that it never gets, whatever its weight. */
+  readonly never: RouteMatch | undefined;
   readonly rule: RouteRule & { readonly action: ForwardAction };
   readonly weight: number;
   readonly total: number;
+  /** It gets no requests of port 80. */
+  readonly forcesTls: boolean;
 }
 
 export interface ReadIngress {
@@ -54,19 +64,38 @@ export interface ReadIngress {
   readonly uses: readonly PoolUse[];
   /** `namespace/name` of each Service that is named. */
   readonly services: ReadonlySet<string>;
+  /** The authority for client certificates is named in a way that is not allowed. */
+  readonly hasInvalidAuthority: boolean;
   /** The Secret of its users; '' for none. */
   readonly usersSecret: string;
   readonly faults: readonly string[];
+  /** Those of them that keep a path or a backend from being served. */
+  readonly pathFaults: readonly string[];
+  /** Protections that are missing with its author's consent, a sentence each. */
+  readonly without: readonly string[];
   /** Names of annotations that have no effect. */
   readonly ignored: readonly string[];
 }
 
 export type FindService = (key: string) => Service | undefined;
 
-export function readIngress(ingress: Ingress, service: FindService): ReadIngress {
-  const { options, faults, ignored } = readIngressOptions(ingress.annotations);
+/** `consent`: names of protections that its class consents to miss. */
+export function readIngress(
+  ingress: Ingress,
+  service: FindService,
+  consent?: ReadonlySet<string>,
+): ReadIngress {
+  const read = readIngressOptions(ingress.annotations, consent);
+  const { without, ignored } = read;
+  // What cannot be read could have made expressions of the paths, which must match all the same.
+  const options = read.isBroken ? { ...read.options, 'use-regex': true } : read.options;
   const { auth, fault } = authOf(options, ingress.namespace);
-  const rules = new Rules(ingress, options, service, [...faults, fault].filter(Boolean), auth);
+  const unverified = verifiesNothing(options) ? [NO_AUTHORITY] : [];
+  const faults = [...read.faults, fault, ...unverified].filter(Boolean);
+  const isClosed = read.isClosed || unverified.length > 0;
+  const refusal = isClosed ? REFUSED : read.isBroken ? BROKEN : undefined;
+  const rules = new Rules(ingress, options, service, faults, auth, refusal);
+  const expressions = new Expressions();
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
   const byHost = new Map<string, RouteEntry[]>();
@@ -74,10 +103,10 @@ export function readIngress(ingress: Ingress, service: FindService): ReadIngress
     const entries = byHost.get(host) ?? [];
     byHost.set(host, entries);
     for (const path of paths) {
-      const read = readPath(path, options);
-      if (typeof read === 'string')
-        rules.faults.push(`A path of host "${host || '*'}" is not served: ${read}`);
-      else entries.push({ match: read.match, rule: rules.next(path.backend, read.rewrite) });
+      const { match, rewrite, fault: why } = readPath(path, options, expressions);
+      if (why !== '') rules.unserved(`A path of host "${host || '*'}" answers 500: ${why}`);
+      // Without the path its requests would get the rule of a wider one.
+      entries.push({ match, rule: why === '' ? rules.next(path.backend, rewrite) : rules.broken() });
     }
     // The host of a rule without paths goes to the default backend.
     if (paths.length === 0 && ingress.defaultBackend !== undefined)
@@ -87,7 +116,7 @@ export function readIngress(ingress: Ingress, service: FindService): ReadIngress
   const canaries: Canary[] = [];
   for (const [host, entries] of byHost) {
     if (isCanary) {
-      canaries.push(...canariesOf(host, entries, options));
+      canaries.push(...canariesOf(ingress.namespace, host, entries, options));
       continue;
     }
     const isSecure = secureHosts.has(host) || secureHosts.has(wildcardOf(host)) || secureHosts.has('');
@@ -115,15 +144,25 @@ export function readIngress(ingress: Ingress, service: FindService): ReadIngress
     canaries,
     uses: rules.uses,
     services: rules.services,
+    hasInvalidAuthority: options['auth-tls-secret'] === undefined && isAnnotated(ingress, 'auth-tls-secret'),
     usersSecret: auth?.secret ?? '',
     faults: rules.faults,
+    pathFaults: rules.pathFaults,
+    without,
     ignored,
   };
 }
 
-/** `*.example.org` for `a.example.org`. */
-function wildcardOf(host: string): string {
-  return host.replace(/^[^.]*/, '*');
+const REFUSED = { kind: 'answer', status: 403 } as const;
+const BROKEN = { kind: 'answer', status: 500 } as const;
+const NO_AUTHORITY =
+  'Cannot verify clients: annotation "auth-tls-verify-client" needs "auth-tls-secret"; its requests get status 403';
+
+function verifiesNothing({
+  'auth-tls-secret': secret,
+  'auth-tls-verify-client': verify,
+}: IngressOptions): boolean {
+  return secret === undefined && verify !== undefined && verify !== 'off';
 }
 
 function otherWww(host: string): string {
@@ -138,10 +177,10 @@ function hostEntries(
   hasTls: boolean,
   options: IngressOptions,
 ): HostEntries {
-  const secure = { created, key, entries };
-  const toHttps = options['force-ssl-redirect'] === true || (hasTls && options['ssl-redirect'] !== false);
-  const plain = toHttps ? { created, key, entries: entries.map(redirected) } : secure;
-  return { host, plain, secure };
+  const isForced = options['force-ssl-redirect'] === true;
+  const isMeant = hasTls && options['ssl-redirect'] !== false;
+  const toHttps = isForced ? 'always' : isMeant ? 'if-served' : 'never';
+  return { host, entries: { created, key, entries }, toHttps };
 }
 
 const TO_HTTPS: RedirectAction = {
@@ -153,39 +192,46 @@ const TO_HTTPS: RedirectAction = {
   path: undefined,
 };
 
-function redirected({ match, rule: { name, route } }: RouteEntry): RouteEntry {
-  return {
-    match,
-    rule: { name, route, action: TO_HTTPS, cors: undefined, responseHeaders: undefined, limits: undefined },
-  };
-}
-
 function canariesOf(
+  namespace: string,
   host: string,
   entries: readonly RouteEntry[],
   options: IngressOptions,
 ): readonly Canary[] {
   const header = options['canary-by-header'];
-  const value = options['canary-by-header-value'] ?? 'always';
-  const headers = header === undefined ? [] : [{ name: header.toLowerCase(), kind: 'exact' as const, value }];
+  const own = options['canary-by-header-value'];
+  const headersOf = (value: string): RouteMatch['headers'] =>
+    header === undefined ? [] : [{ name: header.toLowerCase(), kind: 'exact', value }];
   return entries.flatMap(({ match, rule }) => {
     const { action } = rule;
     if (action.kind !== 'forward') return [];
     const weight = options['canary-weight'] ?? 0;
     const total = options['canary-weight-total'] ?? 100;
-    return [{ host, match: { ...match, headers }, rule: { ...rule, action }, weight, total }];
+    const forcesTls = options['force-ssl-redirect'] === true;
+    const canary = { host, namespace, rule: { ...rule, action }, weight, total, forcesTls };
+    const never = header === undefined || own !== undefined ? undefined : headersOf('never');
+    return [
+      {
+        ...canary,
+        match: { ...match, headers: headersOf(own ?? 'always') },
+        never: never && { ...match, headers: never },
+      },
+    ];
   });
 }
 
 /** The rules of one Ingress, in their order. */
 class Rules {
   readonly faults: string[];
+  readonly pathFaults: string[] = [];
   readonly services = new Set<string>();
   readonly #uses = new Map<string, PoolUse>();
   readonly #ingress: Ingress;
   readonly #options: IngressOptions;
   readonly #service: FindService;
   readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth'>;
+  /** Of all rules. */
+  readonly #refusal: AnswerAction | undefined;
   #count = 0;
 
   constructor(
@@ -194,17 +240,27 @@ class Rules {
     service: FindService,
     faults: string[],
     auth: RouteRule['auth'],
+    refusal: AnswerAction | undefined,
   ) {
     this.#ingress = ingress;
     this.#options = options;
     this.#service = service;
     this.faults = faults;
+    this.#refusal = refusal;
+    const { cors, fault } = corsOf(options);
+    if (fault !== '') faults.push(fault);
     this.#common = {
-      cors: corsOf(options),
+      cors: refusal === undefined ? cors : undefined,
       responseHeaders: withHsts(options, undefined),
       limits: limitsOf(options),
       ...(auth && { auth }),
     };
+  }
+
+  /** A path, or a backend, that is not served. */
+  unserved(fault: string): void {
+    this.faults.push(fault);
+    this.pathFaults.push(fault);
   }
 
   get uses(): readonly PoolUse[] {
@@ -213,6 +269,11 @@ class Rules {
 
   next(backend: IngressBackend, rewrite: PathRewrite | undefined): RouteRule {
     return this.#rule(this.#redirect() ?? this.#action(backend, rewrite));
+  }
+
+  /** It cannot be carried out. */
+  broken(): RouteRule {
+    return this.#rule(BROKEN);
   }
 
   /** All of a host to another host. */
@@ -224,13 +285,13 @@ class Rules {
   withAppRoot(entries: readonly RouteEntry[]): readonly RouteEntry[] {
     const root = this.#options['app-root'];
     if (root === undefined) return entries;
-    const action: RedirectAction = { ...TO_HTTPS, status: 302, scheme: '', path: full(root) };
+    const action: RedirectAction = { ...TO_HTTPS, status: 302, location: `$scheme://$host${root}` };
     return [{ match: plainMatch('/', 'Exact'), rule: this.#rule(action) }, ...entries];
   }
 
   #rule(action: RouteRule['action']): RouteRule {
     const route = `Ingress ${this.#ingress.key}`;
-    return { name: `${route}#${this.#count++}`, route, action, ...this.#common };
+    return { name: `${route}#${this.#count++}`, route, action: this.#refusal ?? action, ...this.#common };
   }
 
   /** Of the annotations that send all requests elsewhere. */
@@ -242,19 +303,13 @@ class Rules {
       permanent === undefined
         ? this.#options['temporal-redirect-code']
         : this.#options['permanent-redirect-code'];
-    return {
-      kind: 'redirect',
-      status: Number(code ?? (permanent === undefined ? 302 : 301)) as RedirectAction['status'],
-      scheme: target.protocol === 'https:' ? 'https' : 'http',
-      hostname: target.hostname,
-      port: Number(target.port),
-      path: full(target.pathname),
-    };
+    const status = Number(code ?? (permanent === undefined ? 302 : 301)) as RedirectAction['status'];
+    return { ...TO_HTTPS, status, location: target };
   }
 
   #action(backend: IngressBackend, rewrite: PathRewrite | undefined): RouteRule['action'] {
     if (backend.kind === 'resource') {
-      this.faults.push(
+      this.unserved(
         `The backend "${backend.resource}" is not a Service: its requests get status 500; name a Service`,
       );
       return { kind: 'answer', status: 500 };
@@ -285,10 +340,14 @@ class Rules {
     const port = service?.ports.find(
       (each) => each.protocol === 'TCP' && (portName === '' ? each.port === number : each.name === portName),
     );
-    if (service === undefined || port === undefined) {
+    const isExternal = service?.type === 'ExternalName';
+    if (service === undefined || port === undefined || isExternal) {
       const wanted = portName === '' ? String(number) : `"${portName}"`;
-      const why = service === undefined ? 'it does not exist' : `it has no TCP port ${wanted}`;
-      this.faults.push(`Cannot send to Service "${key}": ${why}; its requests get status 503`);
+      const without = isExternal
+        ? 'it is of type ExternalName, which has no endpoints'
+        : `it has no TCP port ${wanted}`;
+      const why = service === undefined ? 'it does not exist' : without;
+      this.unserved(`Cannot send to Service "${key}": ${why}; its requests get status 503`);
       return undefined;
     }
     const pool = poolKey(namespace, name, profileOf(this.#options));

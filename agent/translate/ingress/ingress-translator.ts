@@ -17,6 +17,7 @@ import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
+import { nothingElse } from '../routes/nothing-else.ts';
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { type RoutedPlace, routedListener } from '../routes/routed-listener.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
@@ -24,10 +25,14 @@ import { loadBalancerOf } from '../service/plain-listener.ts';
 import { parseVip } from '../service/service-vips.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
-import { withCanaries } from './canaries.ts';
+import { narrowerCanaries, strangeCanaries, withCanaries } from './canaries.ts';
+import { type IngressGuards, ingressGuards } from './ingress-guards.ts';
 import { IngressReader } from './ingress-reader.ts';
-import type { HostEntries, ReadIngress } from './ingress-rules.ts';
+import type { Canary, HostEntries, ReadIngress } from './ingress-rules.ts';
 import { ingressTls } from './ingress-tls.ts';
+import { consentOf } from './nginx-annotations.ts';
+import { type OwnedHosts, type OwnedIngress, ownedHosts, sharedHosts, widerHosts } from './owned-hosts.ts';
+import { redirected, refusedAll, refusedInClear, withoutContent } from './plain-http.ts';
 
 /** The part of the store of objects that translation reads. */
 export interface IngressView {
@@ -119,18 +124,31 @@ export class IngressTranslator implements Translator {
   #translate(key: OwnerKey, ofClass: IngressClass): Translation {
     const { certificates, ofPools } = this.#options;
     const reads = new Set<Dependency>([`ingressclass ${ofClass.name}`, `ingresses ${ofClass.name}`]);
-    const all = this.#ingressesOf(ofClass).map((ingress) => ({ ingress, read: this.#reader.of(ingress) }));
+    const consent = consentOf(ofClass.annotations);
+    const all = this.#ingressesOf(ofClass).map((ingress) => ({
+      ingress,
+      read: this.#reader.of(ingress, consent),
+    }));
     for (const { read } of all) for (const service of read.services) reads.add(`service ${service}`);
     const problems: Problem[] = [...(ofPools(key)?.problems ?? []), ...all.flatMap(problemsOf)];
-    const owned = this.#withOwnedHosts(all, problems);
+    const isShared = !this.#options.settings().hostsOfOneNamespace;
+    const hosts = isShared ? sharedHosts(all) : ownedHosts(all, problems);
+    const { ingresses: owned } = hosts;
+    problems.push(...strangeCanaries(owned));
     const vips = this.#vips(key, ofClass);
-    const { tls, guarded, closed } = ingressTls(ofClass, owned, certificates, reads, problems);
+    const guards = ingressGuards(owned, certificates, reads, problems);
+    const { tls, isServed } = ingressTls(ofClass, hosts, guards.hosts, certificates, reads, problems);
+    const isHttps = (host: string): boolean => tls !== undefined && isServed(host);
     const memory = this.#memories.get(key) ?? { plain: new HostRoutesBook(), secure: new HostRoutesBook() };
     this.#memories.set(key, memory);
-    const served = owned.map((each) => (closed.has(each.ingress.key) ? refused(each) : each));
-    const plain = hostRoutes(served, memory.plain, ({ plain: entries }) => entries);
-    const secure = hostRoutes(served, memory.secure, ({ secure: entries }) => entries);
-    problems.push(...secure.flatMap(shadowedRoutes));
+    const plain = hostRoutes(
+      hosts,
+      memory.plain,
+      (entries, by) => plainRoutes(entries, by, guards, isHttps),
+      ({ forcesTls }) => !forcesTls,
+    );
+    const secure = hostRoutes(hosts, memory.secure, (entries, by) => secureRoutes(entries, by, guards));
+    problems.push(...secure.flatMap(shadowedRoutes), ...narrowerCanaries(owned));
     const front = frontOptions(
       ofClass.annotations,
       `IngressClass ${ofClass.name}`,
@@ -142,8 +160,8 @@ export class IngressTranslator implements Translator {
     problems.push(...front.problems);
     const users = userLists(authRoutes(owned), certificates, reads, problems);
     const ports = [
-      { port: HTTP, sections: sectionsOf(plain, NO_HOSTS), tls: undefined },
-      ...(tls === undefined ? [] : [{ port: HTTPS, sections: sectionsOf(secure, guarded), tls }]),
+      { port: HTTP, sections: sectionsOf(plain, NO_GUARDS), tls: undefined },
+      ...(tls === undefined ? [] : [{ port: HTTPS, sections: sectionsOf(secure, guards.hosts), tls }]),
     ];
     const listeners = (all.length === 0 ? [] : (['v4', 'v6'] as const)).flatMap((family) =>
       ports.flatMap((each) => this.#listener({ ...each, key, family, front, users }, vips, problems)),
@@ -154,24 +172,6 @@ export class IngressTranslator implements Translator {
       pools: poolsOf(owned),
       statuses: all.map(({ ingress }) => statusOf(ingress, vips, listeners)),
     };
-  }
-
-  /** Without the hosts that another namespace has had before, if the settings ask for that. */
-  #withOwnedHosts(all: readonly OnClass[], problems: Problem[]): readonly OnClass[] {
-    if (!this.#options.settings().hostsOfOneNamespace) return all;
-    const owners = new Map<string, string>();
-    return all.map(({ ingress, read }) => {
-      const { namespace, key } = ingress;
-      const hosts = read.hosts.filter(({ host }) => {
-        const owner = owners.get(host) ?? namespace;
-        owners.set(host, owner);
-        if (owner === namespace) return true;
-        const message = `Cannot serve host "${host || '*'}": an older Ingress of namespace "${owner}" has it, and each host belongs to one namespace (setting hostsOfOneNamespace)`;
-        problems.push({ object: `Ingress ${key}`, reason: 'RouteShadowed', message });
-        return false;
-      });
-      return hosts.length === read.hosts.length ? { ingress, read } : { ingress, read: { ...read, hosts } };
-    });
   }
 
   /** None without an address of the family. */
@@ -189,25 +189,57 @@ export class IngressTranslator implements Translator {
     const protocol = 'TCP';
     const { own: addresses, refused } = ownAddresses(key, { protocol, port }, named, desired.portOwners);
     problems.push(...refused);
-    const routing = { kind: 'http', sections, detectMisdirected: sections.length > 1 } as const;
+    const routing = {
+      kind: 'http',
+      sections,
+      detectMisdirected: sections.some(({ name }) => name !== SECTION),
+    } as const;
     return [routedListener({ ...place, protocol, addresses, routing }, settings())];
   }
 }
 
-const NO_HOSTS: ReadonlySet<string> = new Set();
+const NO_GUARDS: IngressGuards['hosts'] = new Map();
 
 /**
  * A host whose clients need a certificate is a section of its own: a client that names another host in its handshake does not
- * get there.
+ * get there. If all hosts are guarded, each of the others is a section.
  */
-function sectionsOf(hosts: readonly HostRoutes[], guarded: ReadonlySet<string>): readonly RouteSection[] {
-  const isGuarded = ({ host }: HostRoutes): boolean => guarded.has(host.kind === 'any' ? '' : hostText(host));
-  return [
-    { name: SECTION, hostname: ANY_HOST, hosts: hosts.filter((each) => !isGuarded(each)) },
-    ...hosts
-      .filter(isGuarded)
-      .map((each) => ({ name: hostText(each.host), hostname: each.host, hosts: [each] })),
-  ];
+function sectionsOf(hosts: readonly HostRoutes[], guards: IngressGuards['hosts']): readonly RouteSection[] {
+  const isAsked = (host: string): boolean => guards.has(host) && guards.get(host) !== 'closed';
+  const isAlone = ({ host }: HostRoutes): boolean =>
+    isAsked('') || isAsked(host.kind === 'any' ? '' : hostText(host));
+  const alone = hosts.filter(isAlone).map((each) => ({
+    name: hostText(each.host),
+    hostname: each.host,
+    hosts: [each],
+  }));
+  if (isAsked('')) return alone;
+  return [{ name: SECTION, hostname: ANY_HOST, hosts: hosts.filter((each) => !isAlone(each)) }, ...alone];
+}
+
+type ByHost = Pick<OwnedIngress, 'ingress'>;
+
+function secureRoutes({ host, entries }: HostEntries, by: ByHost, guards: IngressGuards): RouteEntries {
+  return isClosed(host, by, guards) ? refusedAll(entries) : entries;
+}
+
+function plainRoutes(
+  { host, entries, toHttps }: HostEntries,
+  by: ByHost,
+  guards: IngressGuards,
+  isHttps: (host: string) => boolean,
+): RouteEntries {
+  if (isClosed(host, by, guards)) return refusedInClear(entries);
+  const leads = toHttps === 'always' || (toHttps === 'if-served' && isHttps(host));
+  const routes = leads ? redirected(entries) : entries;
+  const guard = guards.hosts.get(host);
+  return guard !== undefined && guard !== 'closed' && guard.verify === 'required'
+    ? withoutContent(routes)
+    : routes;
+}
+
+function isClosed(host: string, { ingress }: ByHost, { hosts, isRefused }: IngressGuards): boolean {
+  return hosts.get(host) === 'closed' || isRefused(ingress.key, host);
 }
 
 function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
@@ -216,39 +248,30 @@ function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
   );
 }
 
-/** It answers 403 to all. */
-function refused({ ingress, read }: OnClass): OnClass {
-  const closed = (routes: RouteEntries): RouteEntries => ({
-    ...routes,
-    entries: routes.entries.map(({ match, rule }) => ({
-      match,
-      rule: { ...rule, action: { kind: 'answer', status: 403 } as const, cors: undefined },
-    })),
-  });
-  const ofHost = (entries: HostEntries): HostEntries => ({
-    host: entries.host,
-    plain: closed(entries.plain),
-    secure: closed(entries.secure),
-  });
-  const { hosts, fallback } = read;
-  return { ingress, read: { ...read, hosts: hosts.map(ofHost), fallback: fallback && ofHost(fallback) } };
-}
-
 function hostRoutes(
-  all: readonly OnClass[],
+  { ingresses, ownerOf }: OwnedHosts,
   book: HostRoutesBook,
-  side: (entries: HostEntries) => RouteEntries,
+  side: (entries: HostEntries, by: ByHost) => RouteEntries,
+  isShared: (canary: Canary) => boolean = () => true,
 ): readonly HostRoutes[] {
   book.begin();
-  const canaries = all.flatMap(({ read }) => read.canaries);
+  const canaries = ingresses.flatMap(({ read }) => read.canaries).filter(isShared);
   const byHost = new Map<string, RouteEntries[]>();
-  const add = (entries: HostEntries): void => {
+  const add = (entries: HostEntries, by: OwnedIngress): void => {
     const found = byHost.get(entries.host) ?? [];
     byHost.set(entries.host, found);
-    found.push(withCanaries(entries.host, side(entries), canaries));
+    found.push(withCanaries(entries.host, side(entries, by), canaries));
   };
-  for (const { read } of all) read.hosts.forEach(add);
-  for (const { read } of all) if (read.fallback !== undefined) add(read.fallback);
+  for (const each of ingresses) for (const entries of each.read.hosts) add(entries, each);
+  for (const each of ingresses) if (each.read.fallback !== undefined) add(each.read.fallback, each);
+  for (const [host, entries] of byHost) {
+    const wider = widerHosts(host).find((each) => byHost.has(each));
+    const [first] = entries;
+    if (wider !== undefined && first !== undefined && ownerOf(wider) !== ownerOf(host))
+      entries.push(
+        nothingElse(first, first.entries[0]?.rule.route ?? `Ingress ${first.key.replace(/^~/, '')}`),
+      );
+  }
   return Array.from(byHost, ([host, entries]) => {
     const pattern = hostPattern(host, 'one-label');
     return book.of('', hostKey(pattern), pattern, entries);
@@ -266,7 +289,16 @@ const MOST_NAMED = 5;
 
 function problemsOf({ ingress, read }: OnClass): readonly Problem[] {
   const object = `Ingress ${ingress.key}`;
-  const problems = read.faults.map((message): Problem => ({ object, reason: 'InvalidAnnotation', message }));
+  const problems = [
+    ...read.faults.map(
+      (message): Problem => ({
+        object,
+        reason: read.pathFaults.includes(message) ? 'InvalidRoute' : 'InvalidAnnotation',
+        message,
+      }),
+    ),
+    ...read.without.map((message): Problem => ({ object, reason: 'ProtectionMissing', message })),
+  ];
   if (read.ignored.length === 0) return problems;
   const named = read.ignored.slice(0, MOST_NAMED).map(quote).join(', ');
   const more = read.ignored.length > MOST_NAMED ? ` (and ${read.ignored.length - MOST_NAMED} more)` : '';

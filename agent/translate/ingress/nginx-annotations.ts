@@ -1,12 +1,15 @@
 // Annotations of Ingresses: those of ingress-nginx that mean something here, each also with the agent's own prefix. What they
 // ask for and cannot have is named once for each Ingress. Pure.
 
+import { isMissing, NGINX_PREFIX, OWN_PREFIX, SERVE_WITHOUT } from '../../protection/judge-names.ts';
 import {
   BOOL,
   bool,
   HEADER,
   HOSTS,
   list,
+  listRule,
+  location,
   matching,
   number,
   oneOf,
@@ -14,7 +17,6 @@ import {
   rule,
   SECRET,
   seconds,
-  url,
 } from '../routes/annotation-values.ts';
 import {
   type OptionsOf,
@@ -23,7 +25,14 @@ import {
   readOptions,
 } from '../routes/route-annotations.ts';
 
-const NGINX_PREFIX = 'nginx.ingress.kubernetes.io/';
+const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
+const LOCATION = 'an http or https URL; $host, $scheme, $uri and $request_uri in it are those of the request';
+
+const consentRule = listRule(
+  (text) => (isMissing(text) ? text : undefined),
+  'the name of an annotation that protects and that Headgate does not have',
+  'Names, with commas between them, of annotations in the list below, those of other controllers with their prefix: the Ingress is served without what they protect by, and an Event says so. Also on an IngressClass, for all its Ingresses.',
+);
 
 /** By the name after the prefix. */
 export const INGRESS_ANNOTATIONS = {
@@ -48,22 +57,18 @@ export const INGRESS_ANNOTATIONS = {
     BOOL,
     'The paths of type ImplementationSpecific are regular expressions, anchored at the beginning.',
   ),
-  'app-root': rule(matching(PATH), 'a path', 'Clients that ask for / are sent there.'),
-  'permanent-redirect': rule(
-    url,
-    'an http or https URL without a query',
-    'All requests are sent there, with status 301.',
+  'app-root': rule(
+    matching(APP_ROOT),
+    'a path, with a query or without',
+    'Clients that ask for / are sent there.',
   ),
+  'permanent-redirect': rule(location, LOCATION, 'All requests are sent there, with status 301.'),
   'permanent-redirect-code': rule(
     oneOf('301', '302', '303', '307', '308'),
     '301, 302, 303, 307 or 308',
     'The status of `permanent-redirect`.',
   ),
-  'temporal-redirect': rule(
-    url,
-    'an http or https URL without a query',
-    'All requests are sent there, with status 302.',
-  ),
+  'temporal-redirect': rule(location, LOCATION, 'All requests are sent there, with status 302.'),
   'temporal-redirect-code': rule(
     oneOf('301', '302', '303', '307', '308'),
     '301, 302, 303, 307 or 308',
@@ -87,10 +92,10 @@ export const INGRESS_ANNOTATIONS = {
   'proxy-read-timeout': rule(seconds, 'seconds', 'How long a member may be silent.'),
   'proxy-send-timeout': rule(seconds, 'seconds', 'The longer one of this and `proxy-read-timeout` counts.'),
   'enable-cors': rule(bool, BOOL, 'Cross-origin requests are answered.'),
-  'cors-allow-origin': rule(
-    list(matching(/^(\*|https?:\/\/[A-Za-z0-9.*:[\]-]{1,253})$/)),
-    'a list of origins, or *',
-    'Default: *.',
+  'cors-allow-origin': listRule(
+    matching(/^(?:\*|https?:\/\/(?:\*\.)?[A-Za-z0-9.:[\]-]{1,253})$/),
+    'an origin, or *',
+    'The origins that may read answers, a list; `https://*.example.org` is one label more. Default: *.',
   ),
   'cors-allow-methods': rule(
     list(matching(HEADER)),
@@ -103,19 +108,23 @@ export const INGRESS_ANNOTATIONS = {
     'Default: those that ingress-nginx has.',
   ),
   'cors-expose-headers': rule(list(matching(HEADER)), 'a list of header names', 'Default: none.'),
-  'cors-allow-credentials': rule(bool, BOOL, 'Default: true.'),
+  'cors-allow-credentials': rule(
+    bool,
+    BOOL,
+    'With cookies and passwords; only for origins that are named, never for `*`. Default: true.',
+  ),
   'cors-max-age': rule(number(0, 86_400 * 365), 'seconds', 'Default: 1728000.'),
   canary: rule(
     bool,
     BOOL,
-    'The Ingress takes a part of the requests of another one with the same hosts and paths.',
+    'The Ingress takes a part of the requests of another one with the same hosts and paths, whose ranges, limits and users hold for it, too; one that asks for more gets none by weight.',
   ),
   'canary-weight': rule(number(0, 1_000_000), 'a number', 'Its part of `canary-weight-total`.'),
   'canary-weight-total': rule(number(1, 1_000_000), 'a number', 'Default: 100.'),
   'canary-by-header': rule(
     matching(HEADER),
     'the name of a header',
-    'Requests with the value `always` go to it, or with `canary-by-header-value`.',
+    'Requests with the value `always` go to it, and none with `never`; with `canary-by-header-value` those with that value.',
   ),
   'canary-by-header-value': rule(
     matching(/^[\x21-\x7e]{1,256}$/),
@@ -134,13 +143,41 @@ export const INGRESS_ANNOTATIONS = {
     'NAMESPACE/NAME of a Secret with ca.crt',
     "Clients need a certificate of this authority. The Secret is in the Ingress' namespace.",
   ),
-  'auth-tls-verify-client': rule(oneOf('on', 'off', 'optional'), 'on, off or optional', 'Default: on.'),
+  'auth-tls-verify-client': rule(
+    oneOf('on', 'off', 'optional'),
+    'on, off or optional',
+    'It needs `auth-tls-secret`. Default: on.',
+  ),
+  [SERVE_WITHOUT]: consentRule,
 } as const;
 
 export type IngressOptions = OptionsOf<typeof INGRESS_ANNOTATIONS>;
 
+/** `ofClass`: names of protections that the IngressClass consents to miss. */
 export function readIngressOptions(
   annotations: Readonly<Record<string, string>>,
+  ofClass: ReadonlySet<string> = NONE,
 ): ReadOptions<typeof INGRESS_ANNOTATIONS> {
-  return readOptions(INGRESS_ANNOTATIONS, annotations, NGINX_PREFIX);
+  return readOptions(
+    INGRESS_ANNOTATIONS,
+    'Ingress',
+    annotations,
+    new Set([...consentOf(annotations), ...ofClass]),
+  );
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** What `serve-without` names; a wrong name consents to nothing. */
+export function consentOf(annotations: Readonly<Record<string, string>>): ReadonlySet<string> {
+  const text = annotations[`${OWN_PREFIX}${SERVE_WITHOUT}`] ?? '';
+  return new Set(text.split(',').map((each) => each.trim()));
+}
+
+/** With any value, also one that is not allowed. */
+export function isAnnotated(
+  { annotations }: { readonly annotations: Readonly<Record<string, string>> },
+  name: keyof typeof INGRESS_ANNOTATIONS,
+): boolean {
+  return [OWN_PREFIX, NGINX_PREFIX].some((prefix) => Object.hasOwn(annotations, `${prefix}${name}`));
 }

@@ -1,8 +1,9 @@
 // TLS from the load balancer to the members of a Service port, by BackendTLSPolicies: which policy counts, and what its status
 // says. A policy that cannot be carried out leaves the port without members: a request must not go out unverified. Pure.
 
+import { nearest } from '../../base/nearest.ts';
 import { quote } from '../../base/quote.ts';
-import type { BackendTlsPolicy } from '../../kubernetes/gateway/gateway-objects.ts';
+import { type BackendTlsPolicy, meansService } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { MemberTls } from '../../model/load-balancer.ts';
@@ -50,12 +51,57 @@ function oldestOf(
 function hasTarget({ targets, namespace }: BackendTlsPolicy, service: Service, section: string): boolean {
   return targets.some(
     (target) =>
-      target.group === '' &&
-      target.kind === 'Service' &&
+      isExact(target) &&
       namespace === service.namespace &&
       target.name === service.name &&
       target.sectionName === section,
   );
+}
+
+/** A policy whose target is wrong can mean this port, which has no policy that counts: nothing is sent to its members. */
+export function isMeantByMistake(
+  service: Service,
+  port: ServicePort,
+  policies: readonly BackendTlsPolicy[],
+): boolean {
+  return policies.some((policy) =>
+    wrongTargets(policy, service).some(({ sectionName }) => {
+      const meant = nearest(sectionName, namesOf(service));
+      return sectionName === '' || meant === undefined || meant === port.name;
+    }),
+  );
+}
+
+/** Why a policy counts for less of the Service than its author means; undefined if it does not. */
+export function wrongTarget(policy: BackendTlsPolicy, service: Service): PolicyFault | undefined {
+  const [target] = wrongTargets(policy, service);
+  if (target === undefined) return undefined;
+  const { group, kind, sectionName } = target;
+  const what = isExact(target)
+    ? `has no port with the name ${quote(sectionName)}`
+    : `is of group "" and kind "Service", not of group ${quote(group)} and kind ${quote(kind)}`;
+  const message = `Service "${service.key}" ${what}; its ports without another policy get no requests`;
+  return { reason: 'TargetNotFound', message };
+}
+
+type Target = BackendTlsPolicy['targets'][number];
+
+function wrongTargets({ targets, namespace }: BackendTlsPolicy, service: Service): readonly Target[] {
+  if (namespace !== service.namespace) return [];
+  return targets.filter(
+    (target) =>
+      target.name === service.name &&
+      meansService(target) &&
+      !(isExact(target) && (target.sectionName === '' || namesOf(service).includes(target.sectionName))),
+  );
+}
+
+function isExact({ group, kind }: Target): boolean {
+  return group === '' && kind === 'Service';
+}
+
+function namesOf({ ports }: Service): readonly string[] {
+  return ports.map(({ name }) => name);
 }
 
 /** True if another policy has precedence wherever this one targets the Service. */

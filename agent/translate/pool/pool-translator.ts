@@ -14,16 +14,16 @@ import type {
 } from '../../model/load-balancer.ts';
 import { poolListener, serviceOfPool } from '../../model/names.ts';
 import type { PortAddress } from '../../model/port-owners.ts';
-import { type AnnotationValues, readAnnotations } from '../annotations/annotations.ts';
+import { type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
 import { healthMonitor } from '../service/health-monitor.ts';
 import { usableMembers } from '../service/member-rules.ts';
 import { membersFromEndpoints } from '../service/members.ts';
 import { loadBalancerOf, plainListener, plainPool } from '../service/plain-listener.ts';
 import { selectEndpoints } from '../service/select-endpoints.ts';
-import { type CertificatesView, certificateOf } from '../service/tls.ts';
+import { type CertificatesView, certificateOf, memberTlsOf } from '../service/tls.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
-import { judgePolicy, policyOf } from './backend-tls.ts';
+import { isMeantByMistake, judgePolicy, policyOf } from './backend-tls.ts';
 import { poolProfile } from './pool-profile.ts';
 import { routeSlices, type SlicesView } from './route-slices.ts';
 
@@ -78,9 +78,7 @@ export class PoolTranslator implements Translator {
     const problems: Problem[] = [...annotations.problems];
     const listeners = ports.flatMap((number) => {
       const port = service.ports.find((each) => each.port === number && each.protocol === 'TCP');
-      return port === undefined
-        ? []
-        : [this.#listener(key, service, port, annotations.values, reads, problems)];
+      return port === undefined ? [] : [this.#listener(key, service, port, annotations, reads, problems)];
     });
     return loadBalancerOf(key, [], listeners, problems);
   }
@@ -89,17 +87,25 @@ export class PoolTranslator implements Translator {
     key: OwnerKey,
     service: Service,
     port: ServicePort,
-    values: AnnotationValues,
+    annotations: ReadAnnotations,
     reads: Set<Dependency>,
     problems: Problem[],
   ): Listener {
+    const { values } = annotations;
     const { cluster, certificates } = this.#options;
     const { mode, httpVersion, isTls, isSticky, retry } = poolProfile(serviceOfPool(key).profile);
-    const policy = policyOf(service, port, cluster.policiesOf(service.key));
+    const policies = cluster.policiesOf(service.key);
+    const policy = policyOf(service, port, policies);
     const judged = policy && judgePolicy(policy, certificates, reads);
-    const members =
-      policy !== undefined && judged?.tls === undefined ? [] : this.#members(service, port, reads, problems);
-    const tls = judged?.tls ?? (isTls ? UNVERIFIED : undefined);
+    const annotated = memberTlsOf(service, port, annotations, certificates);
+    for (const each of annotated.reads) reads.add(each);
+    problems.push(...annotated.problems);
+    const isClosed =
+      policy === undefined
+        ? !annotated.isServed || isMeantByMistake(service, port, policies)
+        : judged?.tls === undefined;
+    const members = isClosed ? [] : this.#members(service, port, reads, problems);
+    const tls = judged?.tls ?? annotated.memberTls ?? (isTls ? UNVERIFIED : undefined);
     const { namespace, name: serviceName } = service;
     const place = { name: poolListener(key, port.port), namespace, service: serviceName };
     return {
@@ -112,7 +118,7 @@ export class PoolTranslator implements Translator {
         monitor: healthMonitor(service, port, values, false),
         tls: tls && this.#withCertificate(key, tls, reads),
         httpVersion: mode === 'http' && (port.appProtocol === H2C || httpVersion === '2') ? '2' : '1.1',
-        cookie: isSticky ? COOKIE : '',
+        ...(isSticky && { cookie: COOKIE, cookieSecret: service.uid }),
         ...(retry && { retry }),
         proxyProtocol: values.proxyProtocol,
         memberConnectionLimit: values.memberConnectionLimit,

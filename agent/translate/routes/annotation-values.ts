@@ -9,6 +9,8 @@ export interface AnnotationRule<T> {
   readonly parse: Parse<T>;
   readonly allowed: string;
   readonly doc: string;
+  /** Of a list whose good entries count although others are wrong, because an entry only ever lets clients in. */
+  readonly entry?: Parse<unknown>;
 }
 
 export const HOSTS = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
@@ -45,12 +47,21 @@ export const seconds: Parse<number> = (text) => {
   return digits === undefined ? undefined : Number(digits) * 1000;
 };
 
-export const url: Parse<URL> = (text) => {
-  if (!URL.canParse(text) || /[\s"'\\{}|^`]/.test(text)) return undefined;
-  const parsed = new URL(text);
-  return /^https?:$/.test(parsed.protocol) && parsed.username === '' && parsed.search === ''
-    ? parsed
-    : undefined;
+/** Variables of nginx; another `$` is refused. */
+const VARIABLES = /\$(?:host|request_uri|uri)(?![A-Za-z0-9_])/g;
+/** The host is the author's or the one that the client has asked for, never a part of a path. */
+const HOST_FIRST = /^https?:\/\/(?:[A-Za-z0-9.:[\]_-]|\$host(?![A-Za-z0-9_]))+(?:[/?#]|\$(?:request_)?uri|$)/;
+
+/** An http or https URL with variables of nginx. */
+export const location: Parse<string> = (text) => {
+  if (/[\s\p{Cc}"'\\{}|^`<>]/u.test(text) || text.length > 1024) return undefined;
+  const withScheme = text.replace(/^\$scheme(?=:)/, 'http');
+  const plain = withScheme.replace(VARIABLES, (name) => (name === '$host' ? 'host' : '/'));
+  if (plain.includes('$') || !URL.canParse(plain) || !/^https?:\/\//.test(plain)) return undefined;
+  const { username, href } = new URL(plain);
+  if (username !== '') return undefined;
+  if (plain === text) return href;
+  return HOST_FIRST.test(withScheme) ? text : undefined;
 };
 
 export const cidr: Parse<string> = (text) => parseCidrOrAddress(text)?.cidr;
@@ -61,6 +72,11 @@ export const oneOf =
     choices.find((each) => each === text);
 
 export const BOOL = 'true or false';
+
+/** A list that lets clients in by each entry: a wrong one lets none in. */
+export function listRule<T>(entry: Parse<T>, allowed: string, doc: string): AnnotationRule<readonly T[]> {
+  return { parse: list(entry), allowed, doc, entry };
+}
 
 export function rule<T>(parse: Parse<T>, allowed: string, doc: string): AnnotationRule<T> {
   return { parse, allowed, doc };

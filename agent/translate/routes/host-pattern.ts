@@ -32,3 +32,17 @@ export function commonHosts(a: HostPattern, b: HostPattern): HostPattern | undef
   if (a.suffix === b.suffix || a.suffix.endsWith(`.${b.suffix}`)) return a;
   return b.suffix.endsWith(`.${a.suffix}`) ? b : undefined;
 }
+
+/** `*.example.org` for `a.example.org`. */
+export function wildcardOf(host: string): string {
+  return host.replace(/^[^.]*/, '*');
+}
+
+/** Keys of the next wider hosts over any number of labels, the narrowest first; the last one is any host. */
+export function widerKeys({ kind, suffix }: HostPattern): readonly string[] {
+  if (kind === 'any') return [];
+  const keys: string[] = [];
+  for (let dot = suffix.indexOf('.'); dot >= 0; dot = suffix.indexOf('.', dot + 1))
+    keys.push(hostKey({ kind: 'labels', suffix: suffix.slice(dot + 1) }));
+  return [...keys, hostKey(ANY_HOST)];
+}

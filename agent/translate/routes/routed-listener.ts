@@ -2,9 +2,10 @@
 // classes. Pure.
 
 import { compactList } from '../../base/compact.ts';
+import { memoByIdentity } from '../../base/memo.ts';
 import type { Family, Listener, OwnerKey, Protocol, Tls, UserList } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
-import type { Routing } from '../../model/routes.ts';
+import type { HostRoutes, HttpRouting, RouteEntry, RouteRule, Routing } from '../../model/routes.ts';
 import { plainListener } from '../service/plain-listener.ts';
 import { ALL_CLIENTS } from '../service/source-ranges.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
@@ -30,18 +31,38 @@ export function routedListener(place: RoutedPlace, settings: TranslateSettings):
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
   const listener = listenerName(ownerOf(key), { protocol, port }, family);
+  const { isClosed } = front;
+  const closed = isClosed && routing?.kind === 'http' ? closedRouting(routing) : undefined;
   return {
     ...plainListener(
       { name: listener, namespace, service: name, protocol, port, portName: '', family },
       values,
     ),
     engine: isUdp ? 'kernel' : 'haproxy',
-    routing,
+    routing: closed ?? routing,
     addresses: compactList(addresses),
     tls,
-    allowedCidrs: ALL_CLIENTS[family],
+    allowedCidrs: isClosed && closed === undefined ? [] : ALL_CLIENTS[family],
     ...(!isUdp && { acceptProxy: values.acceptProxyProtocol, log: front.log }),
     ...(routing?.kind === 'http' && { mode: 'http', ...front.http }),
     ...(routing?.kind === 'http' && users.length > 0 && { userLists: users }),
   };
 }
+
+/** All requests get status 403, of whatever hosts. */
+const closedRouting = memoByIdentity(
+  ({ sections, ...others }: HttpRouting): HttpRouting => ({
+    ...others,
+    sections: sections.map((section) => ({ ...section, hosts: section.hosts.map(closedHost) })),
+  }),
+);
+
+const closedHost = memoByIdentity(({ host, entries }: HostRoutes): HostRoutes => {
+  const closed = entries.map(({ match, rule }): RouteEntry => ({ match, rule: closedRule(rule) }));
+  return { host, entries: closed };
+});
+
+const closedRule = memoByIdentity(({ name, route }: RouteRule): RouteRule => {
+  const action = { kind: 'answer', status: 403 } as const;
+  return { name, route, action, cors: undefined, responseHeaders: undefined, limits: undefined };
+});

@@ -4,6 +4,7 @@ import { memoByIdentity } from '../../base/memo.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { HostRoutes, RouteEntry } from '../../model/routes.ts';
 import { hostText } from './host-pattern.ts';
+import { isNothingElse } from './nothing-else.ts';
 
 export const shadowedRoutes = memoByIdentity(({ host, entries }: HostRoutes): readonly Problem[] => {
   const winners = new Map<string, RouteEntry>();
@@ -12,7 +13,7 @@ export const shadowedRoutes = memoByIdentity(({ host, entries }: HostRoutes): re
     const key = JSON.stringify(match);
     const winner = winners.get(key);
     if (winner === undefined) winners.set(key, entry);
-    if (winner === undefined || winner.rule.route === rule.route) return [];
+    if (winner === undefined || winner.rule.route === rule.route || isNothingElse(rule)) return [];
     const path = match.path.kind === 'prefix' ? match.path.value || '/' : match.path.value;
     const message = `Path "${path}" of host "${hostText(host)}" gets no request: the older ${winner.rule.route} has the same one`;
     return [{ object: rule.route, reason: 'RouteShadowed', message }];

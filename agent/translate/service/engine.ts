@@ -3,6 +3,7 @@
 
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Engine, Problem } from '../../model/load-balancer.ts';
+import { protection } from '../../protection/judge-names.ts';
 import { ANNOTATION_DEFAULTS, type AnnotationValues, isAnnotated } from '../annotations/annotations.ts';
 import { ANNOTATIONS, type Field } from '../annotations/table.ts';
 
@@ -23,6 +24,18 @@ const FIELDS = Object.keys(OF_HAPROXY) as readonly (keyof typeof OF_HAPROXY)[];
 export function engineOf({ protocol }: Pick<ServicePort, 'protocol'>, values: AnnotationValues): Engine {
   if (protocol !== 'TCP') return 'kernel';
   return values.engine === 'kernel' && needingHaproxy(values).length === 0 ? 'kernel' : 'haproxy';
+}
+
+/** Only TCP ports can have what the Service asks for as protection, and it has none. */
+export function needsTcpPort(
+  { ports, annotations }: Pick<Service, 'ports' | 'annotations'>,
+  values: AnnotationValues,
+): boolean {
+  if (ports.some(({ protocol }) => protocol === 'TCP')) return false;
+  return FIELDS.some((field) => {
+    const protects = field !== 'mode' && protection(ANNOTATIONS[field].name) !== undefined;
+    return protects && isAnnotated(annotations, field) && values[field] !== OF_HAPROXY[field];
+  });
 }
 
 /** Annotations that the engine of the ports cannot carry out. */

@@ -1,10 +1,11 @@
-// Refuses members that a Service must not send to, whatever its EndpointSlices say: a VIP and port of this load balancer, a
-// cloud's metadata service, and what the settings exclude. Pure.
+// Refuses members that a Service must not send to, whatever its EndpointSlices say: a VIP and port of this load balancer, a port of
+// the agents themselves, a cloud's metadata service, and what the settings exclude. Pure.
 
 import { BlockList } from 'node:net';
 import { memoByIdentity } from '../../base/memo.ts';
 import type { Member, Protocol } from '../../model/load-balancer.ts';
 import type { PortAddress } from '../../model/port-owners.ts';
+import { isOfAgent } from '../agent-ports.ts';
 import type { MemberRules } from '../translate-settings.ts';
 
 export interface RefusedMember {
@@ -46,15 +47,18 @@ export function usableMembers(
     const isVip = isListening({ address, protocol, port });
     const reason = isVip
       ? 'this load balancer listens there itself, and a connection would come back to it without end'
-      : whyRefused(member, rules);
+      : whyRefused(member, protocol, rules);
     if (reason !== undefined) refused.push({ member, reason, isVip });
     return reason === undefined;
   });
   return { usable: refused.length === 0 ? members : usable, refused };
 }
 
-function whyRefused({ address, target }: Member, rules: MemberRules): string | undefined {
-  const { refusedMembers, memberRanges, membersWithoutTarget } = rules;
+function whyRefused(member: Member, protocol: Protocol, rules: MemberRules): string | undefined {
+  const { address, port, target } = member;
+  const { refusedMembers, memberRanges, membersWithoutTarget, agentPorts } = rules;
+  if (isOfAgent(agentPorts, { address, protocol, port }))
+    return 'the agent of this load balancer, or of its peer, listens there';
   if (METADATA_SERVICE.test(address)) return "it is the address of a cloud's metadata service";
   if (refusedMembers.length > 0 && isWithin(refusedMembers, address))
     return 'the setting refusedMembers has its address';

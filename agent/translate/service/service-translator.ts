@@ -6,12 +6,13 @@ import type { EndpointSlice, Node, Service, ServicePort } from '../../kubernetes
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
 import type { Family, Listener, LoadBalancer, Member, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import type { PortAddress, PortRequest } from '../../model/port-owners.ts';
+import { notServed } from '../../protection/judge-names.ts';
 import { type AnnotationValues, type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
-import { engineProblems } from './engine.ts';
+import { engineProblems, needsTcpPort } from './engine.ts';
 import { readErrorPages } from './error-pages.ts';
 import { healthMonitor, monitorProblems } from './health-monitor.ts';
 import { listenerOf, serviceListenerName } from './listener.ts';
@@ -52,10 +53,11 @@ export class ServiceTranslator implements Translator {
     const { cluster, ofPools } = this.#options;
     const settings = this.#options.settings();
     const service = cluster.service(key);
-    if (service === undefined || reasonToIgnore(service, settings) !== undefined) return NO_PORTS;
+    const pools = ofPools(key);
+    if (service === undefined || reasonToIgnore(service, settings, pools !== undefined) !== undefined)
+      return NO_PORTS;
     const { values } = annotationsOf(service, settings);
     const isOfFolder = cluster.isOfFolder(key);
-    const pools = ofPools(key);
     const ports: PortRequest[] = [];
     for (const vip of serviceVips(service, values.loadBalancerIps, settings, pools).vips) {
       const { address } = vip;
@@ -72,7 +74,7 @@ export class ServiceTranslator implements Translator {
     const service = this.#options.cluster.service(key);
     const itself: Dependency = `service ${key}`;
     if (service === undefined) return { result: undefined, reads: [] };
-    const reason = reasonToIgnore(service, settings);
+    const reason = reasonToIgnore(service, settings, this.#options.ofPools(key) !== undefined);
     if (reason !== undefined) return { result: { kind: 'Ignored', key, reason }, reads: [itself] };
     const annotations = annotationsOf(service, settings);
     const membersBy = annotations.values.members ?? settings.members;
@@ -95,9 +97,11 @@ export class ServiceTranslator implements Translator {
     const { key, namespace } = service;
     const pools = ofPools(key);
     const ranges = sourceRanges(service);
+    const isClosed = annotations.isClosed || ranges.isClosed || needsTcpPort(service, values);
     const { vips, problems: vipProblems } = serviceVips(service, values.loadBalancerIps, settings, pools);
     const problems: Problem[] = [
       ...annotations.problems,
+      ...annotations.closedBy.map((name) => problem(key, 'InvalidAnnotation', notServed(name, 'Service'))),
       ...engineProblems(service, values),
       ...monitorProblems(service, values, isOnNodes),
       ...ranges.problems,
@@ -108,7 +112,7 @@ export class ServiceTranslator implements Translator {
     problems.push(...pages.problems);
     const log = values.log ?? settings.connectionLog;
     const shadowed = cluster.shadowed(key);
-    if (shadowed !== undefined && reasonToIgnore(shadowed, settings) === undefined)
+    if (shadowed !== undefined && reasonToIgnore(shadowed, settings, true) === undefined)
       problems.push(duplicate(key));
     if (vips.length === 0 && !pools?.problems.length && isUndecided?.(key) !== true)
       problems.push(pending(key));
@@ -133,10 +137,10 @@ export class ServiceTranslator implements Translator {
         const { usable: now, refused } = usable(found);
         if (refused.length > 0) problems.push(refusedMembers(key, port, refused));
         for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
-        const members = keepLast(values, now, usable(last).usable);
+        const members = keepLast(values, now, () => usable(last).usable);
         const granted = ofFamily
           .map(({ address }) => address)
-          .filter((address) => isServed && hasPort(pools, address, port));
+          .filter((address) => isServed && !isClosed && hasPort(pools, address, port));
         const { own: addresses, refused: taken } = ownAddresses(key, port, granted, desired.portOwners);
         problems.push(...taken);
         const parts = {
@@ -191,9 +195,10 @@ function annotationsOf(service: Service, settings: TranslateSettings): ReadAnnot
 function keepLast(
   values: AnnotationValues,
   members: readonly Member[],
-  last: readonly Member[],
+  lastOf: () => readonly Member[],
 ): readonly Member[] {
   if (values.whenEmpty !== 'keep-last' || members.some((member) => member.state === 'ready')) return members;
+  const last = lastOf();
   return last.length > 0 ? last : members;
 }
 

@@ -22,8 +22,15 @@ export type AddressesView = (key: string) => PoolAddresses | undefined;
 
 const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
 
-/** Why this agent does not serve the Service, as a sentence for `why`; undefined if it does. */
-export function reasonToIgnore(service: Service, settings: OwnershipSettings): string | undefined {
+/**
+ * Why this agent does not serve the Service, as a sentence for `why`; undefined if it does. `isOfPools`: it has addresses
+ * of the pools, or gets them.
+ */
+export function reasonToIgnore(
+  service: Service,
+  settings: OwnershipSettings,
+  isOfPools: boolean,
+): string | undefined {
   if (service.deleting) return 'It is being deleted';
   if (service.type === 'ExternalName')
     return 'It is of type ExternalName: it has no members to send traffic to';
@@ -33,23 +40,46 @@ export function reasonToIgnore(service: Service, settings: OwnershipSettings): s
   }
   if (settings.clusterIPs && service.clusterIPs.length > 0) return undefined;
   if (settings.externalIPs && service.externalIPs.length > 0) return undefined;
-  return reasonNotLoadBalancer(service, settings);
+  return reasonNotLoadBalancer(service, settings, isOfPools);
 }
 
 /** True if the agent gives the Service its addresses, false if it serves only external IPs and cluster IPs. */
-export function getsAddresses(service: Service, settings: OwnershipSettings): boolean {
+export function getsAddresses(service: Service, settings: OwnershipSettings, isOfPools: boolean): boolean {
   return (
-    reasonToIgnore(service, settings) === undefined && reasonNotLoadBalancer(service, settings) === undefined
+    reasonToIgnore(service, settings, isOfPools) === undefined &&
+    reasonNotLoadBalancer(service, settings, isOfPools) === undefined
+  );
+}
+
+/**
+ * Another controller has given the Service its addresses, and nothing asks for this agent: to serve it would take it away
+ * from that controller.
+ */
+export function isOfAnotherController(
+  service: Pick<Service, 'hasForeignStatus' | 'loadBalancerClass' | 'annotations'>,
+): boolean {
+  return (
+    service.hasForeignStatus &&
+    service.loadBalancerClass === undefined &&
+    !Object.keys(service.annotations).some((name) => name.startsWith('headgate.io/'))
   );
 }
 
 /** Why the Service is not a load balancer of this agent's class; undefined if it is. */
-function reasonNotLoadBalancer(service: Service, settings: OwnershipSettings): string | undefined {
+function reasonNotLoadBalancer(
+  service: Service,
+  settings: OwnershipSettings,
+  isOfPools: boolean,
+): string | undefined {
   if (service.type !== 'LoadBalancer') return `It is of type ${service.type}, not LoadBalancer`;
   const { loadBalancerClass } = service;
   if (loadBalancerClass === settings.loadBalancerClass) return undefined;
   if (loadBalancerClass !== undefined) {
     return `Its spec.loadBalancerClass is "${loadBalancerClass}", not "${settings.loadBalancerClass}"`;
+  }
+  if (settings.handleUnclassed && !isOfPools && isOfAnotherController(service)) {
+    const shown = service.statusIPs.length === 0 ? 'a name' : service.statusIPs.join(', ');
+    return `Another controller has given it an address: its status shows ${shown}, which no AddressPool has; to have it served here, give an AddressPool its address, or set annotation "headgate.io/load-balancer-ips"`;
   }
   if (settings.handleUnclassed) return undefined;
   return `It has no spec.loadBalancerClass, and the setting handleUnclassed is off; this agent's class is "${settings.loadBalancerClass}"`;
@@ -77,7 +107,7 @@ export function serviceVips(
       else if (!vips.has(vip.address)) vips.set(vip.address, vip);
     }
   };
-  if (reasonNotLoadBalancer(service, settings) === undefined) {
+  if (reasonNotLoadBalancer(service, settings, ofPools !== undefined) === undefined) {
     const pooled = ofPools?.addresses.map(({ address }) => address);
     if (pooled !== undefined) add(pooled, 'pool', 'its AddressClaim');
     else if (fromAnnotation.length > 0)

@@ -10,8 +10,15 @@ import type { Users } from '../../certificates/users.ts';
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Authority, Certificate, Crl, MemberTls, Problem, Tls } from '../../model/load-balancer.ts';
-import type { AnnotationValues, ReadAnnotations } from '../annotations/annotations.ts';
-import { ANNOTATIONS, type Field } from '../annotations/table.ts';
+import { protection } from '../../protection/judge-names.ts';
+import type { Closes } from '../../protection/protections.ts';
+import {
+  ANNOTATION_DEFAULTS,
+  type AnnotationValues,
+  isAnnotated,
+  type ReadAnnotations,
+} from '../annotations/annotations.ts';
+import { ANNOTATIONS, FIELDS, type Field } from '../annotations/table.ts';
 
 /** What is known of certificates. */
 export interface CertificatesView {
@@ -48,30 +55,50 @@ export function tlsOf(
   const reading = new Reading(service, port, annotations, certificates);
   const { values } = annotations;
   const isTcp = port.protocol === 'TCP';
-  const tls = isTcp && asksForTls(annotations) && isTlsPort(port, values) ? reading.tls() : undefined;
-  const memberTls = isTcp && asksForMemberTls(annotations) ? reading.memberTls() : undefined;
+  const asksForTls =
+    values.mode === 'https' || values.tlsCertificate.length > 0 || asks(STRICT, service, annotations);
+  const tls = isTcp && asksForTls && isTlsPort(port, values) ? reading.tls() : undefined;
+  const memberTls = isTcp && asksForMemberTls(service, annotations) ? reading.memberTls() : undefined;
   const { isServed, reads, problems } = reading;
   return { tls, memberTls, isServed, reads, problems };
 }
 
-/** Values whose default would be less than what is meant by one that is not allowed. */
-const STRICT = [
-  'tlsCertificate',
-  'tlsMinVersion',
-  'tlsCiphers',
-  'tlsClientCertificates',
-  'tlsClientCa',
-  'tlsClientCrl',
-] as const;
-const STRICT_TO_MEMBERS = ['memberTls', 'memberTlsCa', 'memberTlsName'] as const;
-
-/** Also with a value that is not allowed. */
-function asksForTls({ values: { mode, tlsCertificate }, refused }: ReadAnnotations): boolean {
-  return mode === 'https' || tlsCertificate.length > 0 || refused.has('tlsCertificate');
+/** Of a Service that routes send to: whether members are verified does not depend on who sends. */
+export function memberTlsOf(
+  service: Service,
+  port: ServicePort,
+  annotations: ReadAnnotations,
+  certificates: CertificatesView,
+): Omit<PortTls, 'tls'> {
+  const reading = new Reading(service, port, annotations, certificates);
+  const memberTls = asksForMemberTls(service, annotations) ? reading.memberTls() : undefined;
+  const { isServed, reads, problems } = reading;
+  return { memberTls, isServed, reads, problems };
 }
 
-function asksForMemberTls({ values: { memberTls }, refused }: ReadAnnotations): boolean {
-  return memberTls !== 'none' || refused.has('memberTls');
+/** Annotations without which TLS, or what is sent to members, would be less than what is meant. */
+const STRICT = fieldsThatClose('tls');
+const STRICT_TO_MEMBERS = fieldsThatClose('members');
+
+function fieldsThatClose(what: Closes): readonly Field[] {
+  return FIELDS.filter((field) => protection(ANNOTATIONS[field].name)?.closes === what);
+}
+
+/** One of these is asked for, perhaps with a value that is not allowed. */
+function asks(
+  fields: readonly Field[],
+  { annotations }: Pick<Service, 'annotations'>,
+  { values, refused }: ReadAnnotations,
+): boolean {
+  return fields.some(
+    (field) =>
+      refused.has(field) ||
+      (isAnnotated(annotations, field) && String(values[field]) !== String(ANNOTATION_DEFAULTS[field])),
+  );
+}
+
+function asksForMemberTls(service: Pick<Service, 'annotations'>, annotations: ReadAnnotations): boolean {
+  return annotations.values.memberTls !== 'none' || asks(STRICT_TO_MEMBERS, service, annotations);
 }
 
 function isTlsPort({ port, name }: ServicePort, { tlsPorts }: AnnotationValues): boolean {
@@ -118,6 +145,12 @@ class Reading {
     if (this.#lacks(STRICT_TO_MEMBERS)) return undefined;
     const { memberTls, memberTlsName: serverName } = this.#values;
     if (memberTls === 'unverified') return { authority: undefined, serverName };
+    if (memberTls === 'none') {
+      this.isServed = false;
+      const needed = 'annotation "headgate.io/member-tls" is not "verified"';
+      this.#report('CertificateMissing', `${this.#cannot('verify members')}: ${needed}`);
+      return undefined;
+    }
     const authority = this.#authority('memberTlsCa');
     if (serverName === '')
       this.#report(

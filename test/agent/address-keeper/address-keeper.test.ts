@@ -51,10 +51,12 @@ async function keeperFor(
     settings = {},
     inCluster = false,
     source = inCluster ? 'api' : 'manifests',
+    requestFinalizer = async () => true,
   }: {
     readonly settings?: Partial<AddressSettings>;
     readonly inCluster?: boolean;
     readonly source?: 'api' | 'manifests';
+    readonly requestFinalizer?: (service: string, uid: string) => Promise<boolean>;
   } = {},
 ): Promise<Keeper> {
   const stateDir = await mkdtemp(join(tmpdir(), 'headgate-keeper-'));
@@ -84,7 +86,7 @@ async function keeperFor(
       },
       onLeader: () => undefined,
       events: { record: () => undefined },
-      services: { requestFinalizer: async () => true },
+      services: { requestFinalizer },
     },
     onChanged: (keys) => told.push(...keys),
     onKept: (key) => kept.push(key),
@@ -162,6 +164,32 @@ test('assign() gives an address at once, but publishes it only after its claim i
   t.deepEqual(await claimsInFile(), [`default/web ${address}`]);
   t.like(keeper.status(), { home: 'file', leading: true, unkept: 0, fault: '' });
   t.like(keeper.status().pools[0], { name: 'a', family: 'v4', used: '1' });
+});
+
+test('Only with a program that works outside the cluster does the finalizer come before the claim', async (t) => {
+  for (const provisioner of ['', '/bin/false']) {
+    const answer = Promise.withResolvers<boolean>();
+    const requested: string[] = [];
+    const requestFinalizer = (key: string, uid: string): Promise<boolean> => {
+      requested.push(`${key} ${uid}`);
+      return answer.promise;
+    };
+    const { keeper, serve, api, kept } = await keeperFor(t, {
+      inCluster: true,
+      settings: { provisioner },
+      requestFinalizer,
+    });
+    await keeper.start();
+    await serve(service('web', 'uid-1'));
+    if (provisioner !== '') {
+      await until('it is requested', () => requested.length > 0);
+      t.deepEqual(requested, ['default/web uid-1']);
+      t.deepEqual(api.requests, []);
+      answer.resolve(true);
+    }
+    await until('the claim is stored', () => kept.includes('default/web'));
+    t.is(requested.length, provisioner === '' ? 0 : 1);
+  }
 });
 
 test('A Gateway gets an address once its class names this agent, and keeps it for a while after it is gone', async (t) => {
@@ -243,11 +271,34 @@ test('A problem of a pool with the address of a Node ends with the first decisio
   await keeper.start();
   await serve(service('web'));
   const messages = () => keeper.problems.map(({ message }) => message.replace(/^192\.0\.2\.[01]/, 'It'));
-  t.regex(messages()[0] ?? '', /^It is not given out, because it is the address of Node n[12]$/);
+  t.regex(
+    messages()[0] ?? '',
+    /^It is not given out, because it is the address of Node n1; the pool has addresses of Nodes besides it: 1$/,
+  );
   const removed = ['n1', 'n2'].map((key) => ({ kind: 'Node', key }) as const);
   cluster.apply({ upserted: [], removed }, 'api');
   await serve(service('other'));
   t.deepEqual(messages(), []);
+});
+
+test('The address of a Node in a pool is a problem and not free before any Service asks, also that of a new Node', async (t) => {
+  const { keeper, cluster } = await keeperFor(t, {
+    settings: { pools: [pool('a', ['192.0.2.0/31'])] },
+  });
+  cluster.apply({ upserted: [node({ name: 'n1', internalIPs: ['192.0.2.0'] })], removed: [] }, 'api');
+  await keeper.start();
+  const said = () => keeper.problems.map(({ object, message }) => `${object}: ${message}`);
+  t.deepEqual(said(), ['AddressPool a: 192.0.2.0 is not given out, because it is the address of Node n1']);
+  t.like(keeper.status().pools[0], { total: '2', free: '1', used: '0', conflicting: '1' });
+  const second = node({ name: 'n2', internalIPs: ['192.0.2.1'] });
+  const change = cluster.apply({ upserted: [second], removed: [] }, 'api');
+  keeper.take(change, change.dependencies.has('nodes'));
+  await until('none is free', () => keeper.status().pools[0]?.free === '0');
+  t.regex(said()[0] ?? '', /besides it: 1$/);
+  const left = cluster.apply({ upserted: [], removed: [{ kind: 'Node', key: 'n1' }] }, 'api');
+  keeper.take(left, left.dependencies.has('nodes'));
+  await until('one is free', () => keeper.status().pools[0]?.free === '1');
+  t.deepEqual(said(), ['AddressPool a: 192.0.2.1 is not given out, because it is the address of Node n2']);
 });
 
 test('A Service that waits for the address of a Node gets it when the Node is gone', async (t) => {

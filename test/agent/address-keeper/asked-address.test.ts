@@ -47,3 +47,22 @@ test('A manifest gets no address if claims are in the cluster, unless it has one
   t.true(asks('', { isOfCluster: true, hasAddress: () => true }));
   t.true(asks('', { isOfCluster: true, isOfFolder: () => false }));
 });
+
+test('A Service of another controller asks for an address only if a pool has the one that it shows', (t) => {
+  const asking = (statusIPs: readonly string[], pools: Partial<PoolsView> = {}) =>
+    askedAddress(
+      service({
+        uid: '5e6a',
+        loadBalancerClass: undefined,
+        loadBalancerIP: undefined,
+        statusIPs,
+        hasForeignStatus: true,
+      }),
+      { ...SETTINGS, handleUnclassed: true },
+      { ...POOLS, isOfFolder: () => false, ...pools },
+    ) !== undefined;
+  t.false(asking([OUTSIDE]));
+  t.false(asking([]), 'It shows a name');
+  t.true(asking(['192.0.2.10']));
+  t.true(asking([OUTSIDE], { hasAddress: () => true, hasClaimOn: () => true }));
+});

@@ -453,13 +453,18 @@ test('A namespace has a hundred kept addresses at most', (t) => {
   t.true(held.includes('default/a'));
 });
 
+const NODES = new Map([['192.0.2.0', 'Node n1']]);
+
 /** `192.0.2.0` is a Node's, and `192.0.2.2` an endpoint's. */
 function besideOthers(...pools: readonly AddressPool[]): Addresses {
   const holders: Readonly<Record<string, Holder>> = {
     '192.0.2.0': { name: 'Node n1', givesWay: false },
     '192.0.2.2': { name: 'an endpoint of Service b/x', givesWay: true },
   };
-  const addresses = new Addresses((address) => holders[address]);
+  const addresses = new Addresses(
+    (address) => holders[address],
+    () => NODES,
+  );
   addresses.update({ pools, leading: true }, 0);
   return addresses;
 }
@@ -478,6 +483,56 @@ test('An address of a Node is not given out, and a problem of the pool names it'
     },
   ]);
   addresses.update({ pools: [pool('a', ['192.0.2.1'])] }, 3);
+  t.deepEqual(addresses.poolProblems(), []);
+});
+
+test('Addresses of Nodes are not free, and the pool has its problem before a Service asks for an address', (t) => {
+  let nodes: ReadonlyMap<string, string> = new Map();
+  const addresses = new Addresses(
+    (address) => {
+      const name = nodes.get(address);
+      return name === undefined ? undefined : { name, givesWay: false };
+    },
+    () => nodes,
+  );
+  const block = pool('a', ['192.0.2.0/29', '2001:db8::/126']);
+  addresses.update({ pools: [block], leading: true }, 0);
+  ask(addresses, 1, request('default/a', { given: ['192.0.2.4'] }));
+  const counts = () => addresses.counts().map(({ v4, v6 }) => [Object.values(v4), Object.values(v6)]);
+  t.deepEqual(counts(), [
+    [
+      [8n, 7n, 1n, 0n, 0n],
+      [4n, 4n, 0n, 0n, 0n],
+    ],
+  ]);
+  t.deepEqual(addresses.poolProblems(), []);
+  // The third one is outside of the pool; a Service already has the fourth.
+  nodes = new Map([
+    ['192.0.2.1', 'Node n1'],
+    ['2001:db8::3', 'Node n1'],
+    ['198.51.100.1', 'Node n2'],
+    ['192.0.2.4', 'Node n3'],
+  ]);
+  addresses.update({ pools: [block] }, 2);
+  t.deepEqual(counts(), [
+    [
+      [8n, 6n, 1n, 0n, 1n],
+      [4n, 3n, 0n, 0n, 1n],
+    ],
+  ]);
+  t.deepEqual(
+    addresses.poolProblems().map(({ reason, message }) => [reason, message]),
+    [
+      [
+        'AddressInUse',
+        '192.0.2.1 is not given out, because it is the address of Node n1; the pool has addresses of Nodes besides it: 2',
+      ],
+    ],
+  );
+  ask(addresses, 3, ...[1, 2, 3, 4, 5, 6, 7].map((number) => request(`default/s${number}`)));
+  t.deepEqual(counts()[0]?.[0], [8n, 0n, 7n, 0n, 1n], 'An exhausted pool has no free address');
+  nodes = new Map();
+  addresses.update({ pools: [block] }, 4);
   t.deepEqual(addresses.poolProblems(), []);
 });
 

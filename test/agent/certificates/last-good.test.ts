@@ -10,7 +10,7 @@ function content(fingerprint: string, expires = Number.POSITIVE_INFINITY): Conte
   return { fingerprint, expires, pem: new SecretText(`text of ${fingerprint}`) };
 }
 
-function started() {
+function started(keeps?: number) {
   const clock = new FakeClock();
   const objects = new Map<string, Found<Content>>();
   const state = { access: { kind: 'read' } as Access, isRead: true, changed: [] as string[] };
@@ -20,6 +20,7 @@ function started() {
     access: () => state.access,
     isRead: () => state.isRead,
     onChanged: (names) => state.changed.push(...names),
+    ...(keeps !== undefined && { keeps }),
     clock,
   });
   kept.start();
@@ -112,4 +113,16 @@ test('What no load balancer asks for any more is forgotten', async (t) => {
   await clock.advance(60_000);
   t.is(kept.pem(NAME, 'a'), undefined);
   t.deepEqual(kept.expiries(), []);
+});
+
+test('The texts of the last contents are known, so many as it keeps, each once', (t) => {
+  for (const keeps of [undefined, 4]) {
+    const { kept, put } = started(keeps);
+    for (const fingerprint of ['a', 'b', 'c', 'd', 'e', 'd', 'e']) {
+      put(content(fingerprint));
+      kept.answer(NAME);
+    }
+    const known = ['a', 'b', 'c', 'd', 'e'].filter((each) => kept.pem(NAME, each) === `text of ${each}`);
+    t.deepEqual(known, keeps === undefined ? ['d', 'e'] : ['b', 'c', 'd', 'e']);
+  }
 });

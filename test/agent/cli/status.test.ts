@@ -1,5 +1,5 @@
 import test from 'ava';
-import { statusLines } from '../../../agent/cli/status.ts';
+import { readableLines, statusLines } from '../../../agent/cli/status.ts';
 import type { Line } from '../../../agent/cli/text.ts';
 import type { PairStatus } from '../../../agent/pair/pair.ts';
 import type { AgentStatus } from '../../../agent/report/answers/status.ts';
@@ -85,5 +85,37 @@ for (const [left, row] of [
       fault: '',
       handover: { left, until, whyNot: '' },
     } as unknown as PairStatus;
-    t.is(rowOf('Draining after failover', linesOf({ pair })), row);
+    t.is(rowOf('After failover', linesOf({ pair })), row);
   });
+
+test('The fault of a part that is not served has a row, because the exit status is 1 for it', (t) => {
+  const unserved = 'Ports of the kernel path are not served: nft ended';
+  const haproxy = { serving: false, reloadPending: [], serversToDelete: 0, fault: '', unserved };
+  t.is(rowOf('Fault', linesOf({ haproxy: haproxy as unknown as AgentStatus['haproxy'] })), unserved);
+});
+
+for (const [roles, row] of [
+  [{ 'vrrp-51': 'backup' }, 'yes'],
+  [{ 'vrrp-51': 'master', 'vrrp-52': 'backup' }, 'yes'],
+  [{ 'vrrp-51': 'master' }, 'it has the VIPs already'],
+] as const)
+  test(`A peer with the roles ${Object.values(roles).join(', ')} may take over: ${row}`, (t) => {
+    const pair = {
+      lowered: [],
+      peer: { roles, version: '0.1.0' },
+      peerAddress: '192.0.2.2',
+      peerNotReady: '',
+      parity: { model: 'same', running: 'same' },
+      fault: '',
+    } as unknown as PairStatus;
+    t.is(rowOf('Peer may take over', linesOf({ pair })), row);
+  });
+
+test('readableLines() says what to do if an agent of another version answers in another form', (t) => {
+  const before = { version: '0.0.9', objects: {}, haproxy: {}, problems: [] } as unknown as AgentStatus;
+  const error = t.throws(() => readableLines(before), { code: 'QUESTION_FAILED' });
+  t.regex(
+    error?.message ?? '',
+    /^Cannot read the answer of the running agent, version 0\.0\.9 .*restart the agent/,
+  );
+});

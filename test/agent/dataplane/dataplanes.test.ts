@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { MetricFamily } from '../../../agent/base/metric-family.ts';
 import type {
   Dataplane,
   LivenessOptions,
@@ -12,6 +13,7 @@ import type { DataplaneStatus, ListenerTraffic } from '../../../agent/dataplane/
 import type { Engine, LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { service } from '../../support/values/build.ts';
 import { dataplaneStatus } from '../../support/values/dataplane-status.ts';
+import { listenerTraffic } from '../../support/values/listener-traffic.ts';
 import { loadBalancerOf, translated } from '../../support/values/translated.ts';
 
 const KEY = 'default/web';
@@ -102,6 +104,10 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
     return new Map([[`member of ${listener}`, UP]]);
   }
 
+  failures(): undefined {
+    return undefined;
+  }
+
   problemsOf(): readonly Problem[] {
     return this.problems;
   }
@@ -120,12 +126,14 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
     return { control: this.control, listeners: '' };
   }
 
-  async families() {
-    return [{ name: this.listener, type: 'gauge', help: '', parts: [] } as const];
+  metrics: readonly MetricFamily[] | undefined;
+
+  async families(): Promise<readonly MetricFamily[]> {
+    return this.metrics ?? [{ name: this.listener, type: 'gauge', help: '', parts: [] } as const];
   }
 
   traffic(): readonly ListenerTraffic[] {
-    return [{ name: this.listener, total: 1, open: 2 }];
+    return [listenerTraffic({ name: this.listener, total: 1, open: 2 })];
   }
 
   async stats(listener: string) {
@@ -133,7 +141,7 @@ class TestDataplane implements Dataplane<Plan, { readonly name: string }> {
   }
 
   loads() {
-    return [{ connections: this.listener.length, connectionRate: 0, busy: 0 }];
+    return [{ busy: this.listener.length }];
   }
 
   async listenersBefore(): Promise<readonly string[]> {
@@ -157,6 +165,12 @@ function both() {
   return { all, haproxy, kernel, changes };
 }
 
+/** As in the loop. */
+async function round(all: Dataplanes<{ readonly name: string }>, key: string = KEY): Promise<Outcome> {
+  all.follow([key]);
+  return all.apply(all.plan([key]));
+}
+
 const keysOf = ({ acknowledged, pending }: Outcome) => [[...acknowledged], [...pending]];
 
 test('A plan has the largest effort of its parts, and each dataplane gets its own part', async (t) => {
@@ -176,10 +190,10 @@ test('A plan has the largest effort of its parts, and each dataplane gets its ow
 test('A dataplane without a plan leaves its load balancers pending, and does not delay the others', async (t) => {
   const { all, haproxy, kernel } = both();
   haproxy.effort = undefined;
-  t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], [KEY]]);
+  t.deepEqual(keysOf(await round(all)), [[KEY], [KEY]]);
   t.deepEqual(kernel.seen, [`apply ${KEY} runtime`]);
   // It has nothing to serve of a load balancer that is gone.
-  t.deepEqual(keysOf(await all.apply(all.plan(['default/gone']))), [[KEY], []]);
+  t.deepEqual(keysOf(await round(all, 'default/gone')), [[KEY], []]);
   kernel.effort = undefined;
   t.deepEqual(all.plan([KEY]), []);
 });
@@ -195,7 +209,7 @@ test('The main dataplane keeps a listener until another engine serves it, and th
   haproxy.listener = UDP;
   haproxy.effort = 'none';
   kernel.isServing = false;
-  t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], [KEY]]);
+  t.deepEqual(keysOf(await round(all)), [[KEY], [KEY]]);
   t.deepEqual(
     [enginesOf('haproxy'), enginesOf('kernel')],
     [
@@ -208,7 +222,7 @@ test('The main dataplane keeps a listener until another engine serves it, and th
     haproxy.effort = 'reload';
     return { acknowledged: new Set([KEY]), pending: new Set(), lost: undefined };
   };
-  t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], []]);
+  t.deepEqual(keysOf(await round(all)), [[KEY], []]);
   t.deepEqual(haproxy.seen, [`apply ${KEY} none`, `apply ${KEY} reload`]);
   t.deepEqual(enginesOf('haproxy'), ['haproxy', 'kernel']);
 });
@@ -226,13 +240,16 @@ test('A dataplane keeps what it served before this agent until another engine se
     ['kernel', 'kernel'],
   );
   all.plan([KEY]);
+  all.served(KEY);
+  t.not(changes.viewOf('kernel').get(KEY), web, 'a plan changes nothing');
+  all.follow([KEY]);
   t.is(changes.viewOf('kernel').get(KEY), web, 'HAProxy serves it');
 });
 
 test('apply() joins what is pending and lost in any dataplane', async (t) => {
   const { all, haproxy } = both();
   haproxy.outcome = { pending: new Set([KEY]) };
-  t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], [KEY]]);
+  t.deepEqual(keysOf(await round(all)), [[KEY], [KEY]]);
 });
 
 test('served() is pending if one dataplane is, the same value if all serve it whole, and joined otherwise', (t) => {
@@ -320,6 +337,39 @@ test('Liveness is the first fault of any, and life cycle calls reach all', async
     t.deepEqual(each.seen, ['prepare', 'start', 'configure new', 'close', 'stop 5']);
 });
 
+test('A listener that changes its engine has each series once, that of the later dataplane', async (t) => {
+  const { all, haproxy, kernel } = both();
+  const family = (rows: readonly (readonly [string, number])[], labels = ''): MetricFamily => ({
+    name: 'headgate_listener_connections_total',
+    type: 'counter',
+    help: '',
+    parts: [
+      {
+        labels,
+        rows: rows.map(([name, count]) => ({ labels: name, count })),
+        value: (row) => (row as { readonly count: number }).count,
+      },
+    ],
+  });
+  haproxy.metrics = [
+    family([
+      ['a', 5],
+      ['b', 7],
+    ]),
+    family([['b', 8]], 'code="2xx"'),
+  ];
+  kernel.metrics = [
+    family([
+      ['b', 0],
+      ['c', 1],
+    ]),
+  ];
+  const shown = (await all.families({ isAwaited: true })).flatMap(({ parts }) =>
+    parts.flatMap(({ labels, rows, value }) => rows.map((row) => `${row.labels} ${labels} ${value(row)}`)),
+  );
+  t.deepEqual(shown, ['a  5', 'b code="2xx" 8', 'b  0', 'c  1']);
+});
+
 test('An engine without a dataplane serves nothing, and leaves nothing pending', async (t) => {
   const haproxy = new TestDataplane(TCP);
   const engine: Engine = 'haproxy';
@@ -328,5 +378,5 @@ test('An engine without a dataplane serves nothing, and leaves nothing pending',
     dataplane: haproxy,
   });
   t.false(all.serves(UDP));
-  t.deepEqual(keysOf(await all.apply(all.plan([KEY]))), [[KEY], []]);
+  t.deepEqual(keysOf(await round(all)), [[KEY], []]);
 });

@@ -1,4 +1,4 @@
-import { ok } from 'node:assert/strict';
+import { deepEqual, ok } from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import fc from 'fast-check';
@@ -115,7 +115,15 @@ class Rig {
     const keys = [...this.#due.keys()];
     for (const [key, value] of this.#due) if (value !== undefined) this.#desired.set(key, value);
     this.#due.clear();
-    await this.#all.apply(this.#all.plan(keys));
+    this.#all.follow(keys);
+    const plans = this.#all.plan(keys);
+    const served = KEYS.map((key) => this.#all.served(key));
+    deepEqual(this.#all.plan(keys), plans, 'A plan changes nothing');
+    deepEqual(
+      KEYS.map((key) => this.#all.served(key)),
+      served,
+    );
+    await this.#all.apply(plans);
     this.#isBusy = false;
   }
 

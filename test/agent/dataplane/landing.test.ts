@@ -115,6 +115,18 @@ test('If the landing does not serve, its load balancers go to the main dataplane
   t.is(both.served(web.key), web);
 });
 
+test('A landing that is being started has ten seconds before its load balancers go to the main dataplane', async (t) => {
+  const { main, landing, set, reload, advance } = await setUp();
+  landing.isStarting = true;
+  await set(shop);
+  await advance(9_000);
+  t.false(main.isDue);
+  await advance(2_000);
+  t.true(main.isDue);
+  await reload(main);
+  t.is(main.served(shop.key), shop);
+});
+
 test('What the landing refuses goes to the main dataplane, and does not land again until it changes', async (t) => {
   const { main, landing, both, set, loop, reload, advance } = await setUp();
   landing.refuses.add(shop.key);
@@ -150,10 +162,25 @@ test('Without room in the landing a new load balancer and all in the landing go 
   await advance(2_000);
   await reload(landing);
   t.deepEqual([both.status().landed, main.reloads], [0, 1]);
-  for (let n = 0; n < 40; n++) await set(loadBalancer(`many-${n}`));
+  const of = (namespace: string, n: number) => set(loadBalancer(`many-${n}`, { namespace }));
+  for (let n = 0; n < 20; n++) {
+    await of('one', n);
+    await of('two', n);
+  }
   t.deepEqual([both.status().landed, main.isDue], [40, false]);
-  await set(loadBalancer('many-40'));
+  await of('one', 40);
   t.true(main.isDue);
+});
+
+test('No namespace takes the landing alone: its next one goes to the main dataplane, the new one of another lands', async (t) => {
+  const { main, both, set } = await setUp();
+  for (let n = 0; n < 30; n++) await set(loadBalancer(`many-${n}`, { namespace: 'one' }));
+  t.deepEqual([both.status().landed, main.isDue], [30, false]);
+  await set(loadBalancer('many-30', { namespace: 'one' }));
+  t.true(main.isDue);
+  const other = loadBalancer('other', { namespace: 'two' });
+  await set(other);
+  t.is(both.status().landed, 31);
 });
 
 test('Many new load balancers at once go to the main dataplane', async (t) => {
@@ -252,6 +279,30 @@ test('What the landing refuses of a changed load balancer leaves the old listene
   await reload(main);
   await advance(2_000);
   t.deepEqual([both.served(web.key), both.status().landed], [changed, 0]);
+});
+
+test('Until the landing serves a changed load balancer, a reload of the main dataplane keeps what it has', async (t) => {
+  const { main, landing, both, set, remove, loop, reload, advance } = await setUp({}, [web, api]);
+  const changed = loadBalancer('web', { limit: 2 });
+  await set(changed);
+  // By another process, or for something else.
+  await remove(api.key);
+  await reload(main);
+  t.deepEqual([main.running?.get(web.key), main.isDue, both.status().landed], [web, false, 1]);
+  const grown = loadBalancer('web', { members: 2, limit: 2 });
+  await set(grown);
+  main.reload();
+  await loop();
+  const [kept] = main.running?.get(web.key)?.listeners ?? [];
+  t.deepEqual([kept?.connectionLimit, kept?.pool.members.length], [0, 2], 'its members follow');
+  await reload(landing);
+  t.is(both.served(web.key), grown);
+  main.reload();
+  await loop();
+  t.false(main.running?.has(web.key), 'from now on the landing has it');
+  await advance(REST);
+  await reload(main);
+  t.is(main.running?.get(web.key), grown);
 });
 
 test('The main dataplane is reloaded without a changed load balancer that is in the landing', async (t) => {

@@ -36,8 +36,9 @@ async function started(t: ExecutionContext, annotations: Readonly<Record<string,
     /** Sends commands as another process does, so that the agent's record misses them. */
     sendElsewhere: (...commands: readonly Command[]) => worker.runtime.send(commands),
     apply(desired: LoadBalancer) {
-      const plan = (key: string) => planLoadBalancer(key, worker.running, before, desired);
-      return applyPlans(worker, [plan(desired.key)], plan);
+      const plan = (key: string) =>
+        planLoadBalancer({ key, running: worker.running, before, after: desired });
+      return applyPlans(worker, [plan(desired.key)], (keys) => keys.map(plan));
     },
     /** HAProxy runs the desired state, and the record shows it. */
     async runs(desired: LoadBalancer): Promise<void> {
@@ -212,7 +213,7 @@ async function startedWithTls(t: ExecutionContext) {
     return (name: string) => running.certificate(name)?.fingerprint;
   };
   const plan = (desired: LoadBalancer) => (key: string) =>
-    planLoadBalancer(key, worker.running, before, desired, places);
+    planLoadBalancer({ key, running: worker.running, before, after: desired, certificates: places });
   return {
     paths,
     worker,
@@ -223,10 +224,11 @@ async function startedWithTls(t: ExecutionContext) {
     kinds: (desired: LoadBalancer) => plan(desired)(desired.key).commands.map(({ kind }) => kind),
     async apply(desired: LoadBalancer) {
       await certificates.write([desired]);
-      return applyPlans(worker, [plan(desired)(desired.key)], plan(desired));
+      return applyPlans(worker, [plan(desired)(desired.key)], (keys) => keys.map(plan(desired)));
     },
     /** Without writing files. */
-    applyOnly: (desired: LoadBalancer) => applyPlans(worker, [plan(desired)(desired.key)], plan(desired)),
+    applyOnly: (desired: LoadBalancer) =>
+      applyPlans(worker, [plan(desired)(desired.key)], (keys) => keys.map(plan(desired))),
   };
 }
 
@@ -302,7 +304,7 @@ test('Several listeners with one certificate get it by one transaction', async (
   const renewed = await withTls('web-tls', { 'web-tls': API });
   await write(renewed);
   const plan = planOf(renewed);
-  const { acknowledged } = await applyPlans(worker, [plan, { ...plan, key: 'default/other' }], () => plan);
+  const { acknowledged } = await applyPlans(worker, [plan, { ...plan, key: 'default/other' }], () => [plan]);
   t.deepEqual(
     acknowledged.map(({ kind }) => kind),
     ['StageCertificate', 'CommitCertificate'],

@@ -10,15 +10,18 @@ import {
   structureOf,
 } from '../../../agent/haproxy/config/listener-config.ts';
 import { type HaproxyPlan, planLoadBalancer } from '../../../agent/haproxy/plan.ts';
+import { MAPS } from '../../../agent/haproxy/routes/maps.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { commandText } from '../../../agent/haproxy/socket/command-text.ts';
-import { type Command, isOfFrontend } from '../../../agent/haproxy/socket/commands.ts';
+import { type Command, isOfFrontend, isOfRow } from '../../../agent/haproxy/socket/commands.ts';
 import { capabilitiesOf, parseVersion } from '../../../agent/haproxy/socket/version.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { effectOf } from '../../support/haproxy/effect.ts';
 import { alike, anyLoadBalancer } from '../../support/values/load-balancers.ts';
+import { poolName, poolOf } from '../../support/values/routes.ts';
 
 const KEY = 'default/web';
+const SPARED = ['first', 'second'];
 const OLDEST = capabilitiesOf(parseVersion('2.6.12'));
 
 const pairs = alike(2).map(([a, b]) => [a, b] as [LoadBalancer, LoadBalancer]);
@@ -32,7 +35,7 @@ function plan(
   before: LoadBalancer | undefined,
   after: LoadBalancer | undefined,
 ): HaproxyPlan {
-  return planLoadBalancer(KEY, running, before, after);
+  return planLoadBalancer({ key: KEY, running, before, after });
 }
 
 function fold(running: Running, { commands }: HaproxyPlan): void {
@@ -46,7 +49,43 @@ function namesOf({ listeners }: LoadBalancer): string[] {
     .map(({ name }) => name);
 }
 
-const check = (property: fc.IPropertyWithHooks<unknown>) => () => fc.assert(property, { numRuns: 300 });
+const check = (property: fc.IPropertyWithHooks<unknown>) => () =>
+  fc.assert(property, { numRuns: 300, includeErrorInReport: true });
+
+/** All that plans are made from. */
+function stateOf(running: Running) {
+  const names = [...running.names()].sort();
+  return {
+    listeners: names.map((name) => [name, running.get(name), running.changesOf(name)]),
+    certificates: running.certificates(),
+    rows: MAPS.map((map) => [...running.rows.all(map)]),
+    spares: SPARED.map((service) => running.spares.given(poolName(service))),
+  };
+}
+
+test('A plan changes nothing: a second one is the same, and the state is as before', (t) => {
+  const property = fc.property(pairs, fc.boolean(), ([a, b], isRemoved) => {
+    const running = Running.booted([a, poolOf('served', ['10.0.0.1:80'])], new AclIds().idOf);
+    fold(running, plan(running, a, b));
+    const pools = SPARED.map((name) => poolOf(name, ['10.0.0.2:80']));
+    const plans = (): readonly HaproxyPlan[] => {
+      const spares = running.spares.offer();
+      return [
+        plan(running, a, isRemoved ? undefined : a),
+        ...pools.map((each) =>
+          planLoadBalancer({ key: each.key, running, before: undefined, after: each, spares }),
+        ),
+      ];
+    };
+    const before = structuredClone(stateOf(running));
+    const first = plans();
+    deepStrictEqual(plans(), first);
+    deepStrictEqual(stateOf(running), before);
+    const given = first.flatMap(({ commands }) => commands).filter(isOfRow);
+    strictEqual(new Set(given.map(({ value }) => value)).size, SPARED.length);
+  });
+  t.notThrows(check(property));
+});
 
 test('A worker that has just booted from a load balancer needs no command but to refuse connections', (t) => {
   const property = fc.property(anyLoadBalancer, (a) => {

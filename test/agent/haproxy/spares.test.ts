@@ -1,40 +1,63 @@
 import test from 'ava';
 import { SPARES } from '../../../agent/haproxy/config/spare-pools.ts';
 import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
+import type { Row } from '../../../agent/haproxy/routes/maps.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
+import { isOfRow } from '../../../agent/haproxy/socket/commands.ts';
 import { Spares } from '../../../agent/haproxy/spares.ts';
 import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import { spareBackend } from '../../../agent/model/names.ts';
 import { poolOf } from '../../support/values/routes.ts';
 
 const listenerOf = ({ listeners: [listener] }: LoadBalancer): Listener => listener as Listener;
 const pool = (name: string): Listener => listenerOf(poolOf(name, []));
 
-test('Each pool gets a spare backend of its own, as long as there are some', (t) => {
+test('Each pool of a round is offered a spare backend of its own, as long as there are some', (t) => {
   const spares = new Spares(pool('first'));
-  const names = Array.from({ length: SPARES }, (_, at) => spares.of(pool(`new-${at}`))?.row.value);
+  const offer = spares.offer();
+  const names = Array.from({ length: SPARES }, (_, at) => offer(pool(`new-${at}`))?.value);
   t.is(new Set(names).size, SPARES);
-  t.is(spares.of(pool('one-more')), undefined);
-  t.is(spares.of(pool('new-3'))?.row.value, names[3]);
+  t.false(names.includes(undefined));
+  t.is(offer(pool('one-more')), undefined);
+  t.is(spares.offer()(pool('another'))?.value, names[0], 'an offer takes nothing');
 });
 
-test('A pool that is planned no more before it has its spare backend gives it back', (t) => {
+test('A backend that another pool has got meanwhile is not given', (t) => {
+  const spares = new Spares(pool('first'));
+  const [a, b] = ['a', 'b'].map((name) => spares.offer()(pool(name)) as Row) as [Row, Row];
+  t.is(a.value, b.value);
+  t.true(spares.give(a));
+  t.true(spares.give(a));
+  t.false(spares.give(b));
+  const other = spares.offer()(pool('b')) as Row;
+  t.not(other.value, a.value);
+  t.true(spares.give(other));
+  t.false(spares.give({ ...b, value: spareBackend(9) }), 'a pool keeps the one that it has');
+  t.is(spares.offer()(pool('a'))?.value, a.value);
+  spares.release(a.key);
+  t.is(spares.given(a.key), undefined);
+  t.true(spares.give({ ...a, key: pool('c').name }));
+});
+
+test('A pool keeps the spare backend that the worker has given it, also while it is not desired', (t) => {
   const served = poolOf('served', ['10.0.0.1:80']);
   const running = Running.booted([served], () => 1);
   const plan = (wanted: LoadBalancer, after: LoadBalancer | undefined) =>
-    planLoadBalancer(wanted.key, running, undefined, after);
-  const first = poolOf('first', ['10.0.0.2:80']);
-  const kinds = (after: LoadBalancer) => plan(after, after).commands.map(({ kind }) => kind);
-  t.deepEqual(kinds(first), ['AddMapEntry', 'AddServer', 'SetServerState']);
-  plan(first, undefined);
-  for (let at = 1; at < SPARES; at++) kinds(poolOf(`new-${at}`, []));
-  const second = poolOf('second', ['10.0.0.3:80']);
-  const { commands } = plan(second, second);
-  t.is(commands[0]?.kind, 'AddMapEntry');
-  t.is(plan(first, first).reload, 'listener-added', 'there are no more');
-  // Of one that the worker has given it keeps the backend, which is emptied.
-  for (const command of commands) running.fold(command);
+    planLoadBalancer({ key: wanted.key, running, before: undefined, after });
+  const wanted = poolOf('wanted', ['10.0.0.2:80']);
+  const { commands, reload } = plan(wanted, wanted);
+  t.is(reload, undefined);
   t.deepEqual(
-    plan(second, undefined).commands.map(({ kind }) => kind),
+    commands.map(({ kind }) => kind),
+    ['AddMapEntry', 'AddServer', 'SetServerState'],
+  );
+  for (const command of commands) {
+    if (isOfRow(command)) t.true(running.spares.give(command.place.row));
+    running.fold(command);
+  }
+  t.is(plan(wanted, wanted).effort, 'none');
+  t.deepEqual(
+    plan(wanted, undefined).commands.map(({ kind }) => kind),
     ['SetServerState'],
   );
 });
@@ -43,7 +66,7 @@ test('A pool that has left keeps its servers, and a frontend that has left is re
   const served = poolOf('served', ['10.0.0.1:80']);
   const running = Running.booted([served], () => 1);
   const plan = (share: 'served' | 'left') =>
-    planLoadBalancer(served.key, running, served, undefined, undefined, share);
+    planLoadBalancer({ key: served.key, running, before: served, after: undefined, share });
   t.is(plan('left').effort, 'none');
   t.deepEqual(
     plan('served').commands.map(({ kind }) => kind),

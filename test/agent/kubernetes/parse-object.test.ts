@@ -40,6 +40,7 @@ test('parseObject() fills in the defaults of a Service', (t) => {
     ports: [{ name: '', protocol: 'TCP', port: 80, nodePort: 0, appProtocol: '' }],
     deleting: false,
     statusIPs: [],
+    hasForeignStatus: false,
   });
 });
 
@@ -106,6 +107,7 @@ test('parseObject() reads every field of a Service as kubectl prints it', (t) =>
     ],
     deleting: false,
     statusIPs: ['192.0.2.10'],
+    hasForeignStatus: true,
   });
 });
 
@@ -852,3 +854,26 @@ test.serial('parseObject() reads 2,000 slices of 10 endpoints in far less than a
   // Some 60 ms on an idle machine.
   t.true(processorTime() - begin < 1000);
 });
+
+for (const [what, status, foreign] of [
+  ['without a status', undefined, false],
+  ['without an address', { loadBalancer: {} }, false],
+  ['with an address', { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } }, true],
+  ['with a name', { loadBalancer: { ingress: [{ hostname: 'lb.example.org' }] } }, true],
+  ['with an address of an agent', ofAgent('True'), false],
+  ['that an agent has given none', ofAgent('False'), true],
+] as const)
+  test(`parseObject() finds that a Service ${what} is ${foreign ? '' : 'not '}another controller's`, (t) => {
+    const { hasForeignStatus } = parsedObject({ ...serviceJson(), status }) as { hasForeignStatus: boolean };
+    t.is(hasForeignStatus, foreign);
+  });
+
+function ofAgent(status: string) {
+  return {
+    loadBalancer: { ingress: [{ ip: '192.0.2.7' }] },
+    conditions: [
+      { type: 'example.org/Other', status: 'False' },
+      { type: 'headgate.io/IPAllocated', status },
+    ],
+  };
+}

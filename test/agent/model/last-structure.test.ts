@@ -1,7 +1,7 @@
 import test from 'ava';
 import { withStructureOf } from '../../../agent/model/last-structure.ts';
 import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.ts';
-import { entryOf, gatewayOf, poolOf, sectionOf } from '../../support/values/routes.ts';
+import { entryOf, gatewayOf, patternOf, poolOf, sectionOf } from '../../support/values/routes.ts';
 
 const PLACE = { address: '192.0.2.1', port: 80 };
 const listenerOf = ({ listeners: [listener] }: LoadBalancer): Listener => listener as Listener;
@@ -53,4 +53,43 @@ test('withStructureOf() keeps the certificates of before with their contents of 
     withStructureOf(before, today).tls?.certificates.map(({ name, fingerprint }) => `${name} ${fingerprint}`),
     ['default/a new', 'default/b b'],
   );
+});
+
+test('withStructureOf() opens no host that only the TLS of today guards by client certificates', (t) => {
+  const guard = { verify: 'required', authority: { name: 'secret default/ca', fingerprint: 'a' } } as const;
+  const tls = (clients: typeof guard | undefined): Listener['tls'] => ({
+    certificates: [],
+    minVersion: '1.2',
+    ciphers: [],
+    clients: undefined,
+    alpn: [],
+    sections: [
+      {
+        hostname: patternOf('a.example'),
+        certificates: [],
+        clients,
+      },
+    ],
+  });
+  const routed = (to: string, clients: typeof guard | undefined, names: readonly string[]): Listener => {
+    const sections = names.map((name) =>
+      sectionOf(name, name, { [name]: [entryOf('/', name === 'a.example' ? to : `${to}-b`)] }),
+    );
+    const routing = { kind: 'http', sections, detectMisdirected: true } as const;
+    return listenerOf(gatewayOf(PLACE, routing, { tls: tls(clients) }));
+  };
+  const both = ['a.example', 'b.example'];
+  const shown = (before: Listener, today: Listener) => {
+    const { routing } = withStructureOf(before, today);
+    return routing?.kind === 'http' ? routing.sections : [];
+  };
+  const [closed, open] = [routed('closed', undefined, both), routed('open', guard, both)];
+  const sectionsOf = ({ routing }: Listener) => (routing?.kind === 'http' ? routing.sections : []);
+  t.deepEqual(shown(closed, open), [sectionsOf(closed)[0], sectionsOf(open)[1]] as never);
+  t.deepEqual(
+    shown(routed('closed', undefined, ['b.example']), open).map(({ hosts }) => hosts.length),
+    [0, 1],
+  );
+  t.deepEqual(shown(closed, routed('open', guard, ['b.example'])), sectionsOf(closed));
+  t.deepEqual(shown(open, routed('later', guard, both)), sectionsOf(routed('later', guard, both)));
 });

@@ -75,7 +75,9 @@ class Side {
         standing: (reasons) => this.told.push(reasons.join() || 'full'),
         priorities: (reasons) => ({ 'vrrp-51': this.priority - (reasons.length > 0 ? 100 : 0) }),
         advertInterval: () => 200,
+        isRefused: () => false,
       },
+      onAnnounced: () => undefined,
       handover: undefined,
       onProved: async () => {
         this.shared += 1;

@@ -136,3 +136,26 @@ test('The documents list every message of a change', (t) => {
     [],
   );
 });
+
+test('A port that loses its last ready member has a line, and another one when it has one again', (t) => {
+  const { apply, logged } = start();
+  apply(service(), slice({ endpoints: [endpoint('10.0.0.1'), endpoint('10.0.0.2')] }));
+  logged();
+  apply(slice({ endpoints: [endpoint('10.0.0.2')] }));
+  t.deepEqual(logged(), [], 'One is left');
+  apply(slice({ endpoints: [endpoint('10.0.0.2', { ready: false })] }));
+  const port = { ...web, kind: 'Pool', protocol: 'TCP', port: 80, family: 'v4' };
+  t.deepEqual(logged(), [{ ...port, reason: 'emptied', message: 'A port has no ready member' }]);
+  apply(slice({ endpoints: [] }));
+  t.deepEqual(logged(), []);
+  apply(slice({ endpoints: [endpoint('10.0.0.3')] }));
+  t.deepEqual(logged(), [{ ...port, reason: 'filled', message: 'A port has a ready member again' }]);
+});
+
+test('A port that never had a member is no news, nor its first one', (t) => {
+  const { apply, logged } = start();
+  apply(service(), slice({ endpoints: [] }));
+  logged();
+  apply(slice({ endpoints: [endpoint('10.0.0.3')] }));
+  t.deepEqual(logged(), []);
+});

@@ -40,6 +40,11 @@ export class FakeClock implements Clock {
     await settled();
   }
 
+  /** Timers are set. */
+  get isWaiting(): boolean {
+    return this.#timers.length > 0;
+  }
+
   /** Advances the time without running timers, like a blocked event loop. */
   hang(milliseconds: number): void {
     this.#now += milliseconds;

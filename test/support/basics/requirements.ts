@@ -4,12 +4,13 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { TestFn } from 'ava';
+import { PROGRAM_TABLE, programTable } from './program-table.ts';
 
 export interface Needs {
   readonly haproxy?: boolean;
   /** Root with the capabilities for network namespaces, addresses and mounts, which root in a container may lack. */
   readonly root?: boolean;
-  /** Programs in PATH or one of the sbin directories. */
+  /** Programs of scripts/programs.txt, in PATH or one of the sbin directories. */
   readonly programs?: readonly string[];
 }
 
@@ -71,9 +72,15 @@ function unmet({ haproxy = false, root = false, programs = [] }: Needs, machine:
     missing.push('CAP_NET_ADMIN and CAP_SYS_ADMIN (in a container: that it is privileged)');
   }
   for (const program of haproxy ? ['haproxy', ...programs] : programs) {
-    if (!machine.has(program)) missing.push(`the program ${program}`);
+    if (!machine.has(program)) missing.push(`the program ${program}${packageOf(program)}`);
   }
   return missing;
+}
+
+function packageOf(program: string): string {
+  const row = programTable().get(program);
+  if (row === undefined) return `, which ${PROGRAM_TABLE} does not have`;
+  return row.package === undefined ? '' : ` of Debian's package ${row.package}`;
 }
 
 function thisMachine(): Machine {

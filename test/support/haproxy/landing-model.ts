@@ -18,7 +18,7 @@ export const REST = 60_000;
 /** A load balancer of this name; `members` are checked if `isMonitored`; `limit` is a part of its structure. */
 export function loadBalancer(
   name: string,
-  { members = 1, limit = 0, isMonitored = false, address = '192.0.2.10' } = {},
+  { namespace = 'default', members = 1, limit = 0, isMonitored = false, address = '192.0.2.10' } = {},
 ): LoadBalancer {
   const endpoints = Array.from({ length: members }, (_, at) =>
     endpoint(`10.0.${Math.floor(at / 250)}.${(at % 250) + 1}`),
@@ -29,10 +29,10 @@ export function loadBalancer(
   };
   return loadBalancerOf(
     translated([
-      service({ name, annotations, loadBalancerIP: address }),
-      slice({ serviceName: name, endpoints }),
+      service({ namespace, name, annotations, loadBalancerIP: address }),
+      slice({ namespace, serviceName: name, endpoints }),
     ]),
-    `default/${name}`,
+    `${namespace}/${name}`,
   );
 }
 
@@ -50,6 +50,7 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
   readonly refuses = new Set<string>();
   knowsChecks = true;
   wasThere = false;
+  isStarting = false;
 
   constructor(part: ReadonlyMap<string, LoadBalancer>, replan: (keys: Iterable<string>) => void) {
     this.part = part;
@@ -113,7 +114,7 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
   }
 
   continues(listener: string): boolean {
-    return this.serves(listener);
+    return this.serves(listener) && !this.withdrawn.has(ownerOfListener(listener));
   }
 
   servesElsewhere(key: string, addresses: readonly string[] = []): boolean {
@@ -125,6 +126,10 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
   members(): ReadonlyMap<string, MemberFact> {
     const isDown = this.knowsChecks ? false : undefined;
     return new Map([['10.0.0.1:8080', { state: 'ready', weight: 16, isDown, cause: '' }]]);
+  }
+
+  failures(): undefined {
+    return undefined;
   }
 
   problemsOf({ key }: LoadBalancer): readonly Problem[] {
@@ -169,6 +174,10 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
 
   async keptListeners(): Promise<readonly string[]> {
     return this.wasThere ? this.runningListeners() : [];
+  }
+
+  async endHung() {
+    this.seen.push('endHung');
   }
 
   async affinity(keys: Iterable<string>) {

@@ -12,6 +12,7 @@ import { needsOf } from '../../../agent/haproxy/config/limits.ts';
 import { PageFiles } from '../../../agent/haproxy/config/page-files.ts';
 import { descriptionOf } from '../../../agent/haproxy/config/render.ts';
 import {
+  type AmbiguousPaths,
   type DotSegments,
   type RenderContext,
   renderContext,
@@ -52,11 +53,13 @@ export async function startRendered(
     maxConnections = 500,
     pems = NO_TEXTS,
     dotSegments = 'reject',
+    ambiguousPaths = 'reject-where-guarded',
   }: {
     readonly executable?: string;
     readonly maxConnections?: number;
     readonly pems?: PemTexts;
     readonly dotSegments?: DotSegments;
+    readonly ambiguousPaths?: AmbiguousPaths;
   } = {},
 ): Promise<RenderedHaproxy> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-'));
@@ -70,6 +73,7 @@ export async function startRendered(
     maxConnectionsPerNamespace: 0,
     threads: 1,
     dotSegments,
+    ambiguousPaths,
     hardStopAfter: 3_000,
     maxOldWorkers: 4,
     haproxyUser: '',

@@ -94,7 +94,10 @@ export class TestHost {
   #agent: RunningAgent | undefined;
 
   /** Ends and removes everything with the test. */
-  static async create(t: ExecutionContext<unknown>, options: HostOptions = {}): Promise<TestHost> {
+  static async create(
+    t: Pick<ExecutionContext<unknown>, 'teardown'> & { timeout(milliseconds: number): void },
+    options: HostOptions = {},
+  ): Promise<TestHost> {
     t.timeout(270_000);
     const directory = await mkdtemp(join(tmpdir(), 'hg-'));
     const ofAll = options.uid === undefined ? haproxyExecutable : reachableHaproxy;
@@ -185,6 +188,15 @@ export class TestHost {
     return agent;
   }
 
+  /** As start(), and waits for the landing, which comes up after the main HAProxy: until then new Services go to that. */
+  async startWithLanding(flags: readonly string[] = []): Promise<RunningAgent> {
+    const agent = await this.start(flags);
+    const isUp = ({ message, haproxy }: LogLine): boolean =>
+      haproxy === 'landing' && /^(?:Started|Adopted the running) HAProxy$/.test(String(message));
+    await this.until('the landing is up', async () => agent.log.some(isUp), START);
+    return agent;
+  }
+
   /** Runs another command of `headgate` with the flags of this host. */
   async command(name: string, args: readonly string[] = []): Promise<CommandResult> {
     const child = spawn(this.headgate, [name, ...args, ...this.#flags()], {
@@ -228,6 +240,16 @@ export class TestHost {
 
   async master(): Promise<number> {
     return Number.parseInt(await readFile(this.paths.pidFile, 'utf8'), 10);
+  }
+
+  /** Kills HAProxy's master and this worker, which may have ended with its master. */
+  async killHaproxy(worker: number): Promise<void> {
+    process.kill(await this.master(), 'SIGKILL');
+    try {
+      process.kill(worker, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
   }
 
   /** The number of reloads of the running master. */

@@ -9,14 +9,17 @@ export const nftExecutable = process.env.NFT ?? 'nft';
 /** Flags for an agent that uses this nft. */
 export const nftFlags: readonly string[] = ['--nft', nftExecutable];
 
-/** Waits for the long-lived nft on the host `a`, and sends it the signal. */
+/** One for changes and reads, and one that holds flows while the rules are away. */
+const LONG_LIVED = 2;
+
+/** Waits for all long-lived nft on the host `a`, and sends them the signal. */
 export async function signalNft(network: TestNetwork, signal: 'KILL' | 'STOP'): Promise<void> {
   const pids = `for p in $(ip netns pids ${network.netns('a')}); do tr '\\0' ' ' < /proc/$p/cmdline | grep -q 'nft -i $' && echo $p; done`;
   let found: readonly string[] = [];
   await until('nft runs', async () => {
     const { stdout } = await network.try('a', 'sh', '-c', pids);
     found = stdout.split('\n').filter((line) => line !== '');
-    return found.length > 0;
+    return found.length === LONG_LIVED;
   });
   for (const pid of found) process.kill(Number(pid), `SIG${signal}`);
 }

@@ -1,6 +1,6 @@
 // The data of a status page for tests: one served load balancer on a single host.
 
-import type { PageDetail, PageSummary, PageView } from '../../../health/page-model.ts';
+import type { PageDetail, PageHistory, PageSummary, PageView } from '../../../health/page-model.ts';
 
 export const summary: PageSummary = {
   host: 'lb1',
@@ -21,16 +21,24 @@ export const summary: PageSummary = {
     'served in part': 0,
     'no ready member': 0,
     'members down': 0,
+    'members fail': 0,
     'not served': 0,
     ignored: 0,
   },
   members: { ready: 1, down: 0, all: 1 },
   vips: 1,
+  broken: [],
   cluster: undefined,
   pools: [],
   morePools: 0,
   problems: [],
   problemCount: 0,
+  problemObjects: 0,
+};
+
+const history: PageHistory = {
+  ...{ seconds: 5, rate: [0, 1], open: [0, 3], bytesIn: [0, 100], bytesOut: [0, 900] },
+  ...{ errors: [0, 0], retries: [0, 0], latency: [null, null] },
 };
 
 export const detail: PageDetail = {
@@ -48,6 +56,7 @@ export const detail: PageDetail = {
       addresses: ['192.0.2.1'],
       sessions: 3,
       sessionRate: 1,
+      ...{ hosts: [], moreHosts: 0, certificates: [], moreCertificates: 0 },
       members: [
         { name: '10.0.0.1:8080', target: 'web-1', state: 'ONLINE', why: '', sessions: 3, sessionRate: 1 },
       ],
@@ -57,7 +66,7 @@ export const detail: PageDetail = {
   moreMembers: 0,
   open: 3,
   rate: 1,
-  history: { seconds: 5, open: [], rate: [] },
+  history,
   dashboard: '',
 };
 
@@ -80,6 +89,7 @@ export const view: PageView = {
         isOfKernel: false,
         open: 3,
         rate: 1,
+        rates: [0, 1],
       },
     ],
     found: 1,
@@ -87,6 +97,6 @@ export const view: PageView = {
     pages: 1,
   },
   namespaces: ['default'],
-  load: { connections: [0, 3], connectionRate: [0, 1], busy: [0, 2] },
+  load: { ...history, busy: [0, 2] },
   detail: undefined,
 };

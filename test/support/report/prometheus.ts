@@ -30,7 +30,10 @@ export class Prometheus {
   readonly #url: string;
 
   /** Each target is `ADDRESS:PORT`. */
-  static async start(t: ExecutionContext<unknown>, targets: readonly string[]): Promise<Prometheus> {
+  static async start(
+    t: Pick<ExecutionContext<unknown>, 'teardown'>,
+    targets: readonly string[],
+  ): Promise<Prometheus> {
     const directory = await mkdtemp(join(tmpdir(), 'hg-prometheus-'));
     const config = {
       global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },

@@ -16,7 +16,10 @@ export interface AlertRule {
 }
 
 interface RulesFile {
-  readonly groups: readonly { readonly rules: readonly (AlertRule | RecordingRule)[] }[];
+  readonly groups: readonly {
+    readonly name: string;
+    readonly rules: readonly (AlertRule | RecordingRule)[];
+  }[];
 }
 
 export interface RecordingRule {
@@ -33,6 +36,11 @@ export function recordingRules(): readonly RecordingRule[] {
   return allRules().filter((rule) => 'record' in rule);
 }
 
+/** The names of the groups, in the order of the file; promtool evaluates them in any other one. */
+export function ruleGroups(): readonly string[] {
+  return file().groups.map(({ name }) => name);
+}
+
 /** Each vector that an expression selects, with its matchers but without its range. */
 export function selectorsOf(expr: string): readonly string[] {
   return [
@@ -41,7 +49,11 @@ export function selectorsOf(expr: string): readonly string[] {
 }
 
 function allRules(): readonly (AlertRule | RecordingRule)[] {
+  return file().groups.flatMap(({ rules }) => rules);
+}
+
+function file(): RulesFile {
   const { documents, errors } = parseYamlDocuments(readFileSync(rulesFile, 'utf8'));
   if (errors.length > 0) throw new Error(JSON.stringify(errors));
-  return documents.flatMap(({ value }) => (value as RulesFile).groups.flatMap(({ rules }) => rules));
+  return { groups: documents.flatMap(({ value }) => (value as RulesFile).groups) };
 }

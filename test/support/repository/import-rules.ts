@@ -18,7 +18,7 @@ interface Place {
 const VALUES = ['base', 'model'];
 const LOW = ['host', ...VALUES];
 /** Kubernetes objects as the agent reads them: every place that decides from objects may know their shapes. */
-const OBJECTS = ['objects', 'certificates', ...VALUES];
+const OBJECTS = ['objects', 'certificates', 'protection', ...VALUES];
 
 /**
  * From the top down; a file is in the first place that matches, and imports its own place and those listed.
@@ -201,7 +201,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'settings',
     files: /^agent\/settings\//,
-    imports: ['translate', 'annotations', 'addresses', ...LOW],
+    imports: ['translate', 'annotations', 'addresses', 'protection', ...LOW],
   },
 
   // The announcer moves addresses; the pair decides which host has them, through the announcer's contract.
@@ -257,7 +257,8 @@ const PLACES: readonly Place[] = [
   // HAProxy: a configuration, a control socket, what it counts, the program, its workers.
   {
     name: 'haproxy',
-    files: /^agent\/haproxy\/(dataplane|dataplane-status|parts|outcome|options|write-certificates)\.ts$/,
+    files:
+      /^agent\/haproxy\/(dataplane|dataplane-status|parts|file-parts|watch-parts|outcome|options|write-certificates)\.ts$/,
     imports: [
       ...[
         'haproxy-worker',
@@ -339,7 +340,14 @@ const PLACES: readonly Place[] = [
   {
     name: 'translate-gateways',
     files: /^agent\/translate\/gateway\//,
-    imports: ['translate-pools', 'translate-routes', 'translate-services', 'translate', ...OBJECTS],
+    imports: [
+      'translate-pools',
+      'translate-routes',
+      'translate-services',
+      'translate',
+      'annotations',
+      ...OBJECTS,
+    ],
   },
   {
     name: 'translate-ingresses',
@@ -361,16 +369,18 @@ const PLACES: readonly Place[] = [
     files: /^agent\/translate\/service\//,
     imports: ['translate', 'annotations', ...OBJECTS],
   },
-  { name: 'annotations', files: /^agent\/translate\/annotations\//, imports: VALUES },
-  { name: 'translate', files: /^agent\/translate\//, imports: ['annotations', ...VALUES] },
+  { name: 'annotations', files: /^agent\/translate\/annotations\//, imports: ['protection', ...VALUES] },
+  { name: 'translate', files: /^agent\/translate\//, imports: ['annotations', 'protection', ...VALUES] },
   { name: 'addresses', files: /^agent\/addresses\//, imports: OBJECTS },
+  // What protects: the list and its rule.
+  { name: 'protection', files: /^agent\/protection\//, imports: VALUES },
 
   // Kubernetes: objects, the way in, what follows them, what reads them from files, what writes them.
   { name: 'writers', files: /^agent\/kubernetes\/writers\//, imports: ['api', ...LOW, ...OBJECTS] },
   { name: 'manifests', files: /^agent\/kubernetes\/manifests\//, imports: [...LOW, ...OBJECTS] },
   { name: 'api', files: /^agent\/kubernetes\/api\//, imports: ['access', ...LOW, ...OBJECTS] },
   { name: 'access', files: /^agent\/kubernetes\/access\//, imports: LOW },
-  { name: 'objects', files: /^agent\/kubernetes\//, imports: ['certificates', ...VALUES] },
+  { name: 'objects', files: /^agent\/kubernetes\//, imports: ['certificates', 'protection', ...VALUES] },
   { name: 'certificates', files: /^agent\/certificates\//, imports: VALUES },
 
   { name: 'metrics', files: /^health\/metrics\//, imports: ['scrape', ...VALUES] },

@@ -76,7 +76,8 @@ export async function request(
   return answerOf(Buffer.concat(chunks).toString('latin1'));
 }
 
-function answerOf(text: string): Answer {
+/** Of one HTTP/1 response. */
+export function answerOf(text: string): Answer {
   const [head = '', ...rest] = text.split('\r\n\r\n');
   const [status = '', ...lines] = head.split('\r\n');
   const headers: Record<string, string> = {};

@@ -41,6 +41,7 @@ export function service(
     ipFamilyPolicy: undefined,
     deleting: false,
     statusIPs: [],
+    hasForeignStatus: false,
     ...given,
     namespace,
     name,

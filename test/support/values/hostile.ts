@@ -2,6 +2,7 @@
 // any field, name or value is replaced by an arbitrary text or type.
 
 import fc from 'fast-check';
+import { protection } from '../../../agent/protection/judge-names.ts';
 import { ANNOTATIONS, FIELDS, PREFIX } from '../../../agent/translate/annotations/table.ts';
 
 const MEGABYTE = 1 << 20;
@@ -96,16 +97,32 @@ const v6 = fc.ipV6();
 const cidr4 = fc.tuple(v4, fc.integer({ min: 0, max: 32 })).map((parts) => parts.join('/'));
 const cidr6 = fc.tuple(v6, fc.integer({ min: 0, max: 128 })).map((parts) => parts.join('/'));
 
-/** The examples of the table, and variants of them. */
-const annotationValues: Readonly<Record<string, fc.Arbitrary<string>>> = Object.fromEntries(
-  FIELDS.map((field) => {
-    const { name, example } = ANNOTATIONS[field];
-    const near = fc
-      .tuple(fc.constant(example), fc.constantFrom('', ' ', '\n', '\n    stats enable'))
-      .map((parts) => parts.join(''));
-    return [`${PREFIX}${name}`, fc.oneof({ weight: 8, arbitrary: near }, { weight: 1, arbitrary: texts })];
-  }),
-);
+/** The examples of the table, and variants of them: of annotations whose wrong values close the Service less often. */
+const valuesThat = (closes: string | undefined): Readonly<Record<string, fc.Arbitrary<string>>> =>
+  Object.fromEntries(
+    FIELDS.filter((field) => closesOf(field) === closes).map((field) => {
+      const { name, example } = ANNOTATIONS[field];
+      const endings = closes === undefined ? ['', ' ', '\n', '\n    stats enable'] : ['', ' ', '\n'];
+      const near = fc.constantFrom(...endings).map((ending) => example + ending);
+      const weight = closes === undefined ? 8 : 60;
+      return [`${PREFIX}${name}`, fc.oneof({ weight, arbitrary: near }, { weight: 1, arbitrary: texts })];
+    }),
+  );
+
+function closesOf(field: (typeof FIELDS)[number]): string | undefined {
+  const closes = protection(ANNOTATIONS[field].name)?.closes;
+  return closes === 'trust' ? undefined : closes;
+}
+
+/** TLS without one of its parts is closed. */
+const annotations = fc
+  .tuple(
+    fc.record(valuesThat(undefined), { requiredKeys: [] }),
+    fc.option(fc.record(valuesThat('requests'), { requiredKeys: [] }), { freq: 1, nil: {} }),
+    fc.option(fc.record(valuesThat('tls')), { freq: 4, nil: {} }),
+    fc.option(fc.record(valuesThat('members')), { freq: 1, nil: {} }),
+  )
+  .map((parts): Record<string, string> => Object.assign({}, ...parts));
 
 const services = fc.record({
   apiVersion: fc.constant('v1'),
@@ -116,7 +133,7 @@ const services = fc.record({
     uid: fc.uuid(),
     creationTimestamp: fc.constantFrom('2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z'),
     labels: fc.constant({ app: 'web' }),
-    annotations: fc.record(annotationValues, { requiredKeys: [] }),
+    annotations,
   }),
   spec: fc.record(
     {

@@ -109,6 +109,10 @@ export class ModelDataplane implements Dataplane<ModelPlan> {
     return new Map();
   }
 
+  failures(): undefined {
+    return undefined;
+  }
+
   problemsOf() {
     return [];
   }

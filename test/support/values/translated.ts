@@ -32,6 +32,7 @@ export const SETTINGS: TranslateSettings = {
   refusedMembers: [],
   memberRanges: [],
   membersWithoutTarget: true,
+  agentPorts: [],
   annotationDefaults: ANNOTATION_DEFAULTS,
 };
 
@@ -86,6 +87,7 @@ function certificatesOf(cluster: Cluster): Certificates {
   return new Certificates({
     secret: (key) => cluster.secret(key),
     configMap: (key) => cluster.configMap(key),
+    maxRsaBits: 4096,
     accessToPair: () => ({ kind: 'read' }),
     accessToAuthority: () => ({ kind: 'read' }),
     isRead: () => true,

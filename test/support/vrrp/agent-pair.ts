@@ -42,6 +42,10 @@ export interface AgentPairOptions {
     readonly a: Readonly<Record<string, unknown>>;
     readonly b: Readonly<Record<string, unknown>>;
   };
+  /** New Services land, as by default; see HostOptions. */
+  readonly landing?: boolean;
+  /** Whether the client is served at the VIP; by default a member of this file answers. */
+  readonly isServed?: (network: TestNetwork) => Promise<boolean>;
   /** Additional hosts of the network. */
   readonly others?: readonly string[];
 }
@@ -55,6 +59,8 @@ export async function startAgentPair(
     flags: common = [],
     env = {},
     vrrp: own = { a: {}, b: {} },
+    landing = false,
+    isServed = async (own) => (await own.whoServes(vip)) === 'member',
     others = [],
   }: AgentPairOptions,
 ): Promise<AgentPair> {
@@ -64,8 +70,8 @@ export async function startAgentPair(
   if (member.stdout !== null) await once(member.stdout, 'data');
   const settings: Record<string, Side['configure']> = {};
   const flags: Record<string, string[]> = { a: [...common], b: [...common] };
-  const a = await TestHost.create(t, { flags: flags.a ?? [], env });
-  const b = await TestHost.create(t, { flags: flags.b ?? [], env });
+  const a = await TestHost.create(t, { flags: flags.a ?? [], env, landing });
+  const b = await TestHost.create(t, { flags: flags.b ?? [], env, landing });
   // A program with a host's folder on its command line belongs to that host.
   const credentials: Record<string, string> = { a: await makeCredentials(a.directory) };
   credentials.b = join(b.directory, 'pair.pem');
@@ -110,7 +116,7 @@ export async function startAgentPair(
     sides.push({ name, host, agent, configure });
   }
   await areAlike(sides.map(({ host }) => host));
-  await a.until('traffic flows', async () => (await network.whoServes(vip)) === 'member');
+  await a.until('traffic flows', () => isServed(network));
   const [first, second] = sides as [Side, Side];
   const isFirst = (await roleOf(first.host)) === 'master';
   const [active, standby] = isFirst ? [first, second] : [second, first];
@@ -119,14 +125,24 @@ export async function startAgentPair(
   return { active, standby, network, roles };
 }
 
+/** For new listeners that land first, a reload and the peer's report on it. */
+const ALIKE_MS = 60_000;
+
 /** Waits until each host could take over from the other. */
 export async function areAlike(hosts: readonly TestHost[]): Promise<void> {
   for (const host of hosts)
-    await host.until('they are alike', async () => {
-      const { peerNotReady, lowered, fault } = await pairOf(host);
-      // A host that has handed over reports that while the other host is master and well.
-      return peerNotReady === '' && fault === '' && lowered.every(({ reason }) => reason === 'failover');
-    });
+    await host.until(
+      'they are alike',
+      async () => {
+        const { peerNotReady, lowered, fault } = await pairOf(host);
+        // A host that has handed over reports that while the other host is master and well.
+        const isAlike =
+          peerNotReady === '' && fault === '' && lowered.every(({ reason }) => reason === 'failover');
+        if (!isAlike) throw new Error(JSON.stringify({ peerNotReady, lowered, fault }));
+        return true;
+      },
+      ALIKE_MS,
+    );
 }
 
 export async function pairOf(host: TestHost): Promise<PairStatus> {

@@ -15,4 +15,6 @@ export const pairReport: PairReport = {
   model: '0'.repeat(32),
   running: '0'.repeat(32),
   handover: noHandover,
+  announced: [],
+  unannounced: 0,
 };

@@ -5,11 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
-import {
-  type Candidate,
-  CandidateMaker,
-  type CandidateOptions,
-} from '../../../../agent/haproxy/config/candidate.ts';
+import { CandidateMaker, type CandidateOptions } from '../../../../agent/haproxy/config/candidate.ts';
 import { Quarantine } from '../../../../agent/haproxy/config/quarantine.ts';
 import { type RenderContext, renderContext } from '../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
@@ -171,25 +167,11 @@ test('A load balancer without a listener for HAProxy needs no check', async (t) 
 test('A change during the check is not in the candidate', async (t) => {
   const { maker } = await started(t);
   const desired = new Map(all(good('a')));
-  const drafts: Candidate[] = [];
-  const candidate = await maker.prepare(desired, all(), (draft) => {
-    drafts.push(draft);
-    desired.set('default/bb', good('bb'));
-  });
-  t.deepEqual([...candidate.loadBalancers.keys()], ['default/a']);
+  const preparing = maker.prepare(desired, all());
+  desired.set('default/bb', good('bb'));
+  const { loadBalancers } = await preparing;
+  t.deepEqual([...loadBalancers.keys()], ['default/a']);
   t.false(maker.isChecked(desired));
-  t.deepEqual(drafts, [candidate]);
-});
-
-test('A draft that HAProxy refuses is not the candidate', async (t) => {
-  const { maker, isAccepted } = await started(t);
-  const drafts: Candidate[] = [];
-  const { chunks } = await maker.prepare(all(good('a'), bad('bb')), all(), (draft) => drafts.push(draft));
-  t.deepEqual(
-    drafts.map((draft) => [...draft.loadBalancers.keys()]),
-    [['default/a', 'default/bb'], ['default/a']],
-  );
-  t.true(await isAccepted(chunks));
 });
 
 test('A load balancer that a worker serves needs no check', async (t) => {

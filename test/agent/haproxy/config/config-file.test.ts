@@ -13,32 +13,6 @@ async function emptyFolder(t: ExecutionContext): Promise<string> {
 const textOf = (file: ConfigFile): Promise<string> => readFile(file.path, 'utf8');
 const [ONE, TWO] = [[Buffer.from('one\n')], [Buffer.from('two\n')]];
 
-test('A draft becomes the file when the same list is written', async (t) => {
-  const folder = await emptyFolder(t);
-  const file = new ConfigFile(join(folder, 'haproxy.cfg'), { mode: 0o640 });
-  await file.write(ONE);
-  file.draft(TWO);
-  t.is(await textOf(file), 'one\n');
-  await file.write(TWO);
-  t.is(await textOf(file), 'two\n');
-  t.is((await stat(file.path)).mode & 0o777, 0o640);
-  t.deepEqual(await readdir(folder), ['haproxy.cfg']);
-  t.true(file.isUntouched());
-});
-
-test('A draft of another text is removed', async (t) => {
-  const folder = await emptyFolder(t);
-  const file = new ConfigFile(join(folder, 'haproxy.cfg'));
-  file.draft(ONE);
-  await file.write(TWO);
-  t.is(await textOf(file), 'two\n');
-  file.draft(ONE);
-  file.draft(TWO);
-  await file.write(ONE);
-  t.is(await textOf(file), 'one\n');
-  t.deepEqual(await readdir(folder), ['haproxy.cfg']);
-});
-
 test('The later of two simultaneous writes counts, and none fails', async (t) => {
   const folder = await emptyFolder(t);
   const file = new ConfigFile(join(folder, 'haproxy.cfg'));
@@ -46,16 +20,6 @@ test('The later of two simultaneous writes counts, and none fails', async (t) =>
   t.is(await textOf(file), 'two\n');
   t.true(file.isUntouched());
   t.deepEqual(await readdir(folder), ['haproxy.cfg']);
-});
-
-test('A failed draft is reported by the write', async (t) => {
-  const folder = await emptyFolder(t);
-  const file = new ConfigFile(join(folder, 'gone', 'haproxy.cfg'));
-  file.draft(ONE);
-  await t.throwsAsync(file.write(ONE), { code: 'FILE_WRITE' });
-  const other = new ConfigFile(join(folder, 'haproxy.cfg'));
-  await other.write(TWO);
-  t.is(await textOf(other), 'two\n');
 });
 
 test('restoreLastGood() restores text and mode, and the file counts as untouched', async (t) => {

@@ -29,6 +29,7 @@ test('needsOf() counts each address of a listener and each checked member', (t) 
     hasHttp: false,
     hasRoutes: false,
     hasTls: false,
+    asksForCertificates: false,
   });
 });
 
@@ -41,8 +42,8 @@ test("needsOf() counts the checks of the kernel's members, and not those by UDP"
         slice({ endpoints: ['10.0.0.1', '10.0.0.2'], ports }),
       ]).loadBalancers.values(),
     );
-  t.deepEqual(needs('http'), { listeners: 0, checks: 2, hasHttp: false, hasRoutes: false, hasTls: false });
-  t.deepEqual(needs('udp'), { listeners: 0, checks: 0, hasHttp: false, hasRoutes: false, hasTls: false });
+  t.deepEqual(needs('http'), { ...none, checks: 2 });
+  t.deepEqual(needs('udp'), none);
 });
 
 test('needsOf() ignores a listener without an address', (t) => {
@@ -57,10 +58,18 @@ test('needsOf() ignores a listener without an address', (t) => {
     hasHttp: false,
     hasRoutes: false,
     hasTls: false,
+    asksForCertificates: false,
   });
 });
 
-const none = { listeners: 0, checks: 0, hasHttp: false, hasRoutes: false, hasTls: false };
+const none = {
+  listeners: 0,
+  checks: 0,
+  hasHttp: false,
+  hasRoutes: false,
+  hasTls: false,
+  asksForCertificates: false,
+};
 
 test('maxConnections() uses the rest of the limit, in round numbers', (t) => {
   t.deepEqual(maxConnections(0, 20_000, none), { value: 9_600, problem: undefined });

@@ -77,7 +77,7 @@ test('`add server` has the same keywords as the line in the file', (t) => {
   const property = fc.property(anyLoadBalancer, (desired) => {
     const listeners = desired.listeners.map((each) => ({ ...each, pool: { ...each.pool, members: [] } }));
     const running = Running.booted([{ ...desired, listeners }], CONTEXT.aclId);
-    const added = planLoadBalancer(desired.key, running, desired, desired)
+    const added = planLoadBalancer({ key: desired.key, running, before: desired, after: desired })
       .commands.filter(({ kind }) => kind === 'AddServer')
       .map((command) => commandText(command, oldest).replace(/^add server [^/]+\//, ''));
     const lines = [...String(renderLoadBalancer(desired, CONTEXT)).matchAll(/^ {4}server (.*)$/gm)].map(

@@ -8,12 +8,14 @@ const post: Partial<RouteMatch> = { method: 'POST' };
 /** `exact PATH` and so on with where it leads: pools by their Services, lists as `[A POST, B]`. */
 function waysOf(entries: readonly RouteEntry[]): readonly string[] {
   const rows = pathRows({ host: patternOf('h'), entries }, 'T');
+  const expressions = rows.filter(({ map }) => map === 'expressions').map(({ key }) => key);
   const short = (target: string): string => target.split(':')[2] ?? target;
   const listOf = (id: string): string => {
     const text = rows.find(({ map, key }) => map === 'lists' && key === id)?.value ?? '';
     const candidates = text.split('|').map((each) => {
       const [target = '', ...conditions] = each.split('&');
-      return [target.startsWith('?') ? listOf(target) : short(target), ...conditions].join(' ');
+      const ways = [target.startsWith('?') ? listOf(target) : short(target), ...conditions];
+      return ways.join(' ').replace(/x:[0-9a-f]{24}/g, (id) => String(expressions.indexOf(id)));
     });
     return `[${candidates.join(', ')}]`;
   };
@@ -40,7 +42,7 @@ for (const [what, entries, expected] of [
   [
     'a condition that may fail, with shorter prefixes behind it',
     [entryOf(matchOf('/a/b', post), 'a'), entryOf(matchOf('/a', post), 'b'), entryOf('/', 'c')],
-    ['prefix T/ c', 'prefix T/a/ [b mPOST, c]', 'prefix T/a/b/ [a mPOST, b mPOST, c]'],
+    ['prefix T/ c', 'prefix T/a/ [b mPOST, c]', 'prefix T/a/b/ [a mPOST, [b mPOST, c]]'],
   ],
   [
     'a condition on an exact path, with its prefixes behind it',
@@ -50,7 +52,7 @@ for (const [what, entries, expected] of [
   [
     'a regular expression, which any path may match',
     [entryOf('=/a', 'a'), entryOf('~/r.*', 'r'), entryOf('/b', 'b')],
-    ['exact T/a a', 'prefix T/ [r P/r.*]', 'prefix T/b/ [r P/r.*, b]'],
+    ['exact T/a a', 'prefix T/ [r P0]', 'prefix T/b/ [[r P0], b]'],
   ],
   ['a trailing slash', [entryOf(matchOf('=/a/'), 'a')], ['exact T/a/ a']],
 ] as const)
@@ -95,13 +97,17 @@ test('pathRows() adds each row after those that it leads to', (t) => {
   }
 });
 
-test('pathRows() leaves out routes that do not fit into a row', (t) => {
+test('pathRows() answers 500 where a route does not fit into a row, and no wider route serves', (t) => {
   const long = entryOf(`/${'x'.repeat(5_000)}`, 'a');
   const wide = entryOf(
     matchOf('/a', { headers: [{ name: 'x', kind: 'exact', value: 'é'.repeat(2_000) }] }),
     'a',
   );
-  t.deepEqual(waysOf([long, wide, entryOf('/a', 'b')]), ['prefix T/a/ b']);
+  const refused = 'e500@HTTPRoute/default/route#0';
+  t.deepEqual(waysOf([long, wide, entryOf('/', 'b')]), [
+    `prefix T/ [[${refused} P0], b]`,
+    `prefix T/a/ [[${refused} P0], [${refused} Hx=1, b]]`,
+  ]);
 });
 
 test('pathRows() names the rule behind each target, also in lists', (t) => {
@@ -122,4 +128,18 @@ test('pathRows() names the rule behind each target, also in lists', (t) => {
   );
   const [only] = pathRows({ host: patternOf('h'), entries: [entryOf('/', 'a', { name })] }, 'T');
   t.is(only?.value, 'pool:default:a:tcp:80:v4@HTTPRoute/default/api#2');
+});
+
+test('pathRows() makes rows in proportion to the routes, whatever they could make of each other', (t) => {
+  const candidatesOf = (count: number): number => {
+    const entries = Array.from({ length: count }, (_, at) => [
+      entryOf(`~/r${at}`, 'r'),
+      entryOf(matchOf(`/p${at}`, post), 'a'),
+      entryOf(matchOf(`${'/x'.repeat(at)}`, post), 'b'),
+      entryOf(matchOf(`=/e${at}`, post), 'c'),
+    ]).flat();
+    const rows = pathRows({ host: patternOf('h'), entries }, 'T');
+    return rows.reduce((sum, { value }) => sum + value.split('|').length, 0);
+  };
+  t.true(candidatesOf(80) < 4.5 * candidatesOf(20), `${candidatesOf(20)} and ${candidatesOf(80)} candidates`);
 });

@@ -1,15 +1,17 @@
 import ava from 'ava';
 import { applyPlans } from '../../../../agent/haproxy/apply.ts';
-import type { HaproxyPlan } from '../../../../agent/haproxy/plan.ts';
-import type { Row } from '../../../../agent/haproxy/routes/maps.ts';
+import { type HaproxyPlan, planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
+import type { MapName, Row } from '../../../../agent/haproxy/routes/maps.ts';
 import { RefusedRows } from '../../../../agent/haproxy/routes/refused-rows.ts';
 import { mapFile } from '../../../../agent/haproxy/routes/route-files.ts';
 import { tablesOf } from '../../../../agent/haproxy/routes/tables.ts';
 import type { RowCommand } from '../../../../agent/haproxy/socket/commands.ts';
+import type { RouteRule } from '../../../../agent/model/routes.ts';
 import { freePort } from '../../../support/basics/free-port.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { startRendered } from '../../../support/haproxy/rendered-haproxy.ts';
-import { entryOf, gatewayOf, poolOf, sectionOf } from '../../../support/values/routes.ts';
+import { request } from '../../../support/traffic/echo.ts';
+import { entryOf, gatewayOf, matchOf, poolOf, sectionOf } from '../../../support/values/routes.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -35,7 +37,7 @@ test('A row that HAProxy refuses twice is an outcome of its own, and other rows 
     reload: undefined,
     unneededRows: new Map(),
   });
-  const outcome = await applyPlans(worker, [plan(refused, accepted)], () => plan(refused));
+  const outcome = await applyPlans(worker, [plan(refused, accepted)], () => [plan(refused)]);
   t.deepEqual(outcome.acknowledged, [command(accepted)]);
   t.deepEqual(outcome.beyondRepair, []);
   const [{ row, listener, reply = '' } = {}] = outcome.refusedRows;
@@ -78,3 +80,78 @@ test('RefusedRows leaves out a refused row, keeps the rows of other tables, and 
   );
   t.deepEqual(rows.problemsOf(gateway('/y')), []);
 });
+
+const NO_LIMITS = { allowedCidrs: [], deniedCidrs: [], requestRate: 0, bodyBytes: 0 };
+
+for (const [map, guards] of [
+  ['clients', { limits: { ...NO_LIMITS, allowedCidrs: ['203.0.113.0/24'] } }],
+  ['rate', { limits: { ...NO_LIMITS, requestRate: 5 } }],
+  ['body', { limits: { ...NO_LIMITS, bodyBytes: 1_000 } }],
+  ['auth', { auth: { secret: 'default/users', realm: 'a', removesHeader: false } }],
+] as const satisfies readonly (readonly [MapName, Partial<RouteRule>])[])
+  test(`A refused row of the map "${map}" closes every way to its rule, and no other`, (t) => {
+    const gateway = gatewayOf({ address: '127.0.0.1', port: 80 }, [
+      sectionOf('one', '*', {
+        'a.b': [
+          entryOf('/x', 'a', guards),
+          entryOf('=/y', 'a', guards),
+          entryOf(matchOf('/z', { method: 'GET' }), 'a', guards),
+          entryOf('/', 'b'),
+        ],
+      }),
+    ]);
+    const [listener] = gateway.listeners;
+    if (listener === undefined) throw new Error('No listener');
+    const rows = new RefusedRows();
+    const all = [...rows.tablesOf(listener).values()].flat();
+    const guard = all.find((row) => row.map === map);
+    if (guard === undefined) throw new Error('No row');
+    const leads = (of: readonly Row[], to: string) =>
+      of.filter(({ map: each, value }) => ['exact', 'prefix', 'lists'].includes(each) && value.includes(to));
+    t.is(leads(all, guard.key).length, 3);
+    rows.refuse(listener.name, guard, 'No.');
+    const left = [...rows.tablesOf(listener).values()].flat();
+    t.deepEqual(leads(left, guard.key), []);
+    t.is(leads(left, 'e403').length, 3);
+    t.deepEqual(leads(left, 'pool:default:b').length, leads(all, 'pool:default:b').length);
+    t.regex(rows.problemsOf(gateway)[0]?.message ?? '', /No\.; the route is closed with status 403$/);
+  });
+
+for (const map of ['guarded', 'strict'] as const)
+  test(`A refused row of the map "${map}", which closes a whole host, shuts the listener until a reload boots with it`, async (t) => {
+    const place = { address: '127.0.0.1', port: await freePort() };
+    const gateway = gatewayOf(place, [sectionOf('one', '*', { '*': [entryOf('/', 'a')] })]);
+    const { worker, paths } = await startRendered(t, [gateway, poolOf('a', [])]);
+    const row: Row = { map, key: 'T', value: '1' };
+    const plan: HaproxyPlan = {
+      key: gateway.key,
+      effort: 'runtime',
+      commands: [
+        {
+          kind: 'AddMapEntry',
+          // The worker does not have this one.
+          map: mapFile(paths.routes, 'missing' as MapName),
+          key: row.key,
+          value: row.value,
+          place: { listener: NAME, table: 'T', row },
+        },
+      ],
+      reload: undefined,
+      unneededRows: new Map(),
+    };
+    const outcome = await applyPlans(worker, [plan], () => [plan]);
+    t.deepEqual(outcome.refusedRows, []);
+    t.deepEqual(outcome.beyondRepair, [NAME]);
+    await t.throwsAsync(request(place, '/'), { code: 'ECONNREFUSED' });
+    const again = planLoadBalancer({
+      key: gateway.key,
+      running: worker.running,
+      before: gateway,
+      after: gateway,
+    });
+    t.deepEqual(
+      again.commands.filter(({ kind }) => kind === 'EnableFrontend'),
+      [],
+      'it stays shut',
+    );
+  });

@@ -71,7 +71,7 @@ for (const [what, rule, target, rows] of [
       },
     }),
     'r:',
-    ['backend pool:default:a:tcp:80:v4', 'cors GET, PUT;X-A;;5;true', 'origins 1', 'origins 1', 'origins 1'],
+    ['backend pool:default:a:tcp:80:v4', 'cors GET, PUT;X-A;;5;true', 'origins *', 'origins 1', 'origins 1'],
   ],
 ] as const satisfies readonly (readonly [string, RouteRule, string, readonly string[]])[])
   test(`ruleTarget() gives the target and rows of ${what}`, (t) => {

@@ -104,10 +104,10 @@ test('tablesOf() marks the sections that want certificates of clients', (t) => {
   }).listeners;
   if (listener === undefined) throw new Error('No listener');
   const all = [...tablesOf(listener).values()].flat();
-  const section = all.find(({ key }) => key.startsWith('a.b|'))?.value.split('.')[0];
+  const ids = ['a.b|', '|*'].map((host) => all.find(({ key }) => key.startsWith(host))?.value.split('.')[0]);
   t.deepEqual(
-    all.filter(({ map }) => map === 'guarded').map(({ key }) => key),
-    [section],
+    all.filter(({ map }) => map === 'guarded').map(({ key, value }) => `${key} ${value}`),
+    ids.map((id) => `${id} required.f`),
   );
 });
 

@@ -7,7 +7,7 @@ function setUp() {
   const due: (readonly string[])[] = [];
   const rows = { areWaiting: false };
   const pools = new UnusedPools({
-    areRowsWaiting: () => rows.areWaiting,
+    isWaiting: () => rows.areWaiting,
     onDue: (keys) => due.push(keys),
     clock,
   });

@@ -204,6 +204,72 @@ test('CounterTotals removes the series of a deleted member, which begins at 0 if
   t.deepEqual(totals(counters).toSorted(), [1, 7]);
 });
 
+test('A member that returns does not count again what a replaced worker had counted of it', (t) => {
+  const counters = newTotals();
+  const old = (sessions: number): void =>
+    parseStatRows([HEADER, line('10.0.0.1:80', sessions), line('BACKEND', sessions)].join('\n')).forEach(
+      counters.old(parseInfo(info(1)), new Map()),
+    );
+  read(counters, 1, [line('10.0.0.1:80', 5), line('BACKEND', 5)]);
+  read(counters, 2, [line('BACKEND', 0)]);
+  old(6);
+  t.deepEqual(totals(counters), [6]);
+  read(counters, 2, [line('10.0.0.1:80', 1), line('BACKEND', 1)]);
+  old(8);
+  t.deepEqual(totals(counters).toSorted(), [3, 9]);
+});
+
+test('A listener that the kernel had meanwhile begins at 0, also in a worker that has counted it before', (t) => {
+  const lines = (sessions: number, others: number): string[] => [
+    line('FRONTEND', sessions),
+    line('BACKEND', sessions),
+    line('BACKEND', others, { name: `${LISTENER}:all-down` }),
+  ];
+  const by = (engine: string): ReadonlyMap<string, LoadBalancer> =>
+    translated([
+      service({ annotations: { 'headgate.io/engine': engine } }),
+      slice({ endpoints: ['10.0.0.1'] }),
+    ]).loadBalancers;
+  const counters = newTotals();
+  read(counters, 1, lines(5, 2), by('haproxy'));
+  t.deepEqual(totals(counters), [5, 7]);
+  read(counters, 1, lines(6, 3), by('kernel'));
+  t.deepEqual(totals(counters), []);
+  read(counters, 1, lines(8, 4), by('haproxy'));
+  t.deepEqual(totals(counters), [2, 3]);
+});
+
+const SERVED = translated([service(), slice({ endpoints: ['10.0.0.1'] })]).loadBalancers;
+
+test('A listener that a new worker does not have for a moment loses nothing of what replaced workers count', (t) => {
+  const counters = newTotals();
+  const lines = (sessions: number): string[] =>
+    ['FRONTEND', '10.0.0.1:8080', 'BACKEND'].map((each) => line(each, sessions));
+  const old = (sessions: number): void =>
+    parseStatRows([HEADER, ...lines(sessions)].join('\n')).forEach(counters.old(parseInfo(info(1)), SERVED));
+  read(counters, 1, lines(5), SERVED);
+  t.deepEqual(totals(counters), [5, 5, 5]);
+  read(counters, 2, [], SERVED);
+  old(6);
+  t.deepEqual(totals(counters), []);
+  read(counters, 2, lines(1), SERVED);
+  old(7);
+  t.deepEqual(totals(counters), [8, 8, 8]);
+});
+
+test('A member that returns before its replaced worker was read again does not count twice either', (t) => {
+  const counters = newTotals();
+  const old = (sessions: number): void =>
+    parseStatRows([HEADER, line('10.0.0.2:8080', sessions), line('BACKEND', sessions)].join('\n')).forEach(
+      counters.old(parseInfo(info(1)), SERVED),
+    );
+  read(counters, 1, [line('10.0.0.2:8080', 5), line('BACKEND', 5)], SERVED);
+  read(counters, 2, [line('BACKEND', 0)], SERVED);
+  read(counters, 2, [line('10.0.0.2:8080', 1), line('BACKEND', 1)], SERVED);
+  old(5);
+  t.deepEqual(totals(counters).toSorted(), [1, 6]);
+});
+
 test('The pod label of a member follows the model', (t) => {
   const counters = newTotals();
   const lines = [line('FRONTEND', 1), line('10.0.0.1:8080', 1), line('BACKEND', 1)];
@@ -268,7 +334,9 @@ function readOld(
   count: number,
   more: Parameters<typeof line>[2] = {},
 ): void {
-  parseStatRows(`${HEADER}\n${line('BACKEND', count, more)}`).forEach(counters.old(parseInfo(info(pid))));
+  parseStatRows(`${HEADER}\n${line('BACKEND', count, more)}`).forEach(
+    counters.old(parseInfo(info(pid)), new Map()),
+  );
 }
 
 test('CounterTotals drops counts of the previous agent that may be less than those that were shown', (t) => {
@@ -295,6 +363,7 @@ test('headgate_member_check_passed has a sample after the first check', (t) => {
       process: counters.process,
       series: counters.series,
       oldWorkers: 0,
+      oldConnections: 0,
       seconds: 0,
       age: () => 0,
     };
@@ -325,7 +394,7 @@ test('Of the members of a kernel port only what checks have found is shown', (t)
   );
   const sample = {
     ...{ info: parseInfo(info(1)), process: [], series: counters.series },
-    ...{ oldWorkers: 0, seconds: 0, age: () => 0 },
+    ...{ oldWorkers: 0, oldConnections: 0, seconds: 0, age: () => 0 },
   };
   const values = haproxyFamilies(sample)
     .filter(({ name: metric }) => metric.startsWith('headgate_member_'))

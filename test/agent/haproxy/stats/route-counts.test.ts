@@ -66,7 +66,7 @@ test('A route keeps its counts over a new worker without an entry, and ends with
   t.deepEqual(new Set(counted()), new Set([0]), 'routes without requests have series');
   round(1, [0, 7, 0, 0, 0]);
   t.is(counted()[0], 7);
-  totals.old(info(1))(row(0, 9, 0, 0, 0));
+  totals.old(info(1), LOAD_BALANCERS)(row(0, 9, 0, 0, 0));
   round(2, undefined);
   t.is(counted()[0], 9);
   round(2, [0, 3, 0, 0, 0]);
@@ -95,6 +95,7 @@ test('The metrics of routes have a class each', (t) => {
     process: totals.process,
     series: totals.series,
     oldWorkers: 0,
+    oldConnections: 0,
     seconds: 0,
     age: () => 0,
   };

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
+import { HeadgateError } from '../../../../agent/base/errors.ts';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
 import { GRACE_MS } from '../../../../agent/haproxy/config/render-context.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
@@ -18,9 +19,14 @@ function web(...endpoints: string[]): LoadBalancer {
   return loadBalancerOf(translated([service(), slice({ endpoints })]));
 }
 
-function workerOf(pid: number, loadBalancers: readonly LoadBalancer[]): BootedWorker {
+/** `closed`: why its connection ends. */
+function workerOf(
+  pid: number,
+  loadBalancers: readonly LoadBalancer[],
+  closed: Promise<unknown> = new Promise(() => undefined),
+): BootedWorker {
   const aclIds = new AclIds();
-  const runtime = { worker: { pid }, closed: new Promise(() => undefined), close: () => undefined };
+  const runtime = { worker: { pid }, closed, close: () => undefined };
   const running = Running.booted(loadBalancers, aclIds.idOf);
   const booted = new Map(loadBalancers.map((each) => [each.key, each]));
   return { runtime, running, booted, structure: String(pid), bound: undefined } as unknown as BootedWorker;
@@ -84,6 +90,24 @@ test('A replaced worker counts as draining while it may take connections', async
   t.is(own.draining, undefined);
   own.close();
 });
+
+for (const [code, isBetween] of [
+  ['RUNTIME_CLOSED', true],
+  ['RUNTIME_TIMEOUT', false],
+] as const)
+  test(`A worker that is lost during a reload by ${code} is ${isBetween ? '' : 'not '}about to be replaced`, async (t) => {
+    const { serving: own } = serving([]);
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    own.take(workerOf(1, [], promise));
+    t.false(own.isBetween);
+    resolve(new HeadgateError(code, 'It has gone'));
+    await turn();
+    t.is(own.worker, undefined);
+    t.is(own.isBetween, isBetween);
+    own.take(workerOf(2, []));
+    t.false(own.isBetween);
+    own.close();
+  });
 
 test('unlessReplaced() does not wait for the answer of a replaced worker', async (t) => {
   const { serving: own } = serving([]);

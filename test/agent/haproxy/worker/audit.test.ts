@@ -31,7 +31,10 @@ async function started(t: ExecutionContext) {
     worker,
     tell: (...commands: readonly Command[]) => worker.runtime.send(commands),
     plans: () =>
-      loadBalancers.flatMap((each) => planLoadBalancer(each.key, worker.running, each, each).commands),
+      loadBalancers.flatMap(
+        (each) =>
+          planLoadBalancer({ key: each.key, running: worker.running, before: each, after: each }).commands,
+      ),
     acl: worker.running.get(WEB)?.allowed[0]?.id ?? 0,
   };
 }

@@ -54,8 +54,9 @@ async function started(t: ExecutionContext, { drainTimeout = 3_600_000 } = {}) {
   });
   t.teardown(() => reaper.close());
   const bring = async (desired: LoadBalancer): Promise<readonly Command[]> => {
-    const plan = () => planLoadBalancer(desired.key, worker.running, full, desired);
-    const { acknowledged, refused, lost } = await applyPlans(worker, [plan()], plan);
+    const plan = () =>
+      planLoadBalancer({ key: desired.key, running: worker.running, before: full, after: desired });
+    const { acknowledged, refused, lost } = await applyPlans(worker, [plan()], () => [plan()]);
     t.deepEqual([refused, lost], [[], undefined]);
     reaper.watch(acknowledged);
     return acknowledged;
@@ -251,8 +252,8 @@ test('A server that is added while HAProxy refuses its deletion exists in the en
   const isOnItsWay = calledOnce(worker.running, 'markGone');
   await bring(empty);
   await isOnItsWay;
-  const plan = () => planLoadBalancer(full.key, worker.running, full, full);
-  const { refused, repaired, beyondRepair } = await applyPlans(worker, [plan()], plan);
+  const plan = () => planLoadBalancer({ key: full.key, running: worker.running, before: full, after: full });
+  const { refused, repaired, beyondRepair } = await applyPlans(worker, [plan()], () => [plan()]);
   t.like(refused, { length: 1, 0: { command: { kind: 'AddServer' } } });
   t.deepEqual([repaired, beyondRepair], [[NAME], []]);
   t.like(await servers(), [[server, { state: 'ready' }]]);

@@ -252,3 +252,75 @@ test('A ReloadArbiter that is closed while it counts draining workers does not r
   await clock.advance(10_000);
   t.is(reloads.length, 0);
 });
+
+test('A namespace that changes all the time waits for its share, and another one does not wait for it', async (t) => {
+  const { arbiter, clock, reloads } = started(t, { share: { atOnce: 3, interval: 10_000 } });
+  const storm = async (milliseconds: number): Promise<void> => {
+    for (let at = 0; at < milliseconds; at += 100) {
+      arbiter.request('listener-changed', 'hostile');
+      await clock.advance(100);
+    }
+  };
+  await storm(29_000);
+  // Three at once, then one after each ten seconds.
+  t.is(reloads.length, 3 + 2);
+  const before = reloads.length;
+  arbiter.request('listener-added', 'other');
+  await clock.advance(300);
+  t.deepEqual(reloads.at(-1)?.causes, ['listener-changed', 'listener-added']);
+  t.is(reloads.length, before + 1, 'what waits goes along');
+});
+
+test('A namespace that has all load balancers has no share', async (t) => {
+  let isAlone = true;
+  const { arbiter, clock, reloads } = started(t, {
+    share: { atOnce: 1, interval: 10_000 },
+    isAlone: () => isAlone,
+  });
+  for (let turn = 1; turn <= 4; turn++) {
+    arbiter.request('listener-changed', 'only');
+    await clock.advance(2_000);
+    t.is(reloads.length, turn);
+  }
+  isAlone = false;
+  arbiter.request('listener-changed', 'only');
+  await clock.advance(2_000);
+  t.is(reloads.length, 4, 'now it waits');
+});
+
+test('A namespace has its whole share again after a rest', async (t) => {
+  const { arbiter, clock, reloads } = started(t, { share: { atOnce: 2, interval: 1_000 } });
+  for (let turn = 1; turn <= 2; turn++) {
+    for (let at = 0; at < 2; at++) {
+      arbiter.request('listener-changed', 'one');
+      await clock.advance(400);
+    }
+    t.is(reloads.length, 2 * turn);
+    await clock.advance(5_000);
+  }
+});
+
+test('Removals that follow one another are one reload after a rest', async (t) => {
+  const { arbiter, clock, reloads } = started(t);
+  for (let at = 0; at < 36; at++) {
+    arbiter.request('listener-removed', 'one');
+    await clock.advance(80);
+  }
+  t.is(reloads.length, 0);
+  await clock.advance(1_000);
+  t.is(reloads.length, 1);
+  // They do not wait without end.
+  for (let at = 0; at < 100; at++) {
+    arbiter.request('listener-removed', 'one');
+    await clock.advance(80);
+  }
+  t.true(reloads.length >= 2);
+});
+
+test('A removal goes along with what must not wait', async (t) => {
+  const { arbiter, clock, reloads } = started(t);
+  arbiter.request('listener-removed', 'one');
+  arbiter.request('listener-added', 'one');
+  await clock.advance(0);
+  t.deepEqual(reloads[0]?.causes, ['listener-removed', 'listener-added']);
+});

@@ -275,7 +275,7 @@ const FIELDS: readonly string[] = [
     'loadBalancerSourceRanges[] externalIPs[] clusterIPs[] headless externalTrafficPolicy ' +
     'healthCheckNodePort affinitySeconds allocateLoadBalancerNodePorts publishNotReadyAddresses ' +
     'ipFamilies[] ipFamilyPolicy ports[].name ports[].protocol ports[].port ports[].nodePort ' +
-    'ports[].appProtocol deleting statusIPs[]',
+    'ports[].appProtocol deleting statusIPs[] hasForeignStatus',
   'kind key namespace name uid serviceName headless family endpoints[].address endpoints[].ready ' +
     'endpoints[].serving endpoints[].terminating endpoints[].nodeName endpoints[].forZones ' +
     'endpoints[].forNodes endpoints[].target ports[].name ports[].protocol ports[].port triggerTime',

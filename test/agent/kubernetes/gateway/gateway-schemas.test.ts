@@ -194,7 +194,7 @@ for (const [title, json, fault] of REFUSED)
     t.regex(faultOf(json), fault);
   });
 
-test('A ReferenceGrant of the older version is read, too; a route of another version is not', (t) => {
+test('Objects of the older versions of their kinds are read, and those of others are refused', (t) => {
   const grant = object('ReferenceGrant', {
     from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'shop' }],
     to: [{ group: '', kind: 'Service' }],
@@ -202,6 +202,38 @@ test('A ReferenceGrant of the older version is read, too; a route of another ver
   t.like(parsed({ ...grant, apiVersion: 'gateway.networking.k8s.io/v1beta1' }), {
     to: [{ kind: 'Service', name: '' }],
   });
-  const route = { ...routeJson('a', EDGE), apiVersion: 'gateway.networking.k8s.io/v1alpha2' };
-  t.regex(faultOf(route), /apiVersion: .* is not "gateway.networking.k8s.io\/v1"/);
+  const routeOf = (kind: string, version: string) => ({
+    ...routeJson('a', EDGE),
+    kind,
+    spec: { parentRefs: EDGE, rules: [{ backendRefs: [{ name: 'web', port: 80 }] }] },
+    apiVersion: `gateway.networking.k8s.io/${version}`,
+  });
+  for (const [kind, version] of [
+    ['HTTPRoute', 'v1beta1'],
+    ['HTTPRoute', 'v1alpha2'],
+    ['GRPCRoute', 'v1alpha2'],
+    ['TLSRoute', 'v1alpha3'],
+    ['TLSRoute', 'v1alpha2'],
+    ['TCPRoute', 'v1alpha2'],
+    ['UDPRoute', 'v1alpha2'],
+  ] as const)
+    t.like(parsed(routeOf(kind, version)), { kind, key: 'default/a' }, `${kind} ${version}`);
+  for (const [kind, version] of [
+    ['HTTPRoute', 'v1alpha1'],
+    ['HTTPRoute', 'v2'],
+    ['GRPCRoute', 'v1beta1'],
+    ['TCPRoute', 'v1alpha3'],
+  ] as const)
+    t.regex(faultOf(routeOf(kind, version)), /apiVersion: .* is not "gateway.networking.k8s.io\/v1"/);
+});
+
+test('A Namespace has the label with its name, as the API server gives it', (t) => {
+  const name = 'kubernetes.io/metadata.name';
+  const namespace = (labels?: Json) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'shop', labels },
+  });
+  t.like(parsed(namespace()), { labels: { [name]: 'shop' } });
+  t.like(parsed(namespace({ [name]: 'other', team: 'a' })), { labels: { [name]: 'shop', team: 'a' } });
 });

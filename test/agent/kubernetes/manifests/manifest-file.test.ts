@@ -206,3 +206,20 @@ test('parseManifest() shows no text of a file that is no manifest', (t) => {
     for (const { message } of problems) t.false(/hunter|\d{7}/.test(message), message);
   }
 });
+
+test('parseManifest() takes a Service that was copied with the status of another controller as the operator wants it', (t) => {
+  const status = { loadBalancer: { ingress: [{ ip: '192.0.2.7' }] } };
+  const { objects, problems } = parse(JSON.stringify({ ...serviceJson('a'), status }));
+  const [service] = objects.values();
+  t.like(service, { hasForeignStatus: false, statusIPs: ['192.0.2.7'] });
+  t.deepEqual(problems, []);
+});
+
+for (const kind of ['IPAddressPool', 'L2Advertisement', 'BGPPeer', 'AddressPool', 'Service'])
+  test(`parseManifest() reports ${kind} of MetalLB, which is ignored`, (t) => {
+    const text = `apiVersion: metallb.io/v1beta1\nkind: ${kind}\nmetadata:\n  name: a\n  namespace: metallb-system\n`;
+    const { objects, problems } = parse(`${text}---\n${yaml('b')}`);
+    t.deepEqual([...objects.keys()], ['Service default/b']);
+    t.is(problems.length, 1);
+    t.like(problems, [{ object: `${kind} metallb-system/a`, reason: 'KindIgnored' }]);
+  });

@@ -20,7 +20,7 @@ const claim = (service: string, more: object = {}) =>
   claimOf(NAME, { address: '192.0.2.1', service, serviceUID: 'u', ...more });
 
 /** With a wish for the one claim, and what the watch shows of it. */
-function writer({ requestFinalizer = async () => true } = {}) {
+function writer({ mayClaim = async () => true } = {}) {
   const api = new FakeApi();
   const state: { desired?: AddressClaim | undefined; shown?: StoredClaim | undefined; leads: boolean } = {
     leads: true,
@@ -34,7 +34,7 @@ function writer({ requestFinalizer = async () => true } = {}) {
     isLeader: () => state.leads,
     desired: () => state.desired,
     stored: () => state.shown,
-    requestFinalizer,
+    mayClaim,
     onKept: (_, stored) => kept.push(stored?.service),
     onOverruled: ({ service }) => overruled.push(service),
     random: () => 0,
@@ -68,10 +68,10 @@ test('ClaimWriter creates, replaces and deletes a claim once each, guarded by it
   await own.close();
 });
 
-test('ClaimWriter writes no claim for a Service that cannot get the finalizer first', async (t) => {
+test('ClaimWriter writes no new claim that it may not write', async (t) => {
   const asked: string[] = [];
   const { api, state, own } = writer({
-    requestFinalizer: async (...service: string[]) => {
+    mayClaim: async (...service: string[]) => {
       asked.push(service.join(' '));
       return false;
     },
@@ -114,6 +114,24 @@ test('ClaimWriter leaves a claim that another agent has given to another Service
   t.deepEqual(overruled, ['default/b']);
   await own.close();
   t.is(api.objects.get(PATH)?.spec.service, 'default/b');
+});
+
+test('ClaimWriter leaves a claim of another Service that appears before its own is sent', async (t) => {
+  const { api, state, overruled, own, methods } = writer();
+  state.desired = claim('default/second');
+  own.created([NAME]);
+  own.write([NAME]);
+  // The permission is awaited; meanwhile the watch shows what a former leader has written.
+  state.shown = stored(api, claim('default/first'));
+  api.fault = ({ method }) => {
+    if (method === 'GET') state.desired = claim('default/first');
+    return undefined;
+  };
+  await until('it is told', () => overruled.length === 1);
+  t.deepEqual(overruled, ['default/first']);
+  await own.close();
+  t.is(methods(), 'GET');
+  t.is(api.objects.get(PATH)?.spec.service, 'default/first');
 });
 
 test('ClaimWriter reports an unreadable claim as a fault, and backs off', async (t) => {

@@ -224,6 +224,28 @@ test('writtenEvents() gives Events for changes only, so that a restart repeats n
   t.is(writtenEvents(none, doubtful)[0]?.note, 'The Service has the addresses 192.0.2.10');
 });
 
+test('writtenEvents() warns when a served Service loses its last ready member, and reports when it has one again', (t) => {
+  const [programmed, empty] = ['Programmed', 'NoMembers'].map((reason) => ({
+    conditions: [
+      {
+        type: 'headgate.io/Programmed',
+        status: 'True' as const,
+        reason,
+        message: `message of ${reason}`,
+      },
+    ],
+  })) as unknown as [WrittenConditions, WrittenConditions];
+  const warning = { type: 'Warning', reason: 'NoMembers', action: 'Program', note: 'message of NoMembers' };
+  t.deepEqual(writtenEvents(programmed, empty), [warning]);
+  t.is(writtenEvents(empty, programmed)[0]?.note, 'All ports of the Service have a ready member');
+  t.deepEqual(writtenEvents(empty, empty), []);
+  // A new one without pods.
+  t.deepEqual(
+    writtenEvents({ conditions: [] }, empty).map(({ reason }) => reason),
+    ['Programmed'],
+  );
+});
+
 test('problemEvents() gives a warning for each new problem', (t) => {
   const problem = (message: string): Problem => ({
     object: 'Service shop/web',
@@ -248,6 +270,8 @@ function start(more: Partial<ConstructorParameters<typeof EventRecorder>[0]> = {
   });
   return { api, clock, recorder };
 }
+
+type WrittenConditions = Parameters<typeof writtenEvents>[0];
 
 function conditions(...list: readonly (readonly [string, string, string?])[]): Json {
   return { conditions: list.map(([type, status, message = '']) => ({ type, status, message })) };

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { CurrentObject } from '../../../../agent/kubernetes/current-object.ts';
+import { type CurrentObject, readCurrentObject } from '../../../../agent/kubernetes/current-object.ts';
 import { objectStatusPatch } from '../../../../agent/kubernetes/writers/object-status-patch.ts';
 import type {
   GatewayStatus,
@@ -139,4 +139,50 @@ test('An Ingress gets its addresses with their ports', (t) => {
   t.deepEqual(patch({ loadBalancer: {} }), { loadBalancer: { ingress: [{ ip: '192.0.2.1', ports }] } });
   t.is(patch({ loadBalancer: { ingress: [{ ip: '192.0.2.1', ports }] } }), undefined);
   t.is(objectStatusPatch(current({ loadBalancer: {} }), { ...desired, addresses: [] }, NOW), undefined);
+});
+
+test('The addresses of an object that is not ours any more go if no other controller has written them', (t) => {
+  const withdrawn = {
+    ...subject,
+    generation: Number.MAX_SAFE_INTEGER,
+    addresses: [],
+    isWithdrawn: true,
+  } as const;
+  const ingress = { kind: 'Ingress', ...withdrawn, ports: [], programmedBy: [] } as const;
+  const gateway = {
+    kind: 'Gateway',
+    ...withdrawn,
+    conditions: [accepted('Unknown')],
+    listeners: [],
+    programmedBy: [],
+    attachedListenerSets: 0,
+  } as const;
+  const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } };
+  const own = { ...current(status), hasOwnAddresses: true } as const;
+  t.deepEqual(objectStatusPatch(own, ingress, NOW)?.status, { loadBalancer: { ingress: null } });
+  t.is(objectStatusPatch(current(status), ingress, NOW), undefined);
+  t.is(objectStatusPatch({ ...own, status: '{"loadBalancer":{}}' }, ingress, NOW), undefined);
+  const ofGateway = { addresses: [{ type: 'IPAddress', value: '192.0.2.1' }], conditions: [], listeners: [] };
+  t.deepEqual(objectStatusPatch({ ...own, status: JSON.stringify(ofGateway) }, gateway, NOW)?.status, {
+    addresses: [],
+    conditions: [written(accepted('Unknown'), NOW)],
+  });
+  t.is(objectStatusPatch(current(ofGateway), gateway, NOW), undefined);
+});
+
+test('readCurrentObject() says whether the addresses of the status are from this agent', (t) => {
+  const read = (manager: string, fields: object, subresource = 'status') =>
+    readCurrentObject({
+      metadata: {
+        ...subject,
+        resourceVersion: '7',
+        managedFields: [{ manager, subresource, fieldsV1: { 'f:status': fields } }, 'wrong'],
+      },
+    })?.hasOwnAddresses;
+  const ofIngress = { 'f:loadBalancer': { 'f:ingress': {} } };
+  t.true(read('headgate', ofIngress));
+  t.true(read('headgate', { 'f:addresses': {} }));
+  t.is(read('other', ofIngress), undefined);
+  t.is(read('headgate', ofIngress, ''), undefined);
+  t.is(read('headgate', { 'f:conditions': {} }), undefined);
 });

@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { sameValue } from '../../../../agent/base/same-value.ts';
+import { IP_ALLOCATED } from '../../../../agent/kubernetes/class-names.ts';
 import type { CurrentService } from '../../../../agent/kubernetes/current-service.ts';
 import {
   clearedStatus,
@@ -13,7 +14,6 @@ import {
   type DesiredStatus,
   desiredStatus,
   HEALTHY,
-  IP_ALLOCATED,
   PORTS_ERROR,
   PROGRAMMED,
 } from '../../../../agent/kubernetes/writers/service-status.ts';
@@ -96,11 +96,13 @@ test('mergeStatus() keeps a published address while its ports are pending', (t) 
   ]);
 });
 
-test('desiredStatus() of a Service whose address is being chosen is pending', (t) => {
-  t.deepEqual(conditionsOf(desiredStatus(balancer({ addresses: [] }), allServed)), {
+test('desiredStatus() of a Service whose address is being chosen is pending, and may change in a moment', (t) => {
+  const wanted = desiredStatus(balancer({ addresses: [] }), allServed);
+  t.deepEqual(conditionsOf(wanted), {
     [IP_ALLOCATED]: 'False Pending',
     [PROGRAMMED]: 'False Pending',
   });
+  t.false(wanted.isSettled);
 });
 
 // Conformance: status.conditions
@@ -120,6 +122,7 @@ test('desiredStatus() of a Service without an address has the reason for that', 
     message: 'No pool has "203.0.113.9"',
   });
   t.deepEqual(caused.ingress, []);
+  t.true(plain.isSettled && caused.isSettled);
 });
 
 test('desiredStatus() reports an address that differs from the requested one, with reason and message', (t) => {
@@ -389,7 +392,7 @@ test('servicePatch() is undefined for a Service that is as desired', (t) => {
 });
 
 test('servicePatch() adds finalizer and condition without changing addresses', (t) => {
-  const patch = servicePatch(current(), { kind: 'finalizer', uid: 'uid-1' }, options);
+  const patch = servicePatch(current(), { kind: 'choosing', uid: 'uid-1' }, options);
   t.deepEqual(patch?.metadata.finalizers, [FINALIZER]);
   const conditions = patch?.status?.conditions ?? [];
   t.deepEqual(

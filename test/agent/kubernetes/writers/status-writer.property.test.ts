@@ -17,7 +17,7 @@ const THEIRS = { type: 'example.org/Probed', status: 'True', reason: 'Any', mess
 type Step =
   | { readonly kind: 'wish'; readonly ip: string }
   | { readonly kind: 'release' }
-  | { readonly kind: 'finalizer' }
+  | { readonly kind: 'choosing' }
   /** Another writer: clears the agent's fields, puts an earlier version back, takes the finalizer, adds a condition. */
   | { readonly kind: 'other'; readonly does: 'clear' | 'restore' | 'finalizer' | 'condition' }
   | { readonly kind: 'watch'; readonly versions: number }
@@ -28,7 +28,7 @@ type Step =
 const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('wish' as const), ip: fc.constantFrom('192.0.2.10', '192.0.2.11') }),
-    fc.constantFrom<Step>({ kind: 'release' }, { kind: 'finalizer' }),
+    fc.constantFrom<Step>({ kind: 'release' }, { kind: 'choosing' }),
     fc.record({
       kind: fc.constant('other' as const),
       does: fc.constantFrom('clear' as const, 'restore' as const, 'finalizer' as const, 'condition' as const),
@@ -108,7 +108,7 @@ function start() {
   const run = async (step: Step): Promise<void> => {
     if (step.kind === 'wish') wish(serve(step.ip));
     else if (step.kind === 'release') wish({ kind: 'release', uid: 'uid-1', isTornDown: true });
-    else if (step.kind === 'finalizer') wish({ kind: 'finalizer', uid: 'uid-1' });
+    else if (step.kind === 'choosing') wish({ kind: 'choosing', uid: 'uid-1' });
     else if (step.kind === 'other') api.put(PATH, changed(api.objects.get(PATH), versions, step.does));
     else if (step.kind === 'watch') {
       for (let left = step.versions; left > 0 && at < versions.length - 1; left--) show(at + 1);
@@ -157,7 +157,7 @@ function faultOf({ metadata, status }: Json, wish: DesiredService | undefined): 
   const hasFinalizer = (metadata.finalizers ?? []).includes(FINALIZER);
   const ours = (status.conditions ?? []).filter(({ type }: Json) => type.startsWith('headgate.io/'));
   const ips = (status.loadBalancer?.ingress ?? []).map(({ ip }: Json) => ip);
-  if (wish.kind === 'finalizer') return hasFinalizer && ours.length > 0 ? '' : 'It is not claimed';
+  if (wish.kind === 'choosing') return hasFinalizer && ours.length > 0 ? '' : 'It is not claimed';
   if (wish.kind === 'serve') {
     const [wanted] = wish.status.ingress;
     return hasFinalizer && ours.length > 0 && ips.join() === wanted?.ip ? '' : `It says ${ips}`;

@@ -266,6 +266,43 @@ test("StatusWriter waits for the dataplane's confirmation, then writes that ther
   t.is(patches(second).length, 1);
 });
 
+test('StatusWriter writes the first status with the finalizer, in one patch, once its address is stored', async (t) => {
+  const { api, writer, clock } = start();
+  writer.set('default/web', { kind: 'choosing', uid: 'uid-web' });
+  await clock.advance(1_500);
+  t.deepEqual(patches(api), []);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  t.is(patches(api).length, 1);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  t.deepEqual(api.objects.get(PATH).metadata.finalizers, [FINALIZER]);
+});
+
+test('StatusWriter reports an address that is not stored in time', async (t) => {
+  const { api, writer, clock } = start();
+  writer.set('default/web', { kind: 'choosing', uid: 'uid-web' });
+  await clock.advance(2_100);
+  t.is(patches(api).length, 1);
+  const [condition] = api.objects.get(PATH).status.conditions;
+  t.like(condition, { type: 'headgate.io/IPAllocated', status: 'False', reason: 'Pending' });
+});
+
+test('The first status after the finalizer waits for nothing, and the next one for a quarter of a second', async (t) => {
+  const { api, writer, clock } = start();
+  const requested = writer.requestFinalizer('default/web', 'uid-web');
+  await clock.advance(0);
+  t.true(await requested);
+  writer.set('default/web', serve('192.0.2.10'));
+  await clock.advance(0);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  writer.set('default/web', serve('192.0.2.11'));
+  await clock.advance(249);
+  t.deepEqual(ipsOf(api), ['192.0.2.10']);
+  await clock.advance(1);
+  t.deepEqual(ipsOf(api), ['192.0.2.11']);
+  t.is(patches(api).length, 3);
+});
+
 test('requestFinalizer() is true once the Service has the finalizer, and false if it is gone', async (t) => {
   const { api, writer, clock } = start();
   const claimed = writer.requestFinalizer('default/web', 'uid-web');

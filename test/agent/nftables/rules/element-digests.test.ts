@@ -23,8 +23,8 @@ function kernel(endpoints: readonly string[]) {
 test('The elements of a listener are at its place, and the same listener has the same digests', (t) => {
   const listener = kernel(['10.0.0.1']);
   t.deepEqual([...digestsOf(listener).keys()], [PLACE]);
-  t.is(digestsOf(listener).get(PLACE)?.count, 61 + 4);
-  t.deepEqual(placesOf(listener), [PLACE, '192.0.2.10']);
+  t.is(digestsOf(listener).get(PLACE)?.count, 61 + 5);
+  t.deepEqual(placesOf(listener), [PLACE, '192.0.2.10', '10.0.0.1 . 17 . 5353']);
 });
 
 test('differences() tells removed elements from others', (t) => {

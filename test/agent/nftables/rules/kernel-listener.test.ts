@@ -77,6 +77,7 @@ test('The file of the rules has the members that are down', (t) => {
       sources: { groups: [], groupOf: () => 0 },
       counts: new Map(),
       countsTraffic: true,
+      knowsSockets: true,
     }),
   ].join('');
   t.deepEqual([...downIn(text)], [[NAME, [ONE, TWO]]]);

@@ -19,9 +19,13 @@ test('slotsOf() gives equal members nearly equal shares of a table that fits the
   for (const [count, size] of [
     [1, 61],
     [6, 61],
-    [7, 251],
+    [7, 127],
+    [12, 127],
+    [13, 251],
     [25, 251],
+    [50, 509],
     [100, 1_021],
+    [200, 2_039],
     [400, 4_093],
   ] as const) {
     const slots = slotsOf(members(count));
@@ -44,7 +48,7 @@ test('slotsOf() moves few slots more than those of a member that goes', (t) => {
   const gone = some[0]?.name;
   const moved = before.filter((was, at) => was.name !== after[at]?.name);
   t.is(moved.filter(({ name }) => name === gone).length, shares(before).get(gone ?? '') ?? 0);
-  t.true(moved.length < before.length / 5, `${moved.length} of ${before.length}`);
+  t.true(moved.length < before.length / 4, `${moved.length} of ${before.length}`);
 });
 
 test('slotsOf() gives shares by weight', (t) => {
@@ -54,6 +58,6 @@ test('slotsOf() gives shares by weight', (t) => {
 });
 
 test('slotsOf() of more members than slots, and of very different weights, ends', (t) => {
-  t.is(slotsOf(members(5_000)).length, TABLE_SIZES[3]);
+  t.is(slotsOf(members(5_000)).length, TABLE_SIZES.at(-1) ?? 0);
   t.is(slotsOf([member(1, 1), member(2, 256)]).length, 4_093);
 });

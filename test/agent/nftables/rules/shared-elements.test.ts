@@ -38,6 +38,7 @@ function listener(
 function inWords(elements: readonly Element[]): readonly string[] {
   return elements.map((element) => {
     if (element.map === 'sources') return `${element.vip} from ${element.group}`;
+    if (element.map === 'endpoints') return `endpoint ${element.place.address} ${element.place.protocol}`;
     if (element.map === 'neighbours') return `neighbour ${element.address}`;
     if (element.map === 'answers')
       return `${element.member.name} as ${element.place.address}:${element.place.port}`;
@@ -50,6 +51,7 @@ test('A member answers as the VIP, unless it is a member of two ports, and until
   const [web, other] = [listener(80, ['192.0.2.1'], ['10.0.0.1']), listener(81, ['192.0.2.1'], ['10.0.0.1'])];
   const first = shared.change([{ before: undefined, after: web }]);
   t.deepEqual(inWords(first.added), [
+    'endpoint 10.0.0.1 TCP',
     '192.0.2.1 from 51',
     'neighbour 10.0.0.1',
     '10.0.0.1:53 as 192.0.2.1:80',
@@ -62,10 +64,10 @@ test('A member answers as the VIP, unless it is a member of two ports, and until
   t.deepEqual(inWords(third.added), ['10.0.0.1:53 as 192.0.2.1:81']);
 });
 
-test('A listener whose members see the load balancer needs only the sources of its VIPs', (t) => {
+test('A listener whose members see the load balancer needs only the sources of its VIPs, and its members', (t) => {
   const own = listener(80, ['192.0.2.1', '192.0.2.3'], ['10.0.0.1'], { sourceAddress: 'load-balancer' });
   const { added } = new SharedElements(groupOf).change([{ before: undefined, after: own }]);
-  t.deepEqual(inWords(added), ['192.0.2.1 from 51']);
+  t.deepEqual(inWords(added), ['endpoint 10.0.0.1 TCP', '192.0.2.1 from 51']);
 });
 
 const listeners = fc

@@ -88,6 +88,8 @@ class Host {
       model: '',
       running: '',
       handover: this.handover.report,
+      announced: [],
+      unannounced: 0,
     };
   }
 
@@ -131,6 +133,22 @@ test('Both hosts are prepared before the VIPs move', async (t) => {
   t.deepEqual(b.diversion?.peer, a.link);
   t.deepEqual(b.diversion?.own, []);
   t.deepEqual(a.handedOver, ['kept']);
+});
+
+test('VIPs are moving from the beginning of the preparation until they have moved', async (t) => {
+  const [a, b] = await pair(t);
+  const lent = Promise.withResolvers<void>();
+  a.lending = lent.promise;
+  t.false(a.handover.isMoving);
+  const prepared = a.handover.prepare();
+  t.true(a.handover.isMoving, 'before the peer is asked');
+  lent.resolve();
+  await prepared;
+  await settled();
+  t.true(a.handover.isMoving, 'both are prepared');
+  t.false(b.handover.isMoving, 'it is told by the report of the other one');
+  a.handover.done();
+  t.false(a.handover.isMoving);
 });
 
 test('A handover ends on both hosts when no connection is left', async (t) => {
@@ -177,6 +195,26 @@ test('A host that gets its VIPs back keeps the connections that it has served in
   await clock.advance(2_000);
   t.is(a.deeds, `end diversion; take back ${VIP}`);
   t.is(b.deeds, `end diversion; take back ${VIP}`);
+});
+
+test('A handover waits for a peer that has just started and does not know yet whether it can', async (t) => {
+  const clock = new FakeClock();
+  const [a, b] = [new Host(clock, 1), new Host(clock, 2)];
+  [a.other, b.other, a.roles] = [b, a, MASTER];
+  const looked = Promise.withResolvers<void>();
+  b.looking = looked.promise;
+  await a.handover.start();
+  const starting = b.handover.start();
+  const prepared = a.handover.prepare();
+  await settled();
+  t.deepEqual(a.handedOver, []);
+  looked.resolve();
+  await starting;
+  await settled();
+  await prepared;
+  t.deepEqual(a.handedOver, ['kept']);
+  t.is(b.deeds, `divert ${VIP} 61`);
+  for (const { handover } of [a, b]) handover.close();
 });
 
 test('A handover does not wait for a peer that cannot pass connections on', async (t) => {

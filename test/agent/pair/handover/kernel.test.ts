@@ -1,5 +1,8 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
-import { lentIn, parseLink } from '../../../../agent/pair/handover/kernel.ts';
+import { HandoverKernel, lentIn, parseLink } from '../../../../agent/pair/handover/kernel.ts';
 
 const SHOWN = JSON.stringify([
   {
@@ -35,4 +38,16 @@ test('lentIn() finds addresses that time out, and no permanent one', (t) => {
     [...lentIn(JSON.stringify([{ ifname: 'lo', addr_info: loopback }]))],
     ['192.0.2.1', '2001:db8::1'],
   );
+});
+
+test('HandoverKernel checks its host while a handover is under way: neither takes the file of the other', async (t) => {
+  const scratch = await mkdtemp(join(tmpdir(), 'hg-handover-'));
+  t.teardown(() => rm(scratch, { recursive: true, force: true }));
+  const nft = join(scratch, 'nft');
+  await writeFile(nft, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+  const place = () => ({ interface: 'eth0', address: '192.0.2.11' });
+  const kernel = new HandoverKernel({ netns: '', nft, place, table: 'headgate_handover_51', scratch });
+  const ends = [kernel.whyNotDivert(), kernel.endDiversion().then(() => ''), kernel.whyNotDivert()];
+  t.deepEqual(await Promise.all(ends), ['', '', '']);
+  t.deepEqual(await readdir(scratch), ['nft']);
 });

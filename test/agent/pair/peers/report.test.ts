@@ -24,10 +24,13 @@ const REPORT: PairReport = {
   model: 'a'.repeat(32),
   running: '',
   handover: noHandover,
+  announced: ['0123abcd'],
+  unannounced: 2,
 };
 
 const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
   can: fc.boolean(),
+  checked: fc.boolean(),
   link: fc.record({
     ether: fc.constantFrom('', '02:00:5e:10:00:ff'),
     v4: fc.constantFrom('', '192.0.2.1'),
@@ -60,6 +63,8 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   model: fc.stringMatching(/^[0-9a-f]{32}$/),
   running: fc.oneof(fc.constant(''), fc.stringMatching(/^[0-9a-f]{32}$/)),
   handover: anyHandover,
+  announced: fc.array(fc.stringMatching(/^[0-9a-f]{8}$/), { maxLength: 24 }),
+  unannounced: fc.nat(),
 });
 
 test('ReportReader gives any report unchanged, however the stream is cut', (t) => {
@@ -96,6 +101,7 @@ test('The longest report that an agent can make fits', (t) => {
     running: digest,
     handover: {
       can: false,
+      checked: true,
       link: { ether: 'ff:ff:ff:ff:ff:ff', v4: '255.255.255.255', v6: 'ffff:'.repeat(7).concat('ffff') },
       asks: 'f'.repeat(16),
       ready: 'f'.repeat(16),
@@ -172,6 +178,8 @@ test('parseReport() fills missing fields with what makes the peer the least read
     model: '',
     running: '',
     handover: noHandover,
+    announced: [],
+    unannounced: 1,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {

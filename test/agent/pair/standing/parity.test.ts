@@ -125,3 +125,26 @@ test('Keys that are marked during an update are updated as well', async (t) => {
   await other.look('default/a', 'default/b');
   t.deepEqual(host.digests, other.digests);
 });
+
+test('A load balancer is served alike when both hosts have counted it, not while neither has', async (t) => {
+  const [first] = sample;
+  const [own, peer] = [new Host(), new Host()];
+  for (const host of [own, peer]) {
+    host.pending.add('default/a');
+    await host.put('default/a', structuredClone(first));
+  }
+  t.deepEqual(own.digests, peer.digests);
+  t.false(own.parity.isServedAlike('default/a', peer.parity), 'neither serves it');
+  own.pending.clear();
+  t.deepEqual(own.digests, peer.digests);
+  t.false(own.parity.isServedAlike('default/a', peer.parity), 'served here, which is not counted yet');
+  await own.look('default/a');
+  t.false(own.parity.isServedAlike('default/a', peer.parity), 'served here only');
+  peer.pending.clear();
+  await peer.look('default/a');
+  t.true(own.parity.isServedAlike('default/a', peer.parity));
+  own.desired.set('default/a', { ...first, key: 'default/a', vips: [] });
+  t.false(own.parity.isServedAlike('default/a', peer.parity), 'another one now');
+  t.false(own.parity.isServedAlike('default/a', undefined), 'without a peer');
+  t.false(own.parity.isServedAlike('default/b', peer.parity), 'served nowhere');
+});

@@ -1,12 +1,16 @@
 // What `why` says about routes and about requests.
 
 import test from 'ava';
+import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
+import { ANY_CLIENT } from '../../../../agent/report/answers/access/client.ts';
 import { explainService } from '../../../../agent/report/answers/explain.ts';
 import { explainObject } from '../../../../agent/report/answers/explain-object.ts';
+import { explainPlace, placeOf } from '../../../../agent/report/answers/explain-place.ts';
 import { explainRequest } from '../../../../agent/report/answers/explain-request.ts';
 import type { StatusSources } from '../../../../agent/report/answers/status.ts';
-import { clusterOf, service, slice } from '../../../support/values/build.ts';
+import { StatusBook } from '../../../../agent/report/operating/status-book.ts';
+import { clusterOf, endpoint, service, slice } from '../../../support/values/build.ts';
 import {
   gateway,
   gatewayClass,
@@ -30,6 +34,7 @@ const rule = (matches: readonly object[], more: object = {}) => ({
   backendRefs: [{ name: 'web', port: 80 }],
   ...more,
 });
+const PATH = { path: '/', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } };
 const path = (value: string, type = 'PathPrefix') => ({ path: { type, value } });
 const route = (name: string, spec: object) =>
   parsed(routeJson(name, [{ name: 'edge', sectionName: 'http' }], spec as never));
@@ -38,19 +43,28 @@ function sources(objects: readonly KubernetesObject[]): StatusSources {
   const cluster = clusterOf([gatewayClass(), GATEWAY, ...BACKEND, ...objects]);
   const dataplane = {
     serves: () => true,
-    members: () => new Map([['10.0.0.1:8080', { state: 'ready', weight: 1, isDown: undefined, cause: '' }]]),
+    members: (): ReadonlyMap<string, MemberFact> =>
+      new Map([['10.0.0.1:8080', { state: 'ready', weight: 1, isDown: undefined, cause: '' }]]),
+    failures: () => undefined,
     problemsOf: () => [],
+    status: () => ({ fault: '' }),
   };
+  const desired = translateCluster(cluster);
+  const operating = new StatusBook();
+  for (const [key, each] of desired.loadBalancers) operating.update(key, each, dataplane);
   return {
-    desired: translateCluster(cluster),
+    desired,
     cluster,
     dataplane,
-    announcer: undefined,
-    operating: { problemsOf: () => [] },
+    reach: undefined,
+    operating,
     api: () => undefined,
     sourceProblems: () => [],
     pathsOf: () => [],
     zone: () => '',
+    dotSegments: () => 'reject',
+    ambiguousPaths: () => 'reject-where-guarded',
+    knowsUser: () => false,
   } as unknown as StatusSources;
 }
 
@@ -69,18 +83,25 @@ const API = route('api', {
 test('A request is explained by the rule that takes it, its pool, and the rules before it', (t) => {
   const { answers, reason } = explainRequest('http://example.org/v2/x', sources([API]));
   t.is(reason, '');
-  t.deepEqual(answers, [
-    {
-      loadBalancer: 'Gateway default/edge',
-      addresses: ['192.0.2.1'],
-      isServed: true,
-      section: 'http',
-      rule: 'HTTPRoute default/api#1',
-      action: 'forwards to one pool (host example.org, path /v2/…)',
-      pools: [{ name: 'pool:default/web port 80', weight: 1, ready: 1, members: 1 }],
-      others: [{ rule: 'HTTPRoute default/api#0', why: 'only if header "version" is "two"', hasPath: true }],
-    },
-  ]);
+  t.is(answers.length, 1);
+  t.like(answers[0], {
+    loadBalancer: 'Gateway default/edge',
+    addresses: ['192.0.2.1'],
+    isServed: true,
+    section: 'http',
+    rule: 'HTTPRoute default/api#1',
+    action: 'forwards to one pool (host example.org, path /v2/…)',
+    pools: [{ name: 'pool:default/web port 80', weight: 1, ready: 1, members: 1 }],
+    others: [
+      {
+        rule: 'HTTPRoute default/api#0',
+        why: 'only if header "version" is "two"',
+        hasPath: true,
+        isUnclear: false,
+      },
+    ],
+    access: { verdict: 'open', sentence: 'Open to everybody' },
+  });
 });
 
 for (const [url, action] of [
@@ -155,6 +176,22 @@ test('A route of another Gateway is not ours, and one that is not there is not f
   t.is(explainObject('HTTPRoute default/none', sources([])).verdict, 'not found');
 });
 
+test('A misspelt parent of a route is told with the nearest Gateway, or listener', (t) => {
+  const reasonsOf = (parent: object) => {
+    const given = parsed(routeJson('other', [parent as never]));
+    return explainObject('HTTPRoute default/other', sources([given])).reasons;
+  };
+  const missing = (name: string) => `There is no Gateway "default/${name}"`;
+  t.is(reasonsOf({ name: 'egde' })[1], `${missing('egde')}, the nearest is "default/edge"`);
+  t.is(reasonsOf({ name: 'something-else' })[1], missing('something-else'));
+  t.is(reasonsOf({ name: 'web', kind: 'Service', group: '' }).length, 1);
+  t.regex(
+    reasonsOf({ name: 'edge', sectionName: 'htpt' })[0] ?? '',
+    /The parent has no listener with name "htpt", the nearest is "http"$/,
+  );
+  t.regex(reasonsOf({ name: 'edge', sectionName: 'none' })[0] ?? '', /with name "none"$/);
+});
+
 test('A Gateway is explained by its listeners and how many rules they have; a pool by its members', (t) => {
   const all = sources([API]);
   t.like(explainService('gateway:default/edge', all), {
@@ -171,6 +208,17 @@ test('A Gateway is explained by its listeners and how many rules they have; a po
   t.deepEqual(explainService('gateway:default/none', all).reasons, ['There is no Gateway "default/none"']);
 });
 
+test('A Gateway is found by its plain name if there is no such Service, and a misspelt name gets the nearest', (t) => {
+  const all = sources([API]);
+  t.like(explainService('default/edge', all), { key: 'gateway:default/edge', verdict: 'served' });
+  t.deepEqual(explainService('default/wbe', all).reasons, [
+    'There is no Service "default/wbe", the nearest is "default/web"',
+  ]);
+  t.deepEqual(explainService('gateway:default/egde', all).reasons, [
+    'There is no Gateway "default/egde", the nearest is "gateway:default/edge"',
+  ]);
+});
+
 test('The class of Ingresses and one of them are explained', (t) => {
   const annotations = { 'headgate.io/load-balancer-ips': '192.0.2.2' };
   const all = sources([ingressClass('edge', annotations), ingress()]);
@@ -182,6 +230,82 @@ test('The class of Ingresses and one of them are explained', (t) => {
     explainRequest('http://example.org/', all).answers.find(({ rule }) => rule !== '')?.loadBalancer,
     'IngressClass edge',
   );
+});
+
+test('An Ingress that redirects on one port and forwards on another has a line for each, with its pools', (t) => {
+  const annotations = { 'headgate.io/load-balancer-ips': '192.0.2.2' };
+  const all = sources([
+    ingressClass('edge', annotations),
+    ingress('web', {}, { 'nginx.ingress.kubernetes.io/force-ssl-redirect': 'true' }),
+    ingress('other', { rules: [{ host: 'b.example.org', http: { paths: [PATH] } }] }),
+  ]);
+  const of = (name: string) =>
+    explainObject(`Ingress default/${name}`, all).rules.map(({ action, pools }) => [action, pools.length]);
+  t.deepEqual(of('other'), [['forwards to one pool', 1]]);
+  t.deepEqual(of('web'), [['redirects with 308 to scheme https', 0]]);
+});
+
+test('A route, a listener or a backend that does not work makes its Gateway or class served in part', (t) => {
+  const verdictOf = (key: string, ...objects: readonly KubernetesObject[]) =>
+    explainService(key, sources(objects)).verdict;
+  const rules = (name: string) => ({ rules: [{ backendRefs: [{ name, port: 80 }] }] });
+  t.is(verdictOf('gateway:default/edge', route('api', rules('web'))), 'served');
+  t.is(verdictOf('gateway:default/edge', route('api', rules('missing'))), 'served in part');
+  const https = gateway('https', {
+    addresses: [{ type: 'IPAddress', value: '192.0.2.4' }],
+    listeners: [
+      { name: 'http', port: 80, protocol: 'HTTP' },
+      { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'missing' }] } },
+    ],
+  });
+  t.is(verdictOf('gateway:default/https', https), 'served in part');
+  const edge = ingressClass('edge', { 'headgate.io/load-balancer-ips': '192.0.2.2' });
+  t.is(verdictOf('ingress:-/edge', edge, ingress()), 'served');
+  const backend = { service: { name: 'missing', port: { number: 80 } } };
+  const missing = ingress('odd', {
+    rules: [{ host: 'b.example.org', http: { paths: [{ ...PATH, backend }] } }],
+  });
+  t.is(verdictOf('ingress:-/edge', edge, ingress(), missing), 'served in part');
+});
+
+test('A Gateway names its routes; a Service behind routes is explained by its pool', (t) => {
+  const all = sources([
+    route('api', { rules: [rule([path('/api')])] }),
+    route('shop', { rules: [rule([path('/shop')])] }),
+  ]);
+  const [listener] = explainService('gateway:default/edge', all).listeners;
+  t.deepEqual(listener?.routes, ['HTTPRoute default/api', 'HTTPRoute default/shop']);
+  t.is(listener?.moreRoutes, 0);
+  const backend = explainService('default/web', all);
+  t.deepEqual([backend.key, backend.verdict], ['pool:default/web', 'served']);
+});
+
+test('An address, a port of it, a member, a pod and a node are explained by what has them', (t) => {
+  const all = sources([
+    route('api', { rules: [rule([path('/api')])] }),
+    service({ name: 'shop', loadBalancerIP: '192.0.2.7' }),
+    slice({
+      serviceName: 'shop',
+      name: 'shop-1',
+      endpoints: [endpoint('10.0.0.1', { target: 'Pod/web-1' })],
+    }),
+  ]);
+  const found = (query: Readonly<Record<string, string>>) => {
+    const { loadBalancers, members } = explainPlace(placeOf(new URLSearchParams(query)), all);
+    return [loadBalancers.map(({ key }) => key), members.map(({ key, name }) => `${key} ${name}`)];
+  };
+  t.deepEqual(found({ address: '192.0.2.7' }), [['default/shop'], []]);
+  t.deepEqual(found({ address: '192.0.2.7', port: '80' }), [['default/shop'], []]);
+  t.deepEqual(found({ address: '192.0.2.7', port: '81' }), [[], []]);
+  t.deepEqual(found({ address: '192.0.2.1' }), [['gateway:default/edge'], []]);
+  const members = ['default/shop 10.0.0.1:8080', 'pool:default/web 10.0.0.1:8080'];
+  t.deepEqual(
+    found({ address: '10.0.0.1' }).map((each) => each.toSorted()),
+    [[], members],
+  );
+  t.deepEqual(found({ target: 'Pod/web-1', namespace: 'default' }), [[], ['default/shop 10.0.0.1:8080']]);
+  t.deepEqual(found({ target: 'Pod/web-1', namespace: 'other' }), [[], []]);
+  t.deepEqual(found({ address: '192.0.2.99' }), [[], []]);
 });
 
 test('A request to a port that passes TLS on is explained by the name that it asks for', (t) => {
@@ -197,4 +321,94 @@ test('A request to a port that passes TLS on is explained by the name that it as
     actionOf('https://other.example.org:8443/'),
     'closes the connection: no TLSRoute has the host "other.example.org"',
   );
+});
+
+test('A request to the address of a Service is explained by its members, with its ranges', (t) => {
+  const web = service({
+    name: 'shop',
+    loadBalancerIP: '192.0.2.7',
+    loadBalancerSourceRanges: ['10.0.0.0/8'],
+  });
+  const all = sources([web, slice({ serviceName: 'shop', name: 'shop-1', endpoints: ['10.0.0.1'] })]);
+  const from = { address: '198.51.100.7', family: 'v4' } as const;
+  const { answers } = explainRequest('http://192.0.2.7/', all, { ...ANY_CLIENT, from });
+  t.like(answers[0], {
+    loadBalancer: 'Service default/shop',
+    rule: '',
+    action: 'forwards to its members',
+    pools: [{ name: 'default/shop port 80', ready: 1 }],
+    access: {
+      verdict: 'refused',
+      sentence: 'Closed to 198.51.100.7 (source ranges, the connection is closed)',
+    },
+  });
+  t.is(explainRequest('http://example.org/', all).answers.length, 1, 'not by a name');
+});
+
+test('A request is explained for listeners of the family of its client only', (t) => {
+  const from = { address: '2001:db8::1', family: 'v6' } as const;
+  const { answers, reason } = explainRequest('http://example.org/', sources([API]), { ...ANY_CLIENT, from });
+  t.deepEqual([answers, reason], [[], 'No Gateway or Ingress listens for HTTP on port 80 of IPv6']);
+});
+
+test('A request whose path is refused, or matches a regular expression, is explained so', (t) => {
+  const regex = route('regex', {
+    rules: [
+      { ...rule([path('/v[0-9]+/admin', 'RegularExpression')]), backendRefs: [] },
+      { ...rule([path('/\\Qa\\E', 'RegularExpression')]), backendRefs: [] },
+      rule([path('/')]),
+    ],
+  });
+  const all = sources([regex]);
+  const answerTo = (url: string) => explainRequest(url, all).answers[0];
+  t.is(answerTo('http://example.org/v12/admin')?.access.answer, 'status 500');
+  t.is(answerTo('http://example.org/x/../v12/admin')?.access.answer, 'status 400');
+  const unreadable = answerTo('http://example.org/a');
+  t.deepEqual([unreadable?.rule, unreadable?.access.answer], ['HTTPRoute default/regex#1', 'status 500']);
+  t.deepEqual(
+    unreadable?.others.map(({ rule: name }) => name),
+    ['HTTPRoute default/regex#0'],
+  );
+});
+
+const RANGES = { 'headgate.io/whitelist-source-range': '10.0.0.0/8' };
+
+test('A request whose path can be read in several ways is refused where some paths are guarded, and looked up in one spelling', (t) => {
+  const annotated = (name: string, annotations: Record<string, string>, value: string) => {
+    const spec = { hostnames: ['example.org'], rules: [rule([path(value)])] };
+    const json = routeJson(name, [{ name: 'edge', sectionName: 'http' }], spec as never);
+    return parsed({ ...json, metadata: { ...(json.metadata as object), annotations } } as never);
+  };
+  const mixed = sources([annotated('admin', RANGES, '/admin'), annotated('all', {}, '/')]);
+  const free = sources([annotated('all', {}, '/')]);
+  const answer = (url: string, of = mixed) => {
+    const found = explainRequest(url, of).answers[0];
+    return [found?.rule, found?.access.answer, found?.access.sentence];
+  };
+  const admin = ['HTTPRoute default/admin#0', 'status 403', 'Open only to clients from 10.0.0.0/8'];
+  for (const url of [
+    'http://example.org/%61dmin',
+    'http://example.org./admin',
+    'http://example.org/a%64min/x',
+  ])
+    t.deepEqual(answer(url), admin, url);
+  for (const odd of ['//admin', '/x/;/admin', '/%2Fadmin', '/x%3bb', '/x%5Cadmin', '/x\\admin']) {
+    t.deepEqual(
+      answer(`http://example.org${odd}`),
+      ['', 'status 400', 'Closed to everybody (ambiguous path, status 400)'],
+      odd,
+    );
+    t.deepEqual(answer(`http://example.org${odd}`, free), [
+      'HTTPRoute default/all#0',
+      '',
+      'Open to everybody',
+    ]);
+  }
+  const everywhere = { ...free, ambiguousPaths: () => 'reject' as const };
+  t.deepEqual(answer('http://example.org//x', everywhere).slice(1), [
+    'status 400',
+    'Closed to everybody (path, status 400)',
+  ]);
+  const nowhere = { ...mixed, ambiguousPaths: () => 'pass' as const };
+  t.is(answer('http://example.org//admin', nowhere)[0], 'HTTPRoute default/all#0');
 });

@@ -7,7 +7,13 @@ import { clusterOf, node, service, slice } from '../../../support/values/build.t
 import { SETTINGS, translateCluster } from '../../../support/values/translated.ts';
 
 /** HAProxy serves every listener and has no server. */
-const dataplane = { serves: () => true, members: () => new Map(), problemsOf: () => [] };
+const dataplaneWith = (fault: string) => ({
+  serves: () => true,
+  members: () => new Map(),
+  failures: () => undefined,
+  problemsOf: () => [],
+  status: () => ({ fault }),
+});
 
 function explained(
   objects: readonly KubernetesObject[],
@@ -15,14 +21,15 @@ function explained(
     members = SETTINGS.members,
     problems = [] as readonly Problem[],
     paths = {} as Readonly<Record<string, readonly string[]>>,
+    fault = '',
   } = {},
 ) {
   const cluster = clusterOf(objects);
   return explainService('default/web', {
     desired: translateCluster(cluster, { members }),
     cluster,
-    dataplane,
-    announcer: undefined,
+    dataplane: dataplaneWith(fault),
+    reach: undefined,
     api: () => undefined,
     sourceProblems: () => problems,
     pathsOf: (identity: string) => paths[identity] ?? [],
@@ -140,4 +147,11 @@ test('explainService() names the broken file of a Service or of its EndpointSlic
 test('explainService() names refused EndpointSlices and broken files if a listener has no endpoint', (t) => {
   const { reasons } = explained([service()], { problems: [broken, refusedSlice] });
   t.deepEqual(reasons.slice(0, 2), [refusedSlice.message, broken.message]);
+});
+
+test('A fault of HAProxy is a reason for the Services that it serves, and for no Service of the kernel path', (t) => {
+  const fault = 'Another HAProxy runs';
+  t.true(explained([service(), slice()], { fault }).reasons.includes(fault));
+  const udp = [{ protocol: 'UDP' as const }];
+  t.false(explained([service({ ports: udp }), slice({ ports: udp })], { fault }).reasons.includes(fault));
 });

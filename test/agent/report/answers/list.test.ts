@@ -1,9 +1,12 @@
 import test from 'ava';
 import { Cluster } from '../../../../agent/kubernetes/cluster.ts';
 import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
+import { emptyDesiredState } from '../../../../agent/model/desired-state.ts';
 import { keyOf, NO_NAMESPACE, type Owner } from '../../../../agent/model/names.ts';
-import { listLoadBalancers } from '../../../../agent/report/answers/list.ts';
+import { listLoadBalancers, namesOf, namespacesOf } from '../../../../agent/report/answers/list.ts';
 import type { LoadBalancerRow } from '../../../../agent/report/answers/load-balancer-row.ts';
+import { service } from '../../../support/values/build.ts';
+import { translated } from '../../../support/values/translated.ts';
 
 const CREATED = '2026-11-26T08:00:00Z';
 
@@ -43,16 +46,44 @@ test('listLoadBalancers() tells when Services, Gateways and Ingress classes were
     { kind: 'Service', namespace: 'shop', name: 'old' },
     { kind: 'Gateway', namespace: 'shop', name: 'edge' },
     { kind: 'Ingress', namespace: NO_NAMESPACE, name: 'edge' },
+    // Folded into the Gateway whose routes send to it.
+    { kind: 'Pool', namespace: 'shop', name: 'web' },
   ];
   const rows = owners.map((owner) => ({ key: keyOf(owner), problems: [] }) as unknown as LoadBalancerRow);
   const listed = await listLoadBalancers(
     { update: async () => undefined, worstFirst: async (isWanted) => rows.filter(isWanted) },
     { cluster } as Parameters<typeof listLoadBalancers>[1],
-    undefined,
+    { namespace: undefined, hasPools: false },
   );
   const created = new Date(CREATED).toISOString();
   t.deepEqual(
     listed.map((each) => each.created),
     [created, '', created, created],
   );
+});
+
+test('namesOf() offers load balancers and routes in the order of people, and no Services of others', (t) => {
+  const desired = emptyDesiredState();
+  for (const name of ['new-10', 'new-2', 'new-1'])
+    for (const [key, each] of translated([service({ name })]).loadBalancers)
+      desired.loadBalancers.set(key, each);
+  desired.ignored.set('other/db', { kind: 'Ignored', key: 'other/db', reason: 'It is of type ClusterIP' });
+  const route = {
+    kind: 'HTTPRoute',
+    namespace: 'shop',
+    name: 'api',
+    uid: '',
+    generation: 1,
+    parents: [],
+  } as const;
+  desired.statuses.update('gateway:shop/edge', [route]);
+  t.deepEqual(namesOf({ desired }, ''), [
+    'HTTPRoute/shop/api',
+    'default/new-1',
+    'default/new-2',
+    'default/new-10',
+  ]);
+  t.deepEqual(namesOf({ desired }, 'HTTP'), ['HTTPRoute/shop/api']);
+  t.deepEqual(namesOf({ desired }, 'other/'), []);
+  t.deepEqual(namespacesOf({ desired }, ''), ['default']);
 });

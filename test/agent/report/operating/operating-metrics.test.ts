@@ -18,6 +18,7 @@ function bookOf(loadBalancer: LoadBalancer, member: MemberFact, isServed = true)
   book.update(loadBalancer.key, loadBalancer, {
     serves: () => isServed,
     members: () => new Map([[MEMBER, member]]),
+    failures: () => undefined,
   });
   return book;
 }
@@ -65,10 +66,18 @@ test('A listener that HAProxy does not serve is OFFLINE, whatever its pool is', 
 test('A changed status moves its row, and a load balancer that is gone has none', async (t) => {
   const book = bookOf(web, DOWN);
   t.is((await rowsOf(book)).member?.length, 1);
-  book.update(web.key, web, { serves: () => true, members: () => new Map([[MEMBER, UP]]) });
+  book.update(web.key, web, {
+    serves: () => true,
+    members: () => new Map([[MEMBER, UP]]),
+    failures: () => undefined,
+  });
   t.deepEqual((await rowsOf(book)).load_balancer, [`status="ONLINE",${SERVICE} 1`]);
   t.deepEqual((await rowsOf(book)).member, []);
-  book.update(web.key, undefined, { serves: () => true, members: () => new Map([[MEMBER, UP]]) });
+  book.update(web.key, undefined, {
+    serves: () => true,
+    members: () => new Map([[MEMBER, UP]]),
+    failures: () => undefined,
+  });
   t.deepEqual(await rowsOf(book), { load_balancer: [], listener: [], pool: [], member: [] });
 });
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
+import type { RecentFailures } from '../../../../agent/dataplane/recent-failures.ts';
 import type { LoadBalancer, Member, Pool } from '../../../../agent/model/load-balancer.ts';
 import { listenersInWords, operatingStatus } from '../../../../agent/report/operating/operating-status.ts';
 import { StatusBook } from '../../../../agent/report/operating/status-book.ts';
@@ -38,9 +39,10 @@ const FACTS: Readonly<Record<string, MemberFact | undefined>> = {
   missing: undefined,
 };
 
-function factsOf(words: readonly string[], isServed = true) {
+function factsOf(words: readonly string[], isServed = true, failures?: RecentFailures) {
   return {
     serves: () => isServed,
+    failures: () => failures,
     members: (_: string) =>
       new Map(
         words.flatMap((word, at) => {
@@ -80,6 +82,51 @@ test('Without a monitor members have none, and the pool is well', (t) => {
   t.false(now.isMonitored);
 });
 
+const [FIRST, SECOND] = ['10.0.0.0:80', '10.0.0.1:80'] as const;
+const DEAD = { unit: 'connections', tried: 50, failed: 50, isAll: true } as const;
+const REPORT = { unit: 'connections', tried: 50, failed: 50 } as const;
+
+test('Members that fail all that clients tried are in ERROR without a monitor, and say how much failed', (t) => {
+  const failures: RecentFailures = { ...REPORT, share: 'all', members: new Map([[FIRST, DEAD]]) };
+  const now = operatingStatus(given(['ready'], { monitor: undefined }), factsOf(['unread'], true, failures));
+  t.like(now, { status: 'ERROR', isMonitored: false });
+  t.like(now.listeners[0], { pool: 'ERROR', ready: 1, down: 0, failing: 1, taking: 0, fails: 'all' });
+  t.deepEqual(now.listeners[0]?.members, [
+    { name: FIRST, status: 'ERROR', cause: '50 of 50 connections failed in the last minute', fails: true },
+  ]);
+  t.deepEqual(
+    now.problems.map(({ reason, message }) => `${reason}: ${message}`),
+    ['MembersFail: All that clients tried at TCP port 80 (IPv4) in the last minute failed'],
+  );
+  t.is(listenersInWords(now.listeners), '1 of 1 ready members fail what clients send');
+});
+
+test('A member for which others take over makes the pool DEGRADED, and is named', (t) => {
+  const failures: RecentFailures = {
+    ...REPORT,
+    failed: 0,
+    share: 'none',
+    members: new Map([[SECOND, DEAD]]),
+  };
+  const now = operatingStatus(
+    given(['ready', 'ready'], { monitor: undefined }),
+    factsOf(['unread', 'unread'], true, failures),
+  );
+  t.like(now.listeners[0], { pool: 'DEGRADED', failing: 1, taking: 1, fails: 'none' });
+  t.is(
+    now.problems[0]?.message,
+    `Clients get an answer at TCP port 80 (IPv4) only because other members take over: ${SECOND} fails each time`,
+  );
+});
+
+test('A member with a few failures stays what it is, and says how many there were', (t) => {
+  const some = { unit: 'requests', tried: 40, failed: 2, isAll: false } as const;
+  const failures: RecentFailures = { ...some, share: 'none', members: new Map([[FIRST, some]]) };
+  const now = operatingStatus(given(['ready']), factsOf(['up'], true, failures));
+  t.like(now, { status: 'ONLINE', problems: [] });
+  t.is(now.listeners[0]?.members[0]?.cause, '2 of 40 requests got an answer of 5xx in the last minute');
+});
+
 test('A listener that the dataplane does not serve is OFFLINE, whatever its members', (t) => {
   const now = operatingStatus(given(['ready']), factsOf(['up'], false));
   t.is(now.status, 'OFFLINE');
@@ -102,8 +149,8 @@ test('The problem of a pool that is down names the effect on clients', (t) => {
 
 test('listenersInWords() names failing members, or listeners that are not ONLINE', (t) => {
   const [fails, serves] = [
-    { status: 'DEGRADED', ready: 3, down: 1 },
-    { status: 'ONLINE', ready: 2, down: 0 },
+    { status: 'DEGRADED', ready: 3, down: 1, failing: 0, fails: 'none' },
+    { status: 'ONLINE', ready: 2, down: 0, failing: 0, fails: 'none' },
   ] as const;
   const [offline, drains] = [
     { ...serves, status: 'OFFLINE' },
@@ -112,6 +159,9 @@ test('listenersInWords() names failing members, or listeners that are not ONLINE
   t.is(listenersInWords([fails, serves]), '1 of 5 ready members fail their health checks');
   t.is(listenersInWords([serves]), '0 of 2 ready members fail their health checks');
   t.is(listenersInWords([serves, offline]), '1 of 2 listeners OFFLINE');
+  const [inPart, wholly] = (['some', 'all'] as const).map((each) => ({ ...serves, ready: 0, fails: each }));
+  t.is(listenersInWords([inPart ?? fails]), '1 of 1 listeners fail a part of what clients send');
+  t.is(listenersInWords([serves, wholly ?? fails]), '1 of 2 listeners fail what clients send');
   t.is(
     listenersInWords([fails, offline, drains]),
     '1 of 5 ready members fail their health checks, 1 of 3 listeners OFFLINE, 1 of 3 listeners DRAINING',

@@ -14,7 +14,7 @@ function tracker() {
   const reports: (readonly string[])[] = [];
   const health = new HealthTracker({
     loadBalancers,
-    dataplane: { serves: () => true, members: () => new Map() },
+    dataplane: { serves: () => true, members: () => new Map(), failures: () => undefined },
     onChanged: (keys) => {
       reports.push([...keys]);
       observers.changed(keys);

@@ -4,6 +4,7 @@ import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
 import type { ListenerStats } from '../../../../agent/dataplane/status.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../../../../agent/model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../../../agent/model/names.ts';
+import { PoolUses } from '../../../../agent/model/pool-uses.ts';
 import { LoadBalancerRows } from '../../../../agent/report/answers/load-balancer-rows.ts';
 import type { StatusSources } from '../../../../agent/report/answers/status.ts';
 import { Overview } from '../../../../agent/report/page/overview.ts';
@@ -11,6 +12,7 @@ import { TrafficBook } from '../../../../agent/report/page/traffic-book.ts';
 import { stableId } from '../../../../agent/translate/service/members.ts';
 import type { PageView } from '../../../../health/page-model.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { listenerTraffic } from '../../../support/values/listener-traffic.ts';
 
 const PROBLEM: Problem = { object: 'Service a/b', reason: 'InvalidAnnotation', message: 'It is wrong' };
 
@@ -36,7 +38,9 @@ test('A page shows each load balancer with its verdict', async (t) => {
   t.deepEqual(summary.members, { ready: 3, down: 0, all: 5 });
   t.is(summary.vips, 1, 'all have the same address');
   const { reason, ...shown } = PROBLEM;
-  t.deepEqual(summary.problems, [{ reason, count: 1, shown: [{ key: 'a/problem', ...shown }] }]);
+  t.deepEqual(summary.problems, [
+    { reason, count: 1, isGrave: false, covered: 1, shown: [{ key: 'a/problem', ...shown, times: 1 }] },
+  ]);
 });
 
 test('Only marked rows are updated', async (t) => {
@@ -79,6 +83,66 @@ test('A search looks in names, addresses and ports; the filter leaves those in t
   t.deepEqual(await keys('search=nothing'), []);
 });
 
+test('A search finds the address and the pod of a member, and a filter the load balancers of a verdict', async (t) => {
+  const host = new FakeHost([
+    loadBalancer('a/one', 3, { target: 'Pod/one-5d9f-abcde' }),
+    loadBalancer('a/two', 1),
+    loadBalancer('a/none', 0),
+  ]);
+  const keys = async (question: string): Promise<readonly string[]> =>
+    (await host.look(question)).list.rows.map(({ key }) => key);
+  t.deepEqual(await keys('search=10.0.0.3'), ['a/one']);
+  t.deepEqual(await keys('search=ONE-5d9F'), ['a/one']);
+  t.deepEqual(await keys('only=no+ready+member'), ['a/none']);
+  t.deepEqual(await keys('only=served'), ['a/one', 'a/two']);
+  t.deepEqual(await keys('only=members+down'), []);
+});
+
+test('What is not fully served is named with its reason, the worst first', async (t) => {
+  const host = new FakeHost([
+    loadBalancer('a/empty', 0),
+    loadBalancer('a/gone', 1),
+    loadBalancer('a/well', 1),
+  ]);
+  host.unservedListeners.add('a:gone:tcp:80:v4');
+  const { broken } = (await host.look()).summary;
+  t.deepEqual(
+    broken.map(({ key, verdict }) => [key, verdict]),
+    [
+      ['a/gone', 'not served'],
+      ['a/empty', 'no ready member'],
+    ],
+  );
+  t.is(broken[0]?.why, 'HAProxy does not serve TCP port 80 (IPv4) (yet)');
+  t.is((await host.look()).summary.broken[0], broken[0], 'kept until its row changes');
+  host.unservedListeners.clear();
+  host.put(loadBalancer('a/gone', 1));
+  t.deepEqual((await host.look()).summary.broken.length, 1);
+});
+
+test('Problems of what is not fully served come first, then the reasons with most', async (t) => {
+  const many = { ...PROBLEM, reason: 'AddressPending', message: 'It waits' } as const;
+  const host = new FakeHost([
+    loadBalancer('a/one', 1, {}, [many, { ...many, message: 'It waits, too' }]),
+    loadBalancer('a/two', 0, {}, [PROBLEM]),
+    loadBalancer('a/three', 1, {}, [many]),
+  ]);
+  const { problems, problemCount, problemObjects } = (await host.look()).summary;
+  t.deepEqual(
+    problems.map(({ reason, count, isGrave, shown }) => [
+      reason,
+      count,
+      isGrave,
+      shown.map(({ times }) => times),
+    ]),
+    [
+      ['InvalidAnnotation', 1, true, [1]],
+      ['AddressPending', 3, false, [2, 1]],
+    ],
+  );
+  t.deepEqual([problemCount, problemObjects], [4, 1], 'all of one object');
+});
+
 test('A page has the first rows of thousands, and the first members of thousands', async (t) => {
   const host = new FakeHost(
     Array.from({ length: 2_000 }, (_, at) =>
@@ -90,8 +154,9 @@ test('A page has the first rows of thousands, and the first members of thousands
   t.is(view.list.rows.length, 50);
   t.deepEqual([view.list.found, view.list.page, view.list.pages], [2_001, 3, 41]);
   t.deepEqual(
-    view.summary.problems.map(({ count, shown }) => [count, shown.length]),
-    [[1_000, 5]],
+    view.summary.problems.map(({ count, shown, covered }) => [count, shown.length, covered]),
+    [[1_000, 1, 1_000]],
+    'a text is shown once',
   );
   t.is(view.summary.problemCount, 1_000);
   t.is(view.detail?.listeners[0]?.members.length, 200);
@@ -204,7 +269,12 @@ test('An opened load balancer has its traffic from before', async (t) => {
     await host.traffic.record();
   }
   const { detail } = await host.look('open=a%2Fweb');
-  t.deepEqual(detail?.history, { seconds: 5, rate: [0, 10, 20, 0], open: [0, 5, 15, 15] });
+  t.like(detail?.history, {
+    seconds: 5,
+    rate: [0, 10, 20, 0],
+    open: [0, 5, 15, 15],
+  });
+  t.is(detail?.history.errors.at(-1), null, 'not counted');
   t.deepEqual([detail?.rate, detail?.open], [0, 15], 'of the last round, because HAProxy gives nothing');
   host.stats = { sessions: 4, sessionRate: 3, servers: new Map() };
   t.like((await host.look('open=a%2Fweb')).detail, { rate: 3, open: 4 });
@@ -315,7 +385,8 @@ class FakeHost {
   readonly traffic = new TrafficBook(
     {
       families: async () => [],
-      traffic: () => Array.from(this.counted, ([name, [total, open]]) => ({ name, total, open })),
+      traffic: () =>
+        Array.from(this.counted, ([name, [total, open]]) => listenerTraffic({ name, total, open })),
     },
     this.clock,
   );
@@ -324,8 +395,13 @@ class FakeHost {
     const sources = {
       version: '0.0.0',
       startedAt: new Date(0),
-      desired: { loadBalancers: this.#loadBalancers, ignored: new Map() },
-      cluster: { ownerObject: () => undefined, slices: () => [] },
+      desired: {
+        loadBalancers: this.#loadBalancers,
+        ignored: new Map(),
+        poolUses: new PoolUses(),
+        dependents: { of: () => new Set() },
+      },
+      cluster: { ownerObject: () => undefined, slices: () => [], service: () => undefined },
       dataplane: {
         status: () => ({
           workerPid: this.workerPid,
@@ -333,6 +409,7 @@ class FakeHost {
           serving: true,
           reloadPending: [],
           unserved: this.unserved,
+          fault: '',
         }),
         serves: (listener: string) => !this.unservedListeners.has(listener),
         members: (listener: string) => {
@@ -349,11 +426,12 @@ class FakeHost {
             ]),
           );
         },
+        failures: () => undefined,
         problemsOf: () => [],
         loads: () => [],
         stats: async () => this.stats,
       },
-      announcer: undefined,
+      reach: undefined,
       pair: undefined,
       addresses: { problems: [], status: () => ({ pools: [] }) },
       api: () => undefined,

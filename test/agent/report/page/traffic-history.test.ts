@@ -2,13 +2,18 @@ import test from 'ava';
 import {
   BIN_MS,
   BINS,
-  MAX_PLACES,
+  MAX_SLOTS,
+  recordOf,
   type Traffic,
   TrafficHistory,
 } from '../../../../agent/report/page/traffic-history.ts';
 
-const LAST = `lb-${MAX_PLACES - 1}`;
-const QUIET: Traffic = { rate: 0, open: 0 };
+const LAST = `lb-${MAX_SLOTS - 1}`;
+const QUIET: Traffic = recordOf(() => 0);
+
+function traffic(rate: number, open = 0): Traffic {
+  return { ...QUIET, rate, open };
+}
 
 /** Records traffic of `web` at the bins; undefined: nothing is known of it. */
 function recorded(...bins: readonly (readonly [bin: number, rate: number | undefined])[]): TrafficHistory {
@@ -16,7 +21,7 @@ function recorded(...bins: readonly (readonly [bin: number, rate: number | undef
   for (const [bin, rate] of bins)
     history.record(
       bin * BIN_MS,
-      new Map(rate === undefined ? [] : [['web', { rate, open: rate > 0 ? 1 : 0 }]]),
+      new Map(rate === undefined ? [] : [['web', traffic(rate, rate > 0 ? 1 : 0)]]),
     );
   return history;
 }
@@ -81,50 +86,61 @@ for (const [title, bins, rates] of [
 ] as readonly (readonly [string, readonly (readonly [number, number | undefined])[], readonly number[]])[])
   test(`The history has ${title}`, (t) => {
     const found = recorded(...bins).of('web');
-    t.deepEqual(found.rates, rates);
+    t.deepEqual(found.rate, rates);
     t.deepEqual(
       found.open,
       rates.map((rate) => Number(rate > 0)),
     );
   });
 
-test('A load balancer that was always quiet has zeros', (t) => {
-  t.deepEqual(recorded([100, 1], [101, 1]).of('other'), { rates: [0, 0], open: [0, 0] });
+test('A load balancer that was always quiet has zeros, and no latency', (t) => {
+  t.deepEqual(
+    recorded([100, 1], [101, 1]).of('other'),
+    recordOf((measure) => (measure === 'latency' ? [Number.NaN, Number.NaN] : [0, 0])),
+  );
 });
 
 test('The number of load balancers is limited, and a quiet one makes room', (t) => {
   const history = new TrafficHistory();
   const busy = (first: number, count: number): ReadonlyMap<string, Traffic> =>
-    new Map(
-      Array.from({ length: count }, (_, at) => [`lb-${first + at}`, { rate: first + at + 1, open: 0 }]),
-    );
-  history.record(0, busy(0, MAX_PLACES + 1));
-  t.deepEqual(history.of(`lb-${MAX_PLACES - 1}`).rates, [MAX_PLACES]);
-  t.deepEqual(history.of(`lb-${MAX_PLACES}`).rates, [], 'there is no room');
+    new Map(Array.from({ length: count }, (_, at) => [`lb-${first + at}`, traffic(first + at + 1)]));
+  history.record(0, busy(0, MAX_SLOTS + 1));
+  t.deepEqual(history.of(`lb-${MAX_SLOTS - 1}`).rate, [MAX_SLOTS]);
+  t.deepEqual(history.of(`lb-${MAX_SLOTS}`).rate, [], 'there is no room');
   // All but the last become quiet.
   for (let bin = 1; bin <= BINS; bin++)
     history.record(
       bin * BIN_MS,
       new Map([
-        [LAST, { rate: 1, open: 0 }],
+        [LAST, traffic(1)],
         ['lb-1', QUIET],
       ]),
     );
-  history.record((BINS + 1) * BIN_MS, busy(MAX_PLACES, MAX_PLACES - 1));
-  for (const at of [MAX_PLACES, 2 * MAX_PLACES - 2])
-    t.deepEqual(history.of(`lb-${at}`).rates, [...Array(BINS - 1).fill(0), at + 1]);
-  t.deepEqual(history.of(LAST).rates, [...Array(BINS - 1).fill(1), 0], 'no place is used twice');
+  history.record((BINS + 1) * BIN_MS, busy(MAX_SLOTS, MAX_SLOTS - 1));
+  for (const at of [MAX_SLOTS, 2 * MAX_SLOTS - 2])
+    t.deepEqual(history.of(`lb-${at}`).rate, [...Array(BINS - 1).fill(0), at + 1]);
+  t.deepEqual(history.of(LAST).rate, [...Array(BINS - 1).fill(1), 0], 'no slot is used twice');
 });
 
-test('A place has nothing of the load balancer that had it before a long rest', (t) => {
+test('A slot has nothing of the load balancer that had it before a long rest', (t) => {
   const history = new TrafficHistory();
-  const busy = { rate: 9, open: 9 };
+  const busy = traffic(9, 9);
   for (let bin = 0; bin < BINS; bin++) history.record(bin * BIN_MS, new Map([['old', busy]]));
   const later = 10 * BINS * BIN_MS;
   history.record(later, new Map());
   history.record(later + BIN_MS, new Map());
   history.record(later + 2 * BIN_MS, new Map([['new', busy]]));
-  t.deepEqual(history.of('new'), { rates: [0, 0, 9], open: [0, 0, 9] });
+  t.like(history.of('new'), { rate: [0, 0, 9], open: [0, 0, 9] });
+});
+
+test('Each measure has its own values, and an unknown one stays unknown', (t) => {
+  const history = new TrafficHistory();
+  const now: Traffic = { ...recordOf((_, at) => at + 1), latency: Number.NaN };
+  history.record(0, new Map([['web', now]]));
+  t.deepEqual(
+    history.of('web'),
+    recordOf((measure) => [now[measure]]),
+  );
 });
 
 function range(first: number, last: number): readonly number[] {

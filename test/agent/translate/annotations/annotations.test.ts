@@ -493,11 +493,11 @@ test('An annotation has precedence over its alias in either order, even if the a
 });
 
 for (const [name, hint] of [
-  ['ratelimit', ', the nearest is "headgate.io/rate-limit"'],
+  ['ratelimit', ', the nearest is "headgate.io/rate-limit", which protects; it refuses connections'],
   ['loadBalancerIPs', ', the nearest is "headgate.io/load-balancer-ips"'],
   ['health-check-interval', ', the nearest is "headgate.io/health-monitor-interval"'],
   ['algoritm', ', the nearest is "headgate.io/algorithm"'],
-  ['certificate', ', the nearest is "headgate.io/tls-certificate"'],
+  ['certificate', ', the nearest is "headgate.io/tls-certificate", which protects; it refuses connections'],
   ['', ''],
   ['constructor', ''],
 ] as const) {

@@ -119,7 +119,7 @@ test.serial(
         const began = processorTime();
         world.apply(renewed.slice(at % 2, (at % 2) + 1));
         const now = world.loadBalancer(key);
-        const { commands, reload } = planLoadBalancer(key, running, now, now);
+        const { commands, reload } = planLoadBalancer({ key, running, before: now, after: now });
         const time = processorTime() - began;
         t.deepEqual(
           [commands.map(({ kind }) => kind), reload],

@@ -38,6 +38,9 @@ const owned = (...objects: readonly Json[]) =>
   new GatewayWorld([gateway(), ...objects], { hostsOfOneNamespace: true });
 const accepted = (world: GatewayWorld, key: string, kind?: 'GRPCRoute' | 'TLSRoute') =>
   world.parents(key, kind).map(([first]) => first);
+/** The problems, but for those of Services, which these worlds do not have. */
+const withoutBackends = (world: GatewayWorld) =>
+  world.loadBalancer().problems.filter(({ message }) => !message.includes('(BackendNotFound)'));
 /** Host and route of each rule. */
 const served = (world: GatewayWorld, port = 80) =>
   world.routes(port).map((each) => each.replace(/\/ .*Route (.*)#0\)$/, ' $1'));
@@ -55,7 +58,7 @@ test('A host belongs to the namespace whose route had it first, whatever the ord
     t.deepEqual(served(world), ['x.example.org b/early']);
     t.is(world.status('Gateway', 'default/edge').listeners[0]?.attachedRoutes, 1);
     t.deepEqual(
-      world.loadBalancer().problems.map(({ object, reason, message }) => [object, reason, message]),
+      withoutBackends(world).map(({ object, reason, message }) => [object, reason, message]),
       [
         [
           'HTTPRoute a/late',
@@ -123,7 +126,7 @@ test('A wildcard and a host below it are two hosts, and a GRPCRoute owns hosts, 
   t.deepEqual(accepted(world, 'a/grpc', 'GRPCRoute'), [ACCEPTED]);
   t.deepEqual(accepted(world, 'b/http'), [REJECTED]);
   t.regex(
-    world.loadBalancer().problems.find(({ object }) => object === 'HTTPRoute b/http')?.message ?? '',
+    withoutBackends(world).find(({ object }) => object === 'HTTPRoute b/http')?.message ?? '',
     /setting hostsOfOneNamespace/,
   );
 });
@@ -159,5 +162,146 @@ test('A host is free again when its routes are gone, and others of the Gateway k
     served(world).filter((each) => each.startsWith('x.')),
     ['x.example.org a/late'],
   );
-  t.deepEqual(world.loadBalancer().problems, []);
+  t.deepEqual(withoutBackends(world), []);
+});
+
+function setJson(key: string, second: number, listeners: readonly Json[]): Json {
+  const [namespace = '', name = ''] = key.split('/');
+  const creationTimestamp = `2026-01-01T00:00:0${second}Z`;
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'ListenerSet',
+    metadata: { namespace, name, uid: `uid-${name}`, generation: 1, creationTimestamp },
+    spec: { parentRef: { name: 'edge', namespace: 'default' }, listeners },
+  };
+}
+
+const withSets = (...objects: readonly Json[]) =>
+  new GatewayWorld(
+    [
+      gatewayJson('edge', {
+        listeners: [listener('http', 80)],
+        allowedListeners: { namespaces: { from: 'All' } },
+      }),
+      ...objects,
+    ],
+    { hostsOfOneNamespace: true },
+  );
+
+const doors: readonly (readonly [
+  host: string,
+  what: string,
+  port: number,
+  hostname: string,
+  taken: boolean,
+])[] = [
+  ['x.example.org', 'its host', 80, 'x.example.org', true],
+  ['x.example.org', 'its host on another port', 81, 'x.example.org', true],
+  ['x.example.org', 'a wildcard over its host', 80, '*.example.org', true],
+  ['*.example.org', 'its wildcard', 80, '*.example.org', true],
+  ['*.example.org', 'a host below its wildcard', 80, 'x.example.org', false],
+  ['x.example.org', 'another host', 80, 'y.example.org', false],
+];
+for (const [host, what, port, hostname, taken] of doors)
+  test(`A ListenerSet of another namespace with ${what} (${host}) ${taken ? 'gets none' : 'is served'}`, (t) => {
+    const parent = { kind: 'ListenerSet', name: 'extra', namespace: 'b' };
+    const world = withSets(
+      route('a/owner', 1, [host]),
+      setJson('b/extra', 2, [listener('more', port, { hostname })]),
+      route('b/thief', 3, [], parent),
+    );
+    const { conditions } = world.listenerStatus('more', 'ListenerSet b/extra');
+    const [first] = conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+    t.is(first, taken ? REJECTED : ACCEPTED);
+    t.is(conditions.find(({ type }) => type === 'Conflicted')?.status, taken ? 'True' : 'False');
+    t.deepEqual(accepted(world, 'b/thief'), [taken ? REJECTED : ACCEPTED]);
+    t.true(served(world).includes(`${host} a/owner`));
+    t.is(
+      world.loadBalancer().problems.some(({ message }) => /"b\/extra\/more".*setting hosts/.test(message)),
+      taken,
+    );
+  });
+
+test('An older ListenerSet keeps its host, its own routes count for it, and without the owner it gets the host', (t) => {
+  const parent = { kind: 'ListenerSet', name: 'extra', namespace: 'b' };
+  const extra = listener('more', 80, { hostname: '*.example.org' });
+  const state = (world: GatewayWorld) =>
+    world.listenerStatus('more', 'ListenerSet b/extra').conditions[0]?.status;
+  const older = withSets(setJson('b/extra', 1, [extra]), route('a/owner', 2, ['x.example.org']));
+  t.is(state(older), 'True');
+  const guest = withSets(route('a/guest', 1, ['x.example.org'], parent), setJson('b/extra', 2, [extra]));
+  t.is(state(guest), 'True');
+  const world = withSets(route('a/owner', 1, ['x.example.org']), setJson('b/extra', 2, [extra]));
+  t.is(state(world), 'False');
+  world.remove('HTTPRoute', 'a/owner');
+  t.is(state(world), 'True');
+});
+
+test('What the routes of a host do not match gets no route of another namespace for a wider host', (t) => {
+  const path = (type: string, value: string) => ({
+    rules: [{ matches: [{ path: { type, value } }], backendRefs: [{ name: 'web', port: 80 }] }],
+  });
+  const withPath = (json: Json, more: Json): Json => ({ ...json, spec: { ...(json.spec as Json), ...more } });
+  const objects = [
+    withPath(route('a/owner', 1, ['x.example.org', 'deep.y.example.org']), path('PathPrefix', '/shop')),
+    withPath(route('a/more', 2, ['x.example.org']), path('PathPrefix', '/')),
+    withPath(route('b/wild', 3, ['*.example.org']), path('RegularExpression', '/.*')),
+    route('a/any', 4, []),
+    route('b/own', 5, ['z.example.org']),
+  ];
+  const texts = (settings: Json) =>
+    new GatewayWorld([gateway(), ...objects], settings)
+      .routes(80)
+      .map((each) => each.replace(/ → .* \(/, ' ('));
+  t.deepEqual(texts({ hostsOfOneNamespace: true }).toSorted(), [
+    '*.example.org/ (HTTPRoute b/wild#404)',
+    '*.example.org~/.* (HTTPRoute b/wild#0)',
+    '*/ (HTTPRoute a/any#0)',
+    'deep.y.example.org/ (HTTPRoute a/owner#404)',
+    'deep.y.example.org/shop (HTTPRoute a/owner#0)',
+    'x.example.org/ (HTTPRoute a/more#0)',
+    'x.example.org/ (HTTPRoute a/owner#404)',
+    'x.example.org/shop (HTTPRoute a/owner#0)',
+    'z.example.org/ (HTTPRoute b/own#0)',
+  ]);
+  t.false(texts({}).some((each) => each.includes('#404')));
+  const world = new GatewayWorld([gateway(), ...objects], { hostsOfOneNamespace: true });
+  t.deepEqual(withoutBackends(world), [], 'the end of a host is no match of an author');
+});
+
+test('A GRPCRoute of another namespace takes no HTTPRoute off its hosts, older or not, by a wildcard or for all hosts', (t) => {
+  for (const hosts of [['*.example.org'], []]) {
+    const objects = [
+      route('b/grpc', 1, hosts, {}, 'GRPCRoute'),
+      route('a/http', 2, ['x.example.org']),
+      route('b/http', 3, ['y.example.org']),
+    ];
+    const world = owned(...objects);
+    t.deepEqual(accepted(world, 'b/grpc', 'GRPCRoute'), [ACCEPTED]);
+    t.deepEqual(accepted(world, 'a/http'), [ACCEPTED]);
+    t.deepEqual(accepted(world, 'b/http'), [REJECTED], 'within a namespace only one kind is accepted');
+    const shared = new GatewayWorld([gateway(), ...objects]);
+    t.deepEqual(accepted(shared, 'a/http'), [REJECTED]);
+  }
+  const same = owned(
+    route('b/grpc', 1, ['x.example.org'], {}, 'GRPCRoute'),
+    route('a/http', 2, ['x.example.org']),
+  );
+  t.deepEqual(accepted(same, 'a/http'), [REJECTED], 'the host is of the older one');
+});
+
+test('A newer regular expression of another namespace gets nothing of a host with an older prefix', (t) => {
+  const json = route('b/late', 2, ['x.example.org']);
+  const rules = [
+    {
+      matches: [{ path: { type: 'RegularExpression', value: '/.*' } }],
+      backendRefs: [{ name: 'web', port: 80 }],
+    },
+  ];
+  const world = owned(route('a/early', 1, ['x.example.org']), {
+    ...json,
+    spec: { ...(json.spec as Json), rules },
+  });
+  t.deepEqual(served(world), ['x.example.org a/early']);
+  t.deepEqual(accepted(world, 'b/late'), [REJECTED]);
 });

@@ -139,9 +139,9 @@ test('A port of a Service is named by number or by name; one that is missing ans
     ],
   );
   t.deepEqual(problems(given), [
-    'Ingress default/web InvalidAnnotation: Cannot send to Service "default/web": it has no TCP port 81; its requests get status 503',
-    'Ingress default/web InvalidAnnotation: Cannot send to Service "default/missing": it does not exist; its requests get status 503',
-    'Ingress default/web InvalidAnnotation: The backend "Bucket files" is not a Service: its requests get status 500; name a Service',
+    'Ingress default/web InvalidRoute: Cannot send to Service "default/web": it has no TCP port 81; its requests get status 503',
+    'Ingress default/web InvalidRoute: Cannot send to Service "default/missing": it does not exist; its requests get status 503',
+    'Ingress default/web InvalidRoute: The backend "Bucket files" is not a Service: its requests get status 500; name a Service',
   ]);
 });
 
@@ -204,12 +204,12 @@ for (const [title, path, target, match, rewrite] of [
   });
 }
 
-test('A rewrite-target with other groups is refused by name, and its path is not served', (t) => {
+test('A rewrite-target with other groups is refused by name, and its path answers 500', (t) => {
   const given = annotated(
     { 'rewrite-target': '/$3' },
     rules([{ path: '/a(b)(c)(d)', pathType: 'ImplementationSpecific' }]),
   );
-  t.deepEqual(routes(given), []);
+  t.deepEqual(routes(given), ['example.org~/a(b)(c)(d) → 500 (Ingress default/web#0)']);
   t.regex(problems(given)[0] ?? '', /"rewrite-target" has group \$3/);
 });
 
@@ -218,14 +218,14 @@ test('use-regex makes paths regular expressions', (t) => {
     { 'use-regex': 'true' },
     rules([
       { path: '/v[12]/.*', pathType: 'ImplementationSpecific' },
-      { path: '/(', pathType: 'ImplementationSpecific' },
+      { path: '/admin/x(', pathType: 'ImplementationSpecific' },
     ]),
   );
   t.deepEqual(
-    routes(given).map((text) => text.split(' ')[0]),
-    ['example.org~/v[12]/.*'],
+    routes(given).map((text) => text.replace(/ \(.*/, '')),
+    [`example.org~/v[12]/.* ${TO_WEB}`, 'example.org~/admin/x → 500'],
   );
-  t.regex(problems(given)[0] ?? '', /path "\/\(" is not a regular expression/);
+  t.regex(problems(given)[0] ?? '', /path "\/admin\/x\(" is not a regular expression/);
 });
 
 test('A canary takes its weight of the requests, and all with its header', (t) => {
@@ -242,44 +242,70 @@ test('A canary takes its weight of the requests, and all with its header', (t) =
   );
   t.deepEqual(routes(given), [
     'example.org/ [x-canary=always] → next:tcp:80:v4*1 (Ingress default/next#0)',
+    'example.org/ [x-canary=never] → web:tcp:80:v4*1 (Ingress default/web#0)',
     'example.org/ → web:tcp:80:v4*80 next:tcp:80:v4*20 (Ingress default/web#0)',
   ]);
 });
 
-for (const [title, annotations, expected] of [
+for (const [annotations, status, location] of [
+  [{ 'permanent-redirect': 'https://new.example.org/x' }, 301, 'https://new.example.org/x'],
+  [{ 'permanent-redirect': 'https://new.example.org' }, 301, 'https://new.example.org/'],
+  [{ 'permanent-redirect': 'https://new.example.org/x?a=1#b' }, 301, 'https://new.example.org/x?a=1#b'],
+  [{ 'permanent-redirect': 'https://bücher.example/é' }, 301, 'https://xn--bcher-kva.example/%C3%A9'],
   [
-    'permanent-redirect',
-    { 'permanent-redirect': 'https://new.example.org/x' },
-    {
-      status: 301,
-      scheme: 'https',
-      hostname: 'new.example.org',
-      port: 0,
-      path: { kind: 'full', value: '/x' },
-    },
+    { 'permanent-redirect': 'https://new.example.org$request_uri' },
+    301,
+    'https://new.example.org$request_uri',
   ],
+  [{ 'permanent-redirect': 'https://www.$host/new$uri' }, 301, 'https://www.$host/new$uri'],
+  [{ 'permanent-redirect': '$scheme://$host:8443/' }, 301, '$scheme://$host:8443/'],
   [
-    'temporal-redirect with its code',
     { 'temporal-redirect': 'http://new.example.org:81/', 'temporal-redirect-code': '307' },
-    {
-      status: 307,
-      scheme: 'http',
-      hostname: 'new.example.org',
-      port: 81,
-      path: { kind: 'full', value: '/' },
-    },
+    307,
+    'http://new.example.org:81/',
   ],
 ] as const) {
-  test(`${title} sends all requests elsewhere`, (t) => {
-    t.deepEqual(ruleOf(annotated(annotations)).action, { kind: 'redirect', ...expected });
+  test(`All requests are redirected: ${Object.values(annotations).join(' ')}`, (t) => {
+    t.like(ruleOf(annotated(annotations)).action, { kind: 'redirect', status, location });
   });
 }
+
+for (const text of [
+  'https://new.example.org$args',
+  'https://new.example.org$request_uri2',
+  'https://new.example.org/$1',
+  'https://new.example.org/$',
+  'https://new.example.org/$\x7bhost}',
+  'https://$uri',
+  'https://$request_uri',
+  'https://me@$host/',
+  'https://me@new.example.org/',
+  'ftp://$host/',
+  '$uri',
+  '/x',
+  'https://new.example.org/a b',
+  'https://new.example.org/"',
+  `https://new.example.org/${'x'.repeat(1_024)}`,
+]) {
+  test(`A redirect is refused: ${text.slice(0, 60)}`, (t) => {
+    const [problem = ''] = problems(annotated({ 'permanent-redirect': text }));
+    t.regex(problem, /permanent-redirect" .* is not an http or https URL; \$host/);
+    t.deepEqual(ruleOf(annotated({ 'permanent-redirect': text })).action, { kind: 'answer', status: 500 });
+  });
+}
+
+test('A Service of type ExternalName behind an Ingress is told', (t) => {
+  const given = annotated({});
+  given.apply([service({ type: 'ExternalName', ports: [{ port: 80 }] })]);
+  t.regex(problems(given).join(), /^Ingress default\/web .*"default\/web": it is of type ExternalName/);
+});
 
 test('app-root, from-to-www-redirect and server-alias add paths and hosts', (t) => {
   t.deepEqual(
     routes(annotated({ 'app-root': '/app' })).map((text) => text.replace(/ \(.*/, '')),
     ['example.org=/ → redirect 302', `example.org/ ${TO_WEB}`],
   );
+  t.like(ruleOf(annotated({ 'app-root': '/a?x=1' })).action, { location: '$scheme://$host/a?x=1' });
   t.deepEqual(
     routes(annotated({ 'from-to-www-redirect': 'true' })).map((text) => text.replace(/ \(.*/, '')),
     [`example.org/ ${TO_WEB}`, 'www.example.org/ → redirect 308'],
@@ -323,14 +349,15 @@ test('Limits, cross-origin requests, timeouts, hosts and protocols of members ar
 
 test('Annotations without an effect are named once, and values that are not allowed with what is', (t) => {
   const given = annotated({
-    'configuration-snippet': 'deny all;',
-    'auth-url': 'http://x',
-    'proxy-body-size': 'much',
+    'configuration-snippet': 'add_header X-A b;',
+    'proxy-buffer-size': '8k',
+    'proxy-read-timeout': 'long',
   });
   t.deepEqual(problems(given), [
-    'Ingress default/web InvalidAnnotation: Annotation "nginx.ingress.kubernetes.io/proxy-body-size" is ignored: "much" is not bytes, with k, m or g',
-    'Ingress default/web AnnotationIgnored: These annotations have no effect here: "nginx.ingress.kubernetes.io/auth-url", "nginx.ingress.kubernetes.io/configuration-snippet"',
+    'Ingress default/web InvalidAnnotation: Annotation "nginx.ingress.kubernetes.io/proxy-read-timeout" is ignored: "long" is not seconds',
+    'Ingress default/web AnnotationIgnored: These annotations have no effect here: "nginx.ingress.kubernetes.io/configuration-snippet", "nginx.ingress.kubernetes.io/proxy-buffer-size"',
   ]);
+  t.is(ruleOf(given).action.kind, 'forward');
 });
 
 test('Clients of a host with auth-tls-secret need a certificate, also by the name of another host', (t) => {
@@ -371,7 +398,8 @@ test('Clients of a host with auth-tls-secret need a certificate, also by the nam
   const { sections, detectMisdirected } = routing as HttpRouting;
   t.deepEqual(
     sections.map(({ name }) => name),
-    ['all', 'example.org'],
+    ['all', 'example.org', 'open.example.org'],
+    'all hosts of its rules, not only those of its tls',
   );
   t.true(detectMisdirected);
 });

@@ -237,6 +237,76 @@ for (const [title, validation, reasons] of REFUSED)
     );
   });
 
+/** A policy with these targets. */
+function aiming(...targets: readonly Json[]): KubernetesObject {
+  const made = policy('a');
+  if (made.kind !== 'BackendTLSPolicy') throw new Error('It is no policy');
+  const all = targets.map((target) => ({
+    ...{ group: '', kind: 'Service', name: 'web', sectionName: '' },
+    ...target,
+  }));
+  return { ...made, targets: all };
+}
+
+const TWO_PORTS = web({
+  ports: [
+    { name: 'https', port: 80 },
+    { name: 'admin', port: 81 },
+  ],
+});
+const TWO_SLICES = slice({
+  ports: [
+    { name: 'https', port: 8443 },
+    { name: 'admin', port: 8444 },
+  ],
+});
+
+// An author who asks for verification: requests must not go out without it.
+for (const [title, target, closed] of [
+  ['names a port nearly', { sectionName: 'htps' }, [80]],
+  ['names a port by its number', { sectionName: '443' }, [80, 81]],
+  ['names a port that is not there', { sectionName: 'metrics' }, [80, 81]],
+  ['names the Service by another group', { group: 'core' }, [80, 81]],
+  ['names the Service by another kind', { kind: 'service', sectionName: 'admin' }, [81]],
+  ['names an object of another group', { group: 'example.org', kind: 'Service' }, []],
+  ['names another Service', { name: 'wbe' }, []],
+] as const satisfies readonly (readonly [string, Json, readonly number[]])[])
+  test(`A policy whose target ${title} closes the ports that it can mean, and is not accepted`, (t) => {
+    const rules = [{ backendRefs: [80, 81].map((port) => ({ name: 'web', port })) }];
+    const world = worldOf([TWO_PORTS, TWO_SLICES, configMap('ca'), aiming(target)]);
+    world.apply([routeJson('two', [{ name: 'edge' }], { rules })]);
+    const closedPorts = () =>
+      world
+        .loadBalancer('pool:default/web')
+        .listeners.filter(({ pool }) => pool.members.length === 0)
+        .map(({ port }) => port);
+    t.deepEqual(closedPorts(), closed);
+    if (closed.length === 0) return;
+    const condition = world.status('BackendTLSPolicy', 'default/a').ancestors[0]?.conditions[0];
+    t.like(condition, { type: 'Accepted', status: 'False', reason: 'TargetNotFound' });
+    world.apply([policy('whole', {}, '', 2)]);
+    t.deepEqual(closedPorts(), [], 'Another policy verifies them');
+  });
+
+test('A policy that names one port well and one badly counts for the one, and closes what the other can mean', (t) => {
+  const world = worldOf([
+    TWO_PORTS,
+    TWO_SLICES,
+    configMap('ca'),
+    aiming({ sectionName: 'https' }, { sectionName: 'amdin' }),
+  ]);
+  const rules = [{ backendRefs: [80, 81].map((port) => ({ name: 'web', port })) }];
+  world.apply([routeJson('two', [{ name: 'edge' }], { rules })]);
+  const { listeners } = world.loadBalancer('pool:default/web');
+  t.deepEqual(
+    listeners.map(({ port, pool }) => [port, pool.members.length, pool.tls?.serverName]),
+    [
+      [80, 1, 'a.example'],
+      [81, 0, undefined],
+    ],
+  );
+});
+
 test('A rule that retries has a pool of its own, which retries as it says', (t) => {
   const rules = [{ retry: { attempts: 3, codes: [500, 503] }, backendRefs: [{ name: 'web', port: 80 }] }];
   const world = new GatewayWorld([gatewayJson(), routeJson('api', [{ name: 'edge' }], { rules })]);

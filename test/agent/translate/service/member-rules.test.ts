@@ -1,6 +1,9 @@
 import test from 'ava';
 import { Cluster } from '../../../../agent/kubernetes/cluster.ts';
+import { agentPorts } from '../../../../agent/translate/agent-ports.ts';
 import { endpoint, service, slice } from '../../../support/values/build.ts';
+import { GatewayWorld } from '../../../support/values/gateway-world.ts';
+import { gatewayJson, routeJson } from '../../../support/values/gateways.ts';
 import {
   FollowedState,
   loadBalancerOf,
@@ -128,4 +131,77 @@ test('A member leaves its pool when its address and port become a VIP, and retur
   state.apply({ upserted: [], removed: [api] });
   t.deepEqual(membersOf(desired), ['10.0.0.1:8080 ready']);
   t.deepEqual(reasonsOf(desired), []);
+});
+
+const LISTENING: Parameters<typeof agentPorts>[0] = {
+  listen: { address: '127.0.0.1', port: 9180 },
+  vrrp: { address: '10.0.9.1', peers: ['10.0.9.2'] },
+  pairAddress: '',
+  pairPeer: '10.0.8.2',
+  pairPort: 9181,
+  pairTablesPort: 9182,
+  connectionSync: true,
+  connectionSyncPort: 3780,
+};
+
+for (const [address, port, protocol, changes] of [
+  ['127.0.0.1', 9180, 'TCP', {}],
+  ['127.0.0.9', 9180, 'TCP', {}],
+  ['10.0.9.1', 9180, 'TCP', { listen: { address: '0.0.0.0', port: 9180 } }],
+  ['10.0.9.2', 9180, 'TCP', { listen: { address: '10.0.9.1', port: 9180 } }],
+  ['10.0.7.1', 9180, 'TCP', { listen: { address: '10.0.7.1', port: 9180 } }],
+  ['10.0.9.1', 9181, 'TCP', {}],
+  ['10.0.9.2', 9181, 'TCP', {}],
+  ['10.0.8.2', 9182, 'TCP', {}],
+  ['10.0.9.2', 3780, 'UDP', {}],
+] as const)
+  test(`A member may not be a port of the agents: ${address} ${protocol} ${port} with ${JSON.stringify(changes)}`, (t) => {
+    const settings = { agentPorts: agentPorts({ ...LISTENING, ...changes }) };
+    const ports = (at: number) => [{ port: at, protocol }];
+    const outcome = (at: number) => {
+      const endpoints = [endpoint(address), endpoint('10.0.0.1')];
+      const desired = translated(
+        [service({ ports: ports(80) }), slice({ endpoints, ports: ports(at) })],
+        settings,
+      );
+      const { problems } = loadBalancerOf(desired);
+      return {
+        members: membersOf(desired, `default:web:${protocol.toLowerCase()}:80:v4`),
+        messages: problems.map(({ reason, message }) => `${reason}: ${message}`),
+      };
+    };
+    t.deepEqual(outcome(port), {
+      members: [`10.0.0.1:${port} ready`],
+      messages: [
+        `InvalidEndpoint: Cannot send to ${address}:${port} for port 80: the agent of this load balancer, or of its peer, listens there`,
+      ],
+    });
+    t.is(outcome(port + 1_000).members.length, 2, 'another port of the host');
+  });
+
+test('Routes do not send to a port of the agents either', (t) => {
+  const world = new GatewayWorld(
+    [
+      gatewayJson(),
+      routeJson('api', [{ name: 'edge' }]),
+      slice({ endpoints: [endpoint('10.0.9.2'), endpoint('10.0.0.1')], ports: [{ port: 9182 }] }),
+    ],
+    { agentPorts: agentPorts(LISTENING) },
+  );
+  const { listeners, problems } = world.loadBalancer('pool:default/web');
+  t.deepEqual(
+    listeners.flatMap(({ pool }) => pool.members.map(({ name }) => name)),
+    ['10.0.0.1:9182'],
+  );
+  t.regex(problems[0]?.message ?? '', /^Cannot send to 10\.0\.9\.2:9182 for port 80: the agent of this/);
+});
+
+test('A port that the system chooses, and ports of a host without a pair, are not known', (t) => {
+  t.deepEqual(
+    agentPorts({
+      ...LISTENING,
+      ...{ listen: { address: '127.0.0.1', port: 0 }, vrrp: undefined, pairPeer: '' },
+    }),
+    [],
+  );
 });

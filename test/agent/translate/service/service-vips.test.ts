@@ -1,6 +1,10 @@
 import test from 'ava';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
-import { reasonToIgnore, serviceVips } from '../../../../agent/translate/service/service-vips.ts';
+import {
+  getsAddresses,
+  reasonToIgnore,
+  serviceVips,
+} from '../../../../agent/translate/service/service-vips.ts';
 import type { OwnershipSettings } from '../../../../agent/translate/translate-settings.ts';
 import { service } from '../../../support/values/build.ts';
 import { SETTINGS } from '../../../support/values/translated.ts';
@@ -12,7 +16,7 @@ const ownership = test.macro(
     settings: Partial<OwnershipSettings>,
     reason: string | undefined,
   ) => {
-    t.is(reasonToIgnore(service(given), { ...SETTINGS, ...settings }), reason);
+    t.is(reasonToIgnore(service(given), { ...SETTINGS, ...settings }, false), reason);
   },
 );
 
@@ -234,4 +238,58 @@ test('External and cluster IPs follow the address of the load balancer, without 
 test('A Service of another class that is served for its external IPs keeps its load-balancer address to itself', (t) => {
   const given = { loadBalancerClass: 'example.org/other', externalIPs: ['192.0.2.9'] };
   t.deepEqual(vipsOf(given, ['192.0.2.1'], { externalIPs: true }).vips, ['192.0.2.9 spec.externalIPs']);
+});
+
+const ofAnother = { loadBalancerClass: undefined, statusIPs: ['192.0.2.77'], hasForeignStatus: true };
+const left =
+  'Another controller has given it an address: its status shows 192.0.2.77, which no AddressPool has; to have it served here, give an AddressPool its address, or set annotation "headgate.io/load-balancer-ips"';
+test(
+  'A Service to which another controller gave its address is left alone',
+  ownership,
+  ofAnother,
+  { handleUnclassed: true },
+  left,
+);
+test(
+  'So is one whose status shows a name of a cloud',
+  ownership,
+  { ...ofAnother, statusIPs: [] },
+  { handleUnclassed: true },
+  left.replace('192.0.2.77', 'a name'),
+);
+for (const annotations of [
+  { 'metallb.io/loadBalancerIPs': '192.0.2.77' },
+  { 'example.org/headgate.io/x': '' },
+])
+  test(
+    `The annotation ${Object.keys(annotations)} of another controller changes nothing`,
+    ownership,
+    { ...ofAnother, annotations },
+    { handleUnclassed: true },
+    left,
+  );
+test(
+  'An annotation of Headgate asks for the Service',
+  ownership,
+  { ...ofAnother, annotations: { 'headgate.io/load-balancer-ips': '192.0.2.77' } },
+  { handleUnclassed: true },
+  undefined,
+);
+test('So does its class', ownership, { ...ofAnother, loadBalancerClass: 'headgate.io/agent' }, {}, undefined);
+test('A Service of another controller that a pool has is served', (t) => {
+  const settings = { ...SETTINGS, handleUnclassed: true };
+  t.is(reasonToIgnore(service(ofAnother), settings, true), undefined);
+  t.true(getsAddresses(service(ofAnother), settings, true));
+  t.false(getsAddresses(service(ofAnother), settings, false));
+  t.deepEqual(serviceVips(service({ ...ofAnother, loadBalancerIP: '192.0.2.5' }), [], settings).vips, []);
+});
+test('Its external IPs are served, but not the address of the other controller', (t) => {
+  const settings = { ...SETTINGS, handleUnclassed: true, externalIPs: true };
+  const given = service({ ...ofAnother, externalIPs: ['192.0.2.9'] });
+  t.is(reasonToIgnore(given, settings, false), undefined);
+  t.false(getsAddresses(given, settings, false));
+  t.deepEqual(
+    serviceVips(given, [], settings).vips.map(({ address }) => address),
+    ['192.0.2.9'],
+  );
 });

@@ -76,7 +76,10 @@ const served: readonly (readonly [annotations: Annotations, shapes: readonly str
     ['80 tcp', '443 -', '53 tcp'],
   ],
   [{ 'tls-certificate': 'web-tls', 'tls-ciphers': 'ALL:eNULL' }, ['80 -', '443 -', '53 tcp']],
-  [{ 'tls-min-version': '1.4' }, ['80 tcp', '443 tcp', '53 tcp']],
+  [{ 'tls-min-version': '1.4' }, ['80 -', '443 -', '53 tcp']],
+  [{ 'tls-client-certificates': 'required' }, ['80 -', '443 -', '53 tcp']],
+  [{ 'tls-min-version': '1.2' }, ['80 tcp', '443 tcp', '53 tcp']],
+  [{ 'member-tls-ca': 'clients' }, ['80 -', '443 -', '53 tcp']],
   [{ 'member-tls': 'verifed' }, ['80 -', '443 -', '53 tcp']],
   [{ 'member-tls': 'unverified' }, ['80 tcp', '443 tcp', '53 tcp']],
 ];

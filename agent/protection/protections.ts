@@ -1,0 +1,276 @@
+// The one list of what protects: annotations, filters, fields and settings by which an author restricts who is served, and how.
+// The rule of them all: what protects and cannot be given, in whole or in part, closes, and its author is told; what only adds
+// comfort is ignored and told. Translators ask this list, docs/security.md is made from it. Values only.
+
+/** Kinds of object whose annotations are read. */
+export const KINDS = [
+  'Service',
+  'Ingress',
+  'IngressClass',
+  'Gateway',
+  'HTTPRoute',
+  'GRPCRoute',
+  'TLSRoute',
+  'TCPRoute',
+  'UDPRoute',
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** What is closed. */
+export const CLOSES = {
+  requests: 'requests get status 403; ports without HTTP refuse connections',
+  tls: 'ports that end TLS refuse connections',
+  members: 'nothing is sent to the members',
+  origins: 'no other site is allowed to read answers',
+  trust: 'no proxy is trusted',
+} as const;
+export type Closes = keyof typeof CLOSES;
+
+/** An annotation, by its name after the prefix `headgate.io/`; on Ingresses also after `nginx.ingress.kubernetes.io/`. */
+export interface Protection {
+  readonly name: string;
+  /** Kinds that can give it; on any other kind it closes. Empty: Headgate does not have it yet. */
+  readonly on: readonly Kind[];
+  readonly closes: Closes;
+  /** It protects, completes "protects by". */
+  readonly by: string;
+  /** False for a value that asks for nothing. */
+  readonly asks?: (value: string) => boolean;
+}
+
+const ROUTES: readonly Kind[] = ['Ingress', 'HTTPRoute'];
+const TLS = { on: ['Service'], closes: 'tls' } as const;
+const MEMBERS = { on: ['Service'], closes: 'members' } as const;
+const LIMIT = { on: ['Service'], closes: 'requests' } as const;
+const OF_ROUTES = { on: ROUTES, closes: 'requests' } as const;
+const OF_INGRESSES = { on: ['Ingress'], closes: 'requests' } as const;
+const CORS = { on: ['Ingress'], closes: 'origins' } as const;
+const NOWHERE = { on: [], closes: 'requests' } as const;
+
+export const isNotOff = (value: string): boolean => !/^(?:false|off|no|0)?$/i.test(value.trim());
+export const isNotZero = (value: string): boolean => !/^0*$/.test(value.trim());
+
+export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
+  { name: 'mode', ...LIMIT, by: 'TLS, and by headers that clients cannot forge' },
+  { name: 'tls-certificate', ...TLS, by: 'TLS' },
+  { name: 'tls-min-version', ...TLS, by: 'a lowest version of TLS' },
+  { name: 'tls-ciphers', ...TLS, by: 'ciphers' },
+  { name: 'tls-client-certificates', ...TLS, by: 'certificates of clients' },
+  { name: 'tls-client-ca', ...TLS, by: 'authorities of clients' },
+  { name: 'tls-client-crl', ...TLS, by: 'revocation lists' },
+  { name: 'member-tls', ...MEMBERS, by: 'TLS to members' },
+  { name: 'member-tls-ca', ...MEMBERS, by: 'authorities of members' },
+  { name: 'member-tls-name', ...MEMBERS, by: 'the name of members' },
+  { name: 'rate-limit', ...LIMIT, by: 'a limit of new connections' },
+  { name: 'connection-limit', ...LIMIT, by: 'a limit of connections' },
+  { name: 'member-connection-limit', ...LIMIT, by: 'a limit of connections to a member' },
+  {
+    name: 'address-pool',
+    on: ['Service', 'Gateway', 'IngressClass'],
+    closes: 'requests',
+    by: 'the network that reaches it',
+  },
+  {
+    name: 'trusted-proxies',
+    on: ['Service', 'Gateway', 'IngressClass'],
+    closes: 'trust',
+    by: 'the proxies whose headers are believed',
+  },
+  { name: 'whitelist-source-range', ...OF_ROUTES, by: 'ranges of clients' },
+  { name: 'allowlist-source-range', ...OF_ROUTES, by: 'ranges of clients' },
+  { name: 'denylist-source-range', ...OF_ROUTES, by: 'ranges of clients that are refused' },
+  { name: 'limit-rps', ...OF_ROUTES, by: 'a limit of requests', asks: isNotZero },
+  { name: 'proxy-body-size', ...OF_ROUTES, by: 'a limit of bodies', asks: isNotZero },
+  { name: 'auth-type', ...OF_ROUTES, by: 'passwords' },
+  { name: 'auth-secret', ...OF_ROUTES, by: 'users' },
+  { name: 'auth-remove-header', ...OF_ROUTES, by: 'a password that members do not get', asks: isNotOff },
+  { name: 'auth-tls-secret', ...OF_INGRESSES, by: 'authorities of clients' },
+  {
+    name: 'auth-tls-verify-client',
+    ...OF_INGRESSES,
+    by: 'certificates of clients',
+    asks: (value) => value !== 'off',
+  },
+  { name: 'force-ssl-redirect', ...OF_INGRESSES, by: 'TLS', asks: isNotOff },
+  {
+    name: 'backend-protocol',
+    ...OF_INGRESSES,
+    by: 'TLS to members',
+    asks: (value) => value.toUpperCase() !== 'HTTP',
+  },
+  { name: 'cors-allow-origin', ...CORS, by: 'origins' },
+  { name: 'cors-allow-methods', ...CORS, by: 'methods of other origins' },
+  { name: 'cors-allow-headers', ...CORS, by: 'headers of other origins' },
+  { name: 'cors-allow-credentials', ...CORS, by: 'credentials only for named origins', asks: isNotOff },
+  { name: 'auth-url', ...NOWHERE, by: 'single sign-on' },
+  { name: 'auth-signin', ...NOWHERE, by: 'single sign-on' },
+  { name: 'enable-global-auth', ...NOWHERE, by: 'single sign-on', asks: isNotOff },
+  { name: 'auth-tls-match-cn', ...NOWHERE, by: 'names in certificates of clients' },
+  { name: 'auth-tls-verify-depth', ...NOWHERE, by: 'a depth of chains of clients' },
+  { name: 'enable-modsecurity', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },
+  { name: 'enable-owasp-core-rules', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },
+  { name: 'enable-owasp-modsecurity-crs', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },
+  { name: 'modsecurity-snippet', ...NOWHERE, by: 'a firewall of requests' },
+  { name: 'configuration-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
+  { name: 'server-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
+  { name: 'stream-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
+  { name: 'auth-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
+  { name: 'ssl-passthrough', ...NOWHERE, by: 'TLS that members end', asks: isNotOff },
+  { name: 'ssl-ciphers', ...NOWHERE, by: 'ciphers' },
+  { name: 'limit-connections', ...NOWHERE, by: 'a limit of connections', asks: isNotZero },
+  { name: 'limit-rpm', ...NOWHERE, by: 'a limit of requests', asks: isNotZero },
+  { name: 'limit-rate', ...NOWHERE, by: 'a limit of bytes', asks: isNotZero },
+  { name: 'global-rate-limit', ...NOWHERE, by: 'a limit of requests', asks: isNotZero },
+  { name: 'proxy-ssl-verify', ...NOWHERE, by: 'authorities of members', asks: isNotOff },
+  { name: 'proxy-ssl-secret', ...NOWHERE, by: 'authorities of members' },
+  { name: 'proxy-ssl-ciphers', ...NOWHERE, by: 'ciphers to members' },
+  { name: 'proxy-ssl-protocols', ...NOWHERE, by: 'versions of TLS to members' },
+];
+
+/** Directives of nginx that change what is served, and never who is served. */
+const HARMLESS = new Set([
+  ...['add_header', 'more_set_headers', 'more_clear_headers', 'proxy_hide_header', 'proxy_pass_header'],
+  ...['set', 'if', 'location', 'break', 'last', 'default_type', 'charset', 'expires', 'etag', 'add_trailer'],
+  ...['gzip', 'gzip_types', 'gzip_vary', 'gzip_proxied', 'gzip_min_length', 'gzip_comp_level', 'brotli'],
+  ...['brotli_types', 'sub_filter', 'sub_filter_once', 'sub_filter_types', 'access_log', 'error_log'],
+  ...['log_not_found', 'proxy_buffering', 'proxy_buffers', 'proxy_buffer_size', 'proxy_busy_buffers_size'],
+  ...['proxy_request_buffering', 'proxy_http_version', 'proxy_read_timeout', 'proxy_send_timeout'],
+  ...[
+    'proxy_connect_timeout',
+    'send_timeout',
+    'keepalive_timeout',
+    'proxy_cookie_path',
+    'http2_push_preload',
+  ],
+  ...['proxy_cache', 'proxy_cache_valid', 'proxy_cache_key', 'proxy_cache_bypass', 'proxy_no_cache'],
+  ...['large_client_header_buffers', 'client_body_buffer_size', 'tcp_nodelay', 'tcp_nopush', 'sendfile'],
+]);
+
+/** Has a directive that could restrict; one that is not known could. */
+export function hasRules(snippet: string): boolean {
+  return snippet
+    .replace(/(^|\s)#.*$/gm, '')
+    .split(/[;{}]/)
+    .map((each) => each.trim().split(/\s+/))
+    .some(([directive = '', first = '', second = '']) => {
+      if (directive === '' || HARMLESS.has(directive)) return false;
+      if (directive === 'return') return !/^3\d\d$/.test(first);
+      // An empty value removes what a client has sent.
+      if (directive === 'proxy_set_header') return second === '' || /^(""|'')$/.test(second);
+      return true;
+    });
+}
+
+/** What protects besides annotations: for documents and tests. */
+export interface OtherProtection {
+  readonly name: string;
+  readonly of: string;
+  readonly by: string;
+  readonly otherwise: string;
+}
+
+export const FILTERS_AND_FIELDS: readonly OtherProtection[] = [
+  {
+    name: 'loadBalancerSourceRanges',
+    of: 'Service',
+    by: 'ranges of clients',
+    otherwise:
+      'A wrong range lets no client in; an object with a name that is nearly this one, or with it beside `spec`, is refused',
+  },
+  {
+    name: 'service.beta.kubernetes.io/load-balancer-source-ranges',
+    of: 'Service',
+    by: 'ranges of clients',
+    otherwise: 'A wrong range lets no client in; a list without a range closes the ports',
+  },
+  {
+    name: 'filters',
+    of: 'HTTPRoute, GRPCRoute',
+    by: 'what an extension checks',
+    otherwise: 'A rule with a filter that Headgate does not have keeps its match and answers 500',
+  },
+  {
+    name: 'matches',
+    of: 'HTTPRoute, GRPCRoute, Ingress',
+    by: 'the rule of a narrower path',
+    otherwise:
+      'A rule that cannot be served keeps its match and answers 500; its requests never get a wider rule',
+  },
+  {
+    name: 'allowedRoutes',
+    of: 'Gateway, ListenerSet',
+    by: 'the namespaces whose routes attach',
+    otherwise: 'A selector that cannot be read, or a kind that is not known, allows no route',
+  },
+  {
+    name: 'ReferenceGrant',
+    of: 'Secrets, Services, ConfigMaps of other namespaces',
+    by: 'who may name them',
+    otherwise: 'Without a grant a reference is refused',
+  },
+  {
+    name: 'BackendTLSPolicy',
+    of: 'Service',
+    by: 'verified members',
+    otherwise:
+      'Requests get status 503 while it cannot be carried out; with a wrong `sectionName`, group or kind of a target, those to each port that it can mean and that no other policy covers',
+  },
+  {
+    name: 'tls.frontend.validation',
+    of: 'Gateway',
+    by: 'certificates of clients',
+    otherwise: 'Without a usable authority the listener is not accepted, and handshakes are refused',
+  },
+];
+
+export const SETTINGS_THAT_PROTECT: readonly OtherProtection[] = [
+  {
+    name: 'hostsOfOneNamespace',
+    of: 'settings',
+    by: 'the namespace that owns a host',
+    otherwise:
+      'The agent does not start with a wrong or missing value, and a reload of the settings keeps those in force',
+  },
+  {
+    name: 'dotSegments',
+    of: 'settings',
+    by: 'one reading of paths',
+    otherwise: 'As above',
+  },
+  {
+    name: 'ambiguousPaths',
+    of: 'settings',
+    by: 'one reading of paths',
+    otherwise: 'As above',
+  },
+  {
+    name: 'maxRsaBits',
+    of: 'settings',
+    by: 'the length of RSA keys of certificates',
+    otherwise: 'As above',
+  },
+  {
+    name: 'defaults',
+    of: 'settings',
+    by: 'trusted proxies, versions of TLS, ciphers and limits of all Services',
+    otherwise: 'As above',
+  },
+  {
+    name: 'refusedMembers',
+    of: 'settings',
+    by: 'addresses that nothing is sent to',
+    otherwise: 'As above',
+  },
+  {
+    name: 'memberRanges',
+    of: 'settings',
+    by: 'the addresses that requests are sent to',
+    otherwise: 'As above',
+  },
+  {
+    name: 'membersWithoutTarget',
+    of: 'settings',
+    by: 'members that Kubernetes has chosen',
+    otherwise: 'As above',
+  },
+];

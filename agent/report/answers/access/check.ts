@@ -1,0 +1,78 @@
+// One check between a client and the members: what it looks at, and what it does with the client. Values only.
+
+import type { Listener, UserList } from '../../../model/load-balancer.ts';
+import type { HostPattern, RouteRule } from '../../../model/routes.ts';
+import type { Client } from './client.ts';
+
+export interface Check {
+  readonly name: string;
+  /** undefined if the listener or the rule asks for nothing of the kind. */
+  readonly of: (way: Way) => CheckResult | undefined;
+}
+
+export interface CheckResult {
+  /**
+   * `limited`: it depends on how much the client sends, or on chance. `asked`: it depends on what is not known of the client.
+   * `not reached`: a check before it refuses the client.
+   */
+  readonly result: 'passed' | 'limited' | 'asked' | 'refused' | 'redirected' | 'not reached';
+  /** Whom the check lets in, or what it does, in words. */
+  readonly detail: string;
+  /** What a client gets that it does not let in; '' if it lets all in. */
+  readonly answer: string;
+}
+
+/** A client's way to a listener, and with a request to one of its rules. */
+export interface Way {
+  readonly listener: Listener;
+  readonly client: Client;
+  /** The name in the TLS handshake; '' if there is none, because the client connects to an address. */
+  readonly serverName: string;
+  /** undefined if it is not about a request. */
+  readonly request: RequestWay | undefined;
+  readonly knowsUser: KnowsUser;
+}
+
+/** True if HAProxy has a password of the user. */
+export type KnowsUser = (list: UserList, user: string) => boolean;
+
+export interface RequestWay {
+  /** Why HAProxy refuses the path, in words; '' if it does not. */
+  readonly refusedPath: string;
+  /** Why its host, some of whose paths are guarded, refuses it; '' if it does not. */
+  readonly ambiguity: string;
+  /** That of the Gateway's listener that the host belongs to; undefined: to none. */
+  readonly hostname: HostPattern | undefined;
+  readonly route: {
+    /** How it was found, or why there is none. */
+    readonly words: string;
+    readonly isFound: boolean;
+    /** What a client gets without one. */
+    readonly answer: string;
+  };
+  /** undefined if none matches, or if there are no rules for requests. */
+  readonly rule: RouteRule | undefined;
+  /** Names of rules before it of which only HAProxy can tell whether they match. */
+  readonly perhaps: readonly string[];
+  /** '' as the name of one that does not exist; `ready`: its members that take requests. */
+  readonly pools: readonly { readonly name: string; readonly weight: number; readonly ready: number }[];
+}
+
+export const CLOSED = 'the connection is closed';
+export const NO_HANDSHAKE = 'the handshake is refused';
+
+export function passed(detail: string): CheckResult {
+  return { result: 'passed', detail, answer: '' };
+}
+
+export function limited(detail: string, answer: string): CheckResult {
+  return { result: 'limited', detail, answer };
+}
+
+export function asked(detail: string, answer: string): CheckResult {
+  return { result: 'asked', detail, answer };
+}
+
+export function refused(detail: string, answer: string): CheckResult {
+  return { result: 'refused', detail, answer };
+}

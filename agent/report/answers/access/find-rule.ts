@@ -1,0 +1,132 @@
+// Finds the rule that takes a request, as HAProxy does: by its host, then by the order of the routes. Pure.
+
+import type { Anchoring } from '../../../base/expression/automaton.ts';
+import { expressionOf, isMatch } from '../../../base/expression/expression.ts';
+import { oneSpelling } from '../../../base/one-spelling.ts';
+import { quote } from '../../../base/quote.ts';
+import type { HostPattern, HttpRouting, RouteEntry, RouteMatch, ValueMatch } from '../../../model/routes.ts';
+import { isStrict } from '../../../model/strict-hosts.ts';
+import { valueInWords } from '../route-words.ts';
+import type { AskedRequest } from './asked-request.ts';
+import { mostSpecific } from './hosts.ts';
+import type { ReadPath } from './path-rules.ts';
+
+export interface FoundRule {
+  /** The Gateway's listener that the host belongs to; undefined: to none. */
+  readonly section: HttpRouting['sections'][number] | undefined;
+  /** The first that matches for certain. */
+  readonly found: { readonly entry: RouteEntry; readonly host: HostPattern } | undefined;
+  /** Some of its paths are guarded, and the request's could be read as one of them. */
+  readonly strict: HostPattern | undefined;
+  /** Those of the host before it. */
+  readonly others: readonly OtherRule[];
+}
+
+export interface OtherRule {
+  readonly rule: string;
+  readonly why: string;
+  /** It differs in something else than the path. */
+  readonly hasPath: boolean;
+  /** Only HAProxy can tell whether it matches. */
+  readonly isUnclear: boolean;
+}
+
+export function findRule(
+  { sections }: HttpRouting,
+  request: AskedRequest,
+  { path, isAmbiguous }: ReadPath,
+): FoundRule {
+  const [section] = mostSpecific(sections, request.host, ({ hostname }) => hostname);
+  const others: OtherRule[] = [];
+  for (const { host, entries } of mostSpecific(section?.hosts ?? [], request.host, (each) => each.host)) {
+    if (isAmbiguous && isStrict(entries.map(asServed))) {
+      const isFirst = others.every(({ isUnclear }) => !isUnclear);
+      return { section, found: undefined, strict: isFirst ? host : undefined, others };
+    }
+    for (const entry of entries) {
+      const { why, isUnclear } = whyNot(entry.match, request, path);
+      if (why === '') return { section, found: { entry, host }, strict: undefined, others };
+      const hasPath = !isOfOtherPath(entry.match, path);
+      others.push({ rule: entry.rule.name, why, hasPath, isUnclear });
+    }
+  }
+  return { section, found: undefined, strict: undefined, others };
+}
+
+/** A route whose expression cannot be read answers 500 to all requests that it could be meant for. */
+function asServed(entry: RouteEntry): RouteEntry {
+  const { path, headers, query } = entry.match;
+  const isReadable =
+    (path.kind !== 'regex' || typeof expressionOf(path.value, 'start') !== 'string') &&
+    [...headers, ...query].every(
+      ({ kind, value }) => kind !== 'regex' || typeof expressionOf(value, 'whole') !== 'string',
+    );
+  if (isReadable) return entry;
+  const { name, route } = entry.rule;
+  const nothing = { cors: undefined, responseHeaders: undefined, limits: undefined };
+  return { ...entry, rule: { name, route, action: { kind: 'answer', status: 500 }, ...nothing } };
+}
+
+interface WhyNot {
+  /** '' if the request matches. */
+  readonly why: string;
+  readonly isUnclear: boolean;
+}
+
+function whyNot(match: RouteMatch, request: AskedRequest, path: string): WhyNot {
+  const { path: asked, method, headers, query } = match;
+  const no = (why: string): WhyNot => ({ why, isUnclear: false });
+  if (isOfOtherPath(match, path))
+    return no(
+      asked.kind === 'exact'
+        ? `only the path ${quote(asked.value)}`
+        : `only paths below ${quote(`${asked.value}/`)}`,
+    );
+  if (method !== '' && method !== 'GET') return no(`only the method ${method}`);
+  const unclear: string[] = [];
+  if (asked.kind === 'regex') {
+    const why = `only if the path matches the regular expression ${quote(asked.value)}`;
+    const isMet = isExpressionMet(asked.value, 'start', path);
+    if (isMet === false) return no(why);
+    if (isMet === undefined) unclear.push(why);
+  }
+  for (const [what, all, values] of [
+    ['header', headers, request.headers],
+    ['query parameter', query, request.query],
+  ] as const)
+    for (const each of all) {
+      const why = `only if ${what} ${valueInWords(each)}`;
+      const isMet = hasValue(each, values.get(each.name));
+      if (isMet === false) return no(why);
+      if (isMet === undefined) unclear.push(why);
+    }
+  return { why: unclear[0] ?? '', isUnclear: unclear.length > 0 };
+}
+
+/** `given`: bytes as characters. */
+function hasValue({ kind, value }: ValueMatch, given: string | undefined): boolean | undefined {
+  if (given === undefined) return false;
+  if (kind === 'exact') return given === Buffer.from(value).toString('latin1');
+  return isExpressionMet(value, 'whole', Buffer.from(given, 'latin1').toString('utf8'));
+}
+
+/** undefined for an expression that cannot be read: its route answers 500 to requests that it could be meant for. */
+export function isExpressionMet(pattern: string, anchoring: Anchoring, text: string): boolean | undefined {
+  return typeof expressionOf(pattern, anchoring) === 'string' ? undefined : isMatch(pattern, anchoring, text);
+}
+
+/** Of another path for sure. */
+function isOfOtherPath({ path: { kind, value } }: RouteMatch, path: string): boolean {
+  if (kind === 'regex') return false;
+  const wanted = oneSpelling(encodedPath(value));
+  return kind === 'exact' ? path !== wanted : !`${path}/`.startsWith(`${wanted}/`);
+}
+
+/** An author's path as in HAProxy's rows: what RFC 3986 does not allow in a path is percent-encoded. */
+export function encodedPath(path: string): string {
+  return path.replace(/[^A-Za-z0-9._~!$&'()*+,;=:@/%-]/gu, (character) =>
+    [...Buffer.from(character)]
+      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+      .join(''),
+  );
+}

@@ -1,0 +1,129 @@
+// What is checked for a request, from its path to the members that get it. Pure.
+
+import { addressesOf, hasAddress, hasAll } from '../../../base/address-set.ts';
+import { quote } from '../../../base/quote.ts';
+import type { Listener } from '../../../model/load-balancer.ts';
+import { actionInWords } from '../route-words.ts';
+import { asked, type CheckResult, CLOSED, limited, passed, refused, type Way } from './check.ts';
+import type { Client } from './client.ts';
+import { admittedBy, type Ranges, rangesInWords, rangesResult } from './ranges.ts';
+
+export function path({ request }: Way): CheckResult | undefined {
+  if (request === undefined || request.refusedPath === '') return undefined;
+  return refused(request.refusedPath, 'status 400');
+}
+
+/** A client names the same host twice. */
+export function requestHost({
+  listener: { routing, tls },
+  serverName,
+  request,
+}: Way): CheckResult | undefined {
+  const isCompared = tls !== undefined && routing?.kind === 'http' && routing.detectMisdirected;
+  if (request === undefined || !isCompared) return undefined;
+  return passed(serverName === '' ? 'without a name in the handshake' : 'the name in the handshake');
+}
+
+/** `//`, `;` and others, which members read in different ways. */
+export function ambiguousPath({ request }: Way): CheckResult | undefined {
+  if (request === undefined || request.ambiguity === '') return undefined;
+  return refused(`${request.ambiguity} (setting ambiguousPaths)`, 'status 400');
+}
+
+export function route({ request }: Way): CheckResult | undefined {
+  if (request === undefined || request.ambiguity !== '') return undefined;
+  const { perhaps, route: found } = request;
+  if (perhaps.length > 0)
+    return asked(`only HAProxy can tell whether ${perhaps.join(', ')} matches`, 'what that rule does');
+  return found.isFound ? passed(found.words) : refused(found.words, found.answer);
+}
+
+export function routeRanges({ listener, client, request }: Way): CheckResult | undefined {
+  const ranges = rangesOfRoute(request);
+  if (ranges === undefined) return undefined;
+  const answer = 'status 403';
+  const proxy = proxyInWords(listener, client);
+  if (proxy === '') return rangesResult(ranges, listener.family, client, answer);
+  const sets = (['v4', 'v6'] as const).map((family) => [admittedBy(ranges, family), family] as const);
+  if (sets.every(([set, family]) => hasAll(set, family))) return passed('all addresses');
+  if (sets.every(([set]) => set.length === 0)) return refused('no address', answer);
+  return asked(`${rangesInWords(ranges)} (${proxy})`, answer);
+}
+
+/** undefined if all addresses are let in. */
+export function rangesOfRoute(request: Way['request']): Ranges | undefined {
+  const { allowedCidrs: allowed = [], deniedCidrs: denied = [] } = request?.rule?.limits ?? {};
+  if (allowed.length + denied.length === 0) return undefined;
+  return { allowed: allowed.length === 0 ? undefined : allowed, denied };
+}
+
+/** That the client's address need not be that of its connection; '' if it is. */
+function proxyInWords({ trustedProxies = [], family }: Listener, { from }: Client): string {
+  if (trustedProxies.length === 0) return '';
+  if (from === undefined) return 'trusted proxies name their clients';
+  const isProxy = from.family === family && hasAddress(addressesOf(trustedProxies, family), from.address);
+  return isProxy ? `${from.address} is a trusted proxy, which names its clients` : '';
+}
+
+export function requestRate({ request }: Way): CheckResult | undefined {
+  const { requestRate: most = 0 } = request?.rule?.limits ?? {};
+  return most === 0 ? undefined : limited(`${most} requests a second from one address`, 'status 429');
+}
+
+export function body({ request }: Way): CheckResult | undefined {
+  const { bodyBytes: most = 0 } = request?.rule?.limits ?? {};
+  return most === 0 ? undefined : limited(`bodies of at most ${most} bytes`, 'status 413');
+}
+
+/** A GET request is none. */
+export function preflight(): undefined {
+  return undefined;
+}
+
+export function user({ listener, client, request, knowsUser }: Way): CheckResult | undefined {
+  const auth = request?.rule?.auth;
+  if (auth === undefined) return undefined;
+  const { secret } = auth;
+  const list = listener.userLists?.find(({ name }) => secret !== '' && name === `secret ${secret}`);
+  if (list === undefined) return refused('no users can be used', 'status 403');
+  if (client.user === '') return asked(`with the password of a user of Secret ${secret}`, 'status 401');
+  const who = `user ${quote(client.user)}`;
+  return knowsUser(list, client.user)
+    ? passed(`with the password of ${who}`)
+    : refused(`Secret ${secret} has no ${who}`, 'status 401');
+}
+
+export function redirect({ request }: Way): CheckResult | undefined {
+  const rule = request?.rule;
+  if (rule?.action.kind !== 'redirect') return undefined;
+  return { result: 'redirected', detail: actionInWords(rule), answer: `status ${rule.action.status}` };
+}
+
+/** Also that for the share of backends that do not exist. */
+export function fixedAnswer({ request }: Way): CheckResult | undefined {
+  const rule = request?.rule;
+  if (rule === undefined || rule.action.kind === 'redirect') return undefined;
+  const { action } = rule;
+  if (action.kind === 'answer') return refused(actionInWords(rule), `status ${action.status}`);
+  const answer = `status ${action.failure}`;
+  const total = sum(action.backends);
+  const known = sum(action.backends.filter(({ pool }) => pool !== undefined));
+  if (known === 0) return refused('it has no backend with a weight', answer);
+  return known === total ? undefined : limited(`${known} of ${total} requests have a backend`, answer);
+}
+
+/** What is not there has had its answer before, but for connections. */
+export function members({ listener, request }: Way): CheckResult | undefined {
+  const isHttp = listener.mode === 'http';
+  const answer = isHttp ? 'status 503' : CLOSED;
+  const pools = request?.pools.filter(({ name, weight }) => weight > 0 && !(isHttp && name === '')) ?? [];
+  if (pools.length === 0) return undefined;
+  const [total, served] = [sum(pools), sum(pools.filter(({ ready }) => ready > 0))];
+  if (served === 0) return refused('none takes connections', answer);
+  if (served < total) return limited(`${served} of ${total} have a pool with members`, answer);
+  return passed(`${pools.reduce((all, { ready }) => all + ready, 0)} take connections`);
+}
+
+function sum(all: readonly { readonly weight: number }[]): number {
+  return all.reduce((total, { weight }) => total + weight, 0);
+}

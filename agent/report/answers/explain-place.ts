@@ -1,0 +1,94 @@
+// Explains an address, an address with a port, a pod or a node for the command `why`: the load balancers that have it as a VIP,
+// and the ports of which it is a member. Reads the parts of the agent; changes nothing.
+
+import type { LoadBalancer, Member, OwnerKey } from '../../model/load-balancer.ts';
+import { listenerInWords, ownerOf } from '../../model/names.ts';
+import type { OperatingStatus } from '../../model/operating-status.ts';
+import { operatingStatus } from '../operating/operating-status.ts';
+import { explainService, type ServiceExplanation } from './explain.ts';
+import type { StatusSources } from './status.ts';
+
+/** '' and 0 for what is not asked for. */
+export interface AskedPlace {
+  /** Canonical. */
+  readonly address: string;
+  readonly port: number;
+  /** `Pod/web-1`, `Node/worker-1`. */
+  readonly target: string;
+  /** Of the pod. */
+  readonly namespace: string;
+}
+
+export interface PlaceExplanation {
+  /** That have the address, and the port if one is asked for. */
+  readonly loadBalancers: readonly ServiceExplanation[];
+  readonly members: readonly MemberOf[];
+  /** How many more of both there are. */
+  readonly more: number;
+}
+
+export interface MemberOf {
+  readonly key: OwnerKey;
+  /** `TCP port 80 (IPv4)`. */
+  readonly port: string;
+  readonly name: string;
+  readonly target: string;
+  readonly state: Member['state'];
+  readonly status: OperatingStatus;
+  /** Why it is in ERROR, or what of its traffic failed. */
+  readonly cause: string;
+}
+
+/** Of one answer. */
+const MAX_LOAD_BALANCERS = 20;
+const MAX_MEMBERS = 200;
+
+export function placeOf(query: URLSearchParams): AskedPlace {
+  const text = (name: string): string => query.get(name) ?? '';
+  return {
+    address: text('address'),
+    port: Number(text('port')) || 0,
+    target: text('target'),
+    namespace: text('namespace'),
+  };
+}
+
+export function explainPlace(place: AskedPlace, sources: StatusSources): PlaceExplanation {
+  const all = [...sources.desired.loadBalancers.values()];
+  const atVip = all.filter((each) => hasVip(each, place)).map(({ key }) => key);
+  const members = all.flatMap((each) => membersOf(each, place, sources));
+  return {
+    loadBalancers: atVip.slice(0, MAX_LOAD_BALANCERS).map((key) => explainService(key, sources)),
+    members: members.slice(0, MAX_MEMBERS),
+    more: Math.max(0, atVip.length - MAX_LOAD_BALANCERS) + Math.max(0, members.length - MAX_MEMBERS),
+  };
+}
+
+function hasVip({ vips, listeners }: LoadBalancer, { address, port }: AskedPlace): boolean {
+  if (address === '' || !vips.some((vip) => vip.address === address)) return false;
+  return port === 0 || listeners.some((each) => each.port === port && each.addresses.includes(address));
+}
+
+function membersOf(
+  loadBalancer: LoadBalancer,
+  place: AskedPlace,
+  sources: StatusSources,
+): readonly MemberOf[] {
+  const { key, listeners } = loadBalancer;
+  const isMeant = (member: Member): boolean => isAt(member, ownerOf(key).namespace, place);
+  if (!listeners.some(({ pool }) => pool.members.some(isMeant))) return [];
+  const status = operatingStatus(loadBalancer, sources.dataplane);
+  return listeners.flatMap((listener, at) =>
+    listener.pool.members.filter(isMeant).map(({ name, target, state }) => {
+      const own = status.listeners[at]?.members.find((each) => each.name === name);
+      const { status: word = 'OFFLINE', cause = '' } = own ?? {};
+      return { key, port: listenerInWords(listener), name, target, state, status: word, cause };
+    }),
+  );
+}
+
+function isAt(member: Member, namespace: string, asked: AskedPlace): boolean {
+  if (asked.target !== '')
+    return member.target === asked.target && (asked.namespace === '' || asked.namespace === namespace);
+  return member.address === asked.address && (asked.port === 0 || asked.port === member.port);
+}

@@ -1,0 +1,73 @@
+// What a canary asks of its clients, and what the Ingress asks whose requests it gets: both hold, so that a canary is no way
+// around. Pure.
+
+import { BlockList } from 'node:net';
+import type { RouteAuth, RouteLimits, RouteRule } from '../../model/routes.ts';
+
+type Guards = Pick<RouteRule, 'limits' | 'auth'>;
+
+/** Both together; undefined if they let no client in. */
+export function bothGuards(main: Guards, canary: Guards): Guards | undefined {
+  const limits = bothLimits(main.limits, canary.limits);
+  const auth = bothUsers(main.auth, canary.auth);
+  return limits === NOBODY || auth === NOBODY ? undefined : { limits, auth };
+}
+
+/** The canary asks for nothing besides, so that it can have a part of the requests by weight. */
+export function asksForMore(main: Guards, canary: Guards): boolean {
+  const both = bothGuards(main, canary);
+  return (
+    both === undefined || JSON.stringify(both) !== JSON.stringify({ limits: main.limits, auth: main.auth })
+  );
+}
+
+const NOBODY = 'nobody';
+
+function bothLimits(
+  a: RouteLimits | undefined,
+  b: RouteLimits | undefined,
+): RouteLimits | undefined | 'nobody' {
+  if (a === undefined || b === undefined) return a ?? b;
+  const allowedCidrs = bothRanges(a.allowedCidrs, b.allowedCidrs);
+  if (allowedCidrs === NOBODY) return NOBODY;
+  return {
+    allowedCidrs,
+    deniedCidrs: [...new Set([...a.deniedCidrs, ...b.deniedCidrs])],
+    requestRate: lower(a.requestRate, b.requestRate),
+    bodyBytes: lower(a.bodyBytes, b.bodyBytes),
+  };
+}
+
+/** 0 is no limit. */
+function lower(a: number, b: number): number {
+  return a === 0 || b === 0 ? a + b : Math.min(a, b);
+}
+
+/** Of two CIDRs that meet one is within the other. An empty list has all addresses. */
+function bothRanges(a: readonly string[], b: readonly string[]): readonly string[] | 'nobody' {
+  if (a.length === 0 || b.length === 0) return [...a, ...b];
+  const both = [...a.filter((cidr) => isWithin(b, cidr)), ...b.filter((cidr) => isWithin(a, cidr))];
+  return both.length === 0 ? NOBODY : [...new Set(both)];
+}
+
+function isWithin(cidrs: readonly string[], cidr: string): boolean {
+  const [network = '', bits] = cidr.split('/');
+  const family = network.includes(':') ? 'ipv6' : 'ipv4';
+  return cidrs.some((each) => {
+    const [other = '', otherBits] = each.split('/');
+    if (other.includes(':') !== network.includes(':') || Number(otherBits) > Number(bits)) return false;
+    const list = new BlockList();
+    list.addSubnet(other, Number(otherBits), family);
+    return list.check(network, family);
+  });
+}
+
+/** A client cannot give two passwords. */
+function bothUsers(
+  main: RouteAuth | undefined,
+  canary: RouteAuth | undefined,
+): RouteAuth | undefined | 'nobody' {
+  if (main === undefined || canary === undefined) return main ?? canary;
+  if (main.secret !== canary.secret) return NOBODY;
+  return { ...main, removesHeader: main.removesHeader || canary.removesHeader };
+}

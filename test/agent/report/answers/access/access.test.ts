@@ -1,0 +1,331 @@
+// The checks that `why` names, against the configuration that HAProxy gets: their order, and that none is missing.
+
+import test from 'ava';
+import { AclIds } from '../../../../../agent/haproxy/config/acl-ids.ts';
+import { renderLoadBalancer } from '../../../../../agent/haproxy/config/render.ts';
+import { renderContext } from '../../../../../agent/haproxy/config/render-context.ts';
+import { haproxyPaths } from '../../../../../agent/haproxy/paths.ts';
+import type { Listener, Tls } from '../../../../../agent/model/load-balancer.ts';
+import type { RouteRule } from '../../../../../agent/model/routes.ts';
+import { accessOf, checksOf } from '../../../../../agent/report/answers/access/access.ts';
+import { type Client, clientOf } from '../../../../../agent/report/answers/access/client.ts';
+import type { AmbiguousPaths } from '../../../../../agent/report/answers/access/path-rules.ts';
+import { entryOf, gatewayOf, ruleOf, sectionOf } from '../../../../support/values/routes.ts';
+
+/** Lines of the configuration by the check that they carry out; every line that can end a request is one of them. */
+const LINES: readonly (readonly [check: string, line: RegExp])[] = [
+  ['connection limit', /^maxconn /],
+  ['share of namespace', /^tcp-request connection reject if \{ sc1_conn_cur/],
+  ['source ranges', /^tcp-request (connection|session) reject unless allowed/],
+  ['connection rate', /^tcp-request (connection|session) reject if \{ src_conn_rate/],
+  ['handshake', /^bind .* ssl .*ssl-min-ver/],
+  ['client certificate', /^bind .* ca-file .* verify required/],
+  ['client certificate', /^tcp-request session reject unless \{ ssl_c_used \}/],
+  ['path', /^http-request return .* if \{ path -m reg/],
+  ['host', /^http-request return .* if \{ req\.hdr_cnt\(host\) gt 1 \}/],
+  ['host', /^http-request return .* if \{ req\.hdr\(host\) -m sub /],
+  ['path', /^http-request return .* if \{ path -m sub /],
+  ['host', /^http-request return status 421 /],
+  ['certificate of host', /^http-request return .* \{ var\(txn\.g\) .* !\{ ssl_c_used \}/],
+  ['ambiguous path', /^http-request return .* \{ var\(txn\.odd\) /],
+  ['route', /^http-request return .* if \{ var\(txn\.t\) -m str none \}/],
+  ['source ranges of route', /^http-request return .* \{ lua\.is_refused /],
+  ['request rate', /^http-request return .* \{ sc2_http_req_rate/],
+  ['body', /^http-request return .* \{ req\.hdr_val\(content-length\)/],
+  ['preflight', /^http-request return status 204 /],
+  ['user', /^http-request return .* \{ var\(txn\.(us|au)\) /],
+  ['redirect', /^http-request redirect /],
+  ['answer', /^http-request return status (403|404|503).* if \{ var\(txn\.t\) -m str e/],
+  ['answer', /^http-request return status 500/],
+  ['members', /^use_backend /],
+];
+/** In the order in which HAProxy comes to them, whatever their place in the file. */
+const PHASES = [
+  /^maxconn /,
+  /^tcp-request connection /,
+  /^bind /,
+  /^tcp-request session /,
+  /^http-request /,
+  /^use_backend /,
+];
+/** `why` explains a GET. */
+const OF_CONNECT = 'http-request deny deny_status 405 if METH_CONNECT';
+const ENDING = /^(tcp|http)-request (?!.*\bset-var).*\b(reject|deny|tarpit|return|redirect|silent-drop)\b/;
+
+const CLIENTS = { name: 'configmap default/clients', fingerprint: 'f' };
+const TLS: Tls = {
+  certificates: [{ name: 'default/tls', fingerprint: 'f', sha1: 's', chainLength: 0, bytes: 1, expires: 0 }],
+  minVersion: '1.2',
+  ciphers: [],
+  clients: { verify: 'required', authority: CLIENTS },
+  alpn: [],
+};
+
+function listenerOf(changes: Partial<Listener> = {}): Listener {
+  const routes = { 'example.org': [entryOf('/', 'web')] };
+  const sections = [sectionOf('http', '*', routes)];
+  const routing = { kind: 'http', sections, detectMisdirected: true } as const;
+  const [listener] = gatewayOf({ address: '192.0.2.1', port: 443 }, routing, {
+    tls: TLS,
+    connectionLimit: 9,
+    rateLimit: 5,
+    allowedCidrs: ['198.51.100.0/24'],
+    userLists: [{ name: 'secret default/users', fingerprint: 'f' }],
+    ...changes,
+  }).listeners;
+  if (listener === undefined) throw new Error('No listener');
+  return listener;
+}
+
+function linesOf(listener: Listener, ambiguousPaths: AmbiguousPaths): readonly string[] {
+  const settings = {
+    maxConnectionsPerNamespace: 0,
+    threads: 1,
+    hardStopAfter: 1_000,
+    maxOldWorkers: 4,
+    haproxyUser: '',
+    haproxyGroup: '',
+    routeMetrics: false,
+    dotSegments: 'reject',
+    ambiguousPaths,
+    connectionLogTarget: { kind: 'journald' },
+    connectionLogFormat: 'json',
+  } as const;
+  const context = renderContext(settings, haproxyPaths('/var/lib', '/run'), 100, new AclIds().idOf, {
+    hasTls: true,
+    hasRoutes: true,
+  });
+  const owner = gatewayOf({ address: '192.0.2.1', port: 443 }, []);
+  return renderLoadBalancer({ ...owner, listeners: [listener] }, context)
+    .toString()
+    .split('\n')
+    .map((line) => line.trim());
+}
+
+for (const [acceptProxy, ambiguousPaths, what] of [
+  [false, 'reject-where-guarded', ''],
+  [true, 'reject-where-guarded', ' with the PROXY protocol'],
+  [false, 'reject', ' with ambiguousPaths reject'],
+  [false, 'pass', ' with ambiguousPaths pass'],
+] as const)
+  test(`The checks have the order of HAProxy's configuration${what}, and none is missing`, (t) => {
+    const lines = linesOf(listenerOf({ acceptProxy }), ambiguousPaths);
+    const missed = lines.filter(
+      (line) => line !== OF_CONNECT && ENDING.test(line) && !LINES.some(([, pattern]) => pattern.test(line)),
+    );
+    t.deepEqual(missed, [], 'a line that can end a request is no check that `why` names');
+    const found = PHASES.flatMap((phase) => lines.filter((line) => phase.test(line))).flatMap((line) =>
+      LINES.filter(([, pattern]) => pattern.test(line)).map(([check]) => check),
+    );
+    t.deepEqual(
+      [...new Set(found)],
+      checksOf({ acceptProxy })
+        .map(({ name }) => name)
+        .filter((name) => name !== 'ambiguous path' || ambiguousPaths === 'reject-where-guarded'),
+    );
+  });
+
+/** Its wildcard is one label of names in handshakes, which others have with the listener itself. */
+const SECTION = {
+  hostname: { kind: 'labels', suffix: 'deep.example.org' },
+  certificates: TLS.certificates,
+  clients: { verify: 'required', authority: CLIENTS },
+} as const;
+const OPEN = { tls: undefined, allowedCidrs: ['0.0.0.0/0'], rateLimit: 0, connectionLimit: 0 };
+const limits = (allowedCidrs: readonly string[], deniedCidrs: readonly string[] = []) => ({
+  limits: { allowedCidrs, deniedCidrs, requestRate: 0, bodyBytes: 0 },
+});
+const AUTH = { secret: 'default/users', realm: 'Shop', removesHeader: false };
+
+function access(
+  changes: Partial<Listener>,
+  rule: Partial<RouteRule> = {},
+  client: Partial<Client> = {},
+  perhaps: readonly string[] = [],
+) {
+  return accessOf({
+    listener: listenerOf({ ...OPEN, ...changes }),
+    client: { from: undefined, user: '', hasCertificate: false, ...client },
+    serverName: 'a.b.deep.example.org',
+    request: {
+      refusedPath: '',
+      ambiguity: '',
+      hostname: changes.tls?.sections?.[0]?.hostname ?? { kind: 'any', suffix: '' },
+      route: { words: 'host example.org, path /…', isFound: true, answer: 'status 404' },
+      rule: ruleOf('web', rule),
+      perhaps,
+      pools: [{ name: 'pool:default/web port 80', weight: 1, ready: 1 }],
+    },
+    knowsUser: (_, user) => user === 'ann',
+  });
+}
+
+const SOMEBODY = { from: { address: '198.51.100.7', family: 'v4' } } as const;
+const HALVES = ['0.0.0.0/1', '128.0.0.0/1'];
+for (const [what, expected, changes, rule, client] of [
+  ['nothing', 'Open to everybody', {}, {}, {}],
+  ['two halves of all addresses', 'Open to everybody', { allowedCidrs: HALVES }, {}, {}],
+  ['all addresses of IPv4', 'Open to everybody', {}, limits(['0.0.0.0/0']), {}],
+  [
+    'a certificate',
+    'Open only to clients with a certificate of configmap default/clients',
+    { tls: TLS },
+    {},
+    {},
+  ],
+  [
+    'a certificate that only the section of the host needs',
+    'Open only to clients with a certificate of configmap default/clients',
+    { tls: { ...TLS, clients: { verify: 'optional', authority: CLIENTS }, sections: [SECTION] } },
+    {},
+    {},
+  ],
+  [
+    'a certificate that the handshake does not ask for',
+    'Closed to everybody (certificate of host, status 403)',
+    { tls: { ...TLS, clients: undefined, sections: [SECTION] } },
+    {},
+    {},
+  ],
+  [
+    'a certificate that clients may show',
+    'Open to everybody',
+    { tls: { ...TLS, clients: { verify: 'optional', authority: CLIENTS } } },
+    {},
+    {},
+  ],
+  [
+    'a rule that answers 403 because something that protects is missing',
+    'Closed to everybody (answer, status 403)',
+    {},
+    { action: { kind: 'answer', status: 403 } },
+    {},
+  ],
+  [
+    'a rule that cannot be served',
+    'Closed to everybody (answer, status 500)',
+    {},
+    { action: { kind: 'answer', status: 500 } },
+    {},
+  ],
+  ['ranges', 'Open only to clients from 10.0.0.0/8', { allowedCidrs: ['10.0.0.0/8'] }, {}, {}],
+  ['a denied range', 'Open only to clients not from 10.0.0.0/8', {}, limits([], ['10.0.0.0/8']), {}],
+  [
+    'ranges and a user',
+    'Open only to clients from 10.0.0.0/8; with the password of a user of Secret default/users',
+    {},
+    { ...limits(['10.0.0.0/8']), auth: AUTH },
+    {},
+  ],
+  [
+    'ranges that have no address in common',
+    'Closed to everybody (no address is in both source ranges)',
+    { allowedCidrs: ['10.0.0.0/8'] },
+    limits(['192.0.2.0/24']),
+    {},
+  ],
+  [
+    'ranges of IPv6 alone',
+    'Closed to everybody (source ranges of route, status 403)',
+    {},
+    limits(['2001:db8::/32']),
+    {},
+  ],
+  [
+    'a denied range that has all that is allowed',
+    'Closed to everybody (source ranges of route, status 403)',
+    {},
+    limits(['10.1.0.0/16'], ['10.0.0.0/8']),
+    {},
+  ],
+  [
+    'users that do not exist',
+    'Closed to everybody (user, status 403)',
+    {},
+    { auth: { ...AUTH, secret: '' } },
+    {},
+  ],
+  [
+    'proxies that name their clients',
+    'Open only to clients from 10.0.0.0/8 (trusted proxies name their clients)',
+    { trustedProxies: ['192.0.2.0/24'] },
+    limits(['10.0.0.0/8']),
+    {},
+  ],
+  ['a client among the ranges', 'Open to 198.51.100.7', { allowedCidrs: ['198.51.100.0/24'] }, {}, SOMEBODY],
+  [
+    'a client of another range',
+    'Closed to 198.51.100.7 (source ranges, the connection is closed)',
+    { allowedCidrs: ['10.0.0.0/8'] },
+    {},
+    SOMEBODY,
+  ],
+  [
+    'a client without a password',
+    'Open to 198.51.100.7 only with the password of a user of Secret default/users',
+    {},
+    { auth: AUTH },
+    SOMEBODY,
+  ],
+  [
+    'a client with a password',
+    'Open to clients with the password of "ann"',
+    {},
+    { auth: AUTH },
+    { user: 'ann' },
+  ],
+  [
+    'a client whose user does not exist',
+    'Closed to 198.51.100.7, with the password of "eve" (user, status 401)',
+    {},
+    { auth: AUTH },
+    { ...SOMEBODY, user: 'eve' },
+  ],
+] as const)
+  test(`With ${what} the sentence is: ${expected}`, (t) => {
+    const { sentence, verdict } = access(changes, rule, client);
+    t.is(sentence, expected);
+    t.is(verdict === 'open', expected.startsWith('Open to ') && !expected.includes(' only '));
+  });
+
+test('What is not given is asked, and what stands behind a refusal is not reached', (t) => {
+  const { verdict, answer, checks } = access(
+    { tls: TLS, allowedCidrs: ['198.51.100.0/24'] },
+    { ...limits(['10.0.0.0/8']), auth: AUTH },
+    SOMEBODY,
+  );
+  t.deepEqual([verdict, answer], ['refused', 'the handshake is refused']);
+  t.deepEqual(
+    checks.map(({ name, result }) => `${name}: ${result}`),
+    [
+      'share of namespace: limited',
+      'source ranges: passed',
+      'handshake: limited',
+      'client certificate: asked',
+      'host: passed',
+      'route: passed',
+      'source ranges of route: refused',
+      'user: not reached',
+      'members: not reached',
+    ],
+  );
+});
+
+test('A client is read from its fields, and an address that is none is refused', (t) => {
+  const read = (text: string) => clientOf(new URLSearchParams(text));
+  t.deepEqual(read('from=[2001:DB8::1]&user=ann&certificate=true'), {
+    from: { address: '2001:db8::1', family: 'v6' },
+    user: 'ann',
+    hasCertificate: true,
+  });
+  t.deepEqual(read(''), { from: undefined, user: '', hasCertificate: false });
+  t.throws(() => read('from=10.0.0.0/8'), {
+    message: 'Cannot use --from "10.0.0.0/8": it is not an IP address',
+  });
+});
+
+test('A rule that only HAProxy can judge makes the answer unknown, never open', (t) => {
+  const { verdict, sentence } = access({}, {}, SOMEBODY, ['HTTPRoute default/other#0']);
+  t.is(verdict, 'asks');
+  t.is(sentence, 'Not known: only HAProxy can tell whether HTTPRoute default/other#0 matches');
+});

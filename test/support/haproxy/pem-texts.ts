@@ -1,0 +1,30 @@
+// Certificates and authorities as the model names them, with the texts that HAProxy reads.
+
+import { checkAuthority } from '../../../agent/certificates/authority.ts';
+import { checkKeyPair } from '../../../agent/certificates/key-pair.ts';
+import type { PemTexts } from '../../../agent/haproxy/config/certificate-files.ts';
+import type { Certificate, Tls } from '../../../agent/model/load-balancer.ts';
+import type { IssuedCertificate } from '../traffic/tls.ts';
+
+export class Texts implements PemTexts {
+  readonly #texts = new Map<string, string>();
+  readonly certificate = (name: string, fingerprint: string) => this.#texts.get(`${name} ${fingerprint}`);
+  readonly authority = this.certificate;
+  readonly crl = this.certificate;
+
+  pair(name: string, { cert, key }: IssuedCertificate): Certificate {
+    const pair = checkKeyPair(cert, key);
+    if (typeof pair === 'string') throw new Error(pair);
+    const { fingerprint, sha1, chainLength, expires, pem } = pair;
+    this.#texts.set(`${name} ${fingerprint}`, pem.reveal());
+    return { name, fingerprint, sha1, chainLength, bytes: pair.bytes, expires };
+  }
+
+  clients(name: string, cert: string): NonNullable<Tls['clients']> {
+    const authority = checkAuthority(cert);
+    if (typeof authority === 'string') throw new Error(authority);
+    const { fingerprint, pem } = authority;
+    this.#texts.set(`${name} ${fingerprint}`, pem.reveal());
+    return { verify: 'required', authority: { name, fingerprint } };
+  }
+}

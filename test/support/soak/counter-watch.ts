@@ -1,0 +1,40 @@
+// Reads the metrics of agents again and again and finds counters that went back while their series lasted. A new process, a
+// series that was away in between, and a listener that went to the other engine may begin again, as docs/metrics.md says.
+
+import type { SoakHost } from './soak-changes.ts';
+
+const COUNTER = /^(\w+_total)(\{.*\})? (\S+)$/gm;
+/** Only HAProxy counts them. */
+const OF_HAPROXY = 'headgate_listener_sessions_total';
+
+export class CounterWatch {
+  looks = 0;
+  readonly backward: string[] = [];
+  /** Host → series, with its process and engine → value, of the last look. */
+  readonly #last = new Map<string, ReadonlyMap<string, number>>();
+
+  /** An agent that is being restarted is not read. */
+  async look({ name, agent }: SoakHost): Promise<void> {
+    const answer = await agent.get('/metrics').catch(() => undefined);
+    if (answer?.status !== 200) return;
+    this.see(name, agent.pid, answer.text);
+  }
+
+  see(host: string, pid: number, text: string): void {
+    this.looks++;
+    const counters = [...text.matchAll(COUNTER)];
+    const served = new Set(
+      counters.flatMap(([, metric, labels = '']) => (metric === OF_HAPROXY ? [labels] : [])),
+    );
+    const before = this.#last.get(host);
+    const now = new Map<string, number>();
+    for (const [, metric = '', labels = '', text] of counters) {
+      const isOfHaproxy = metric.startsWith('headgate_listener_') && served.has(labels);
+      const [key, value] = [`${pid} ${metric}${labels}${isOfHaproxy ? ' by HAProxy' : ''}`, Number(text)];
+      const was = before?.get(key) ?? 0;
+      if (value < was) this.backward.push(`${host} ${key}: ${was} → ${value}`);
+      now.set(key, value);
+    }
+    this.#last.set(host, now);
+  }
+}

@@ -1,0 +1,324 @@
+// What protects, as tests know it, apart from the agent's own list: annotations with values that guard and values that are wrong,
+// and who is served by a model. Each kind of object stands alone in a cluster of its own.
+
+import type { KubernetesObject } from '../../../agent/kubernetes/objects.ts';
+import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import type { RouteRule } from '../../../agent/model/routes.ts';
+import { service, slice } from './build.ts';
+import { configMap, secret } from './certificates.ts';
+import { GatewayWorld } from './gateway-world.ts';
+import { gatewayJson, ingressClassJson, ingressJson, routeJson } from './gateways.ts';
+import { HASHES } from './users.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+export type GuardedKind =
+  | 'Service'
+  | 'Ingress'
+  | 'IngressClass'
+  | 'Gateway'
+  | 'HTTPRoute'
+  | 'GRPCRoute'
+  | 'TLSRoute'
+  | 'TCPRoute'
+  | 'UDPRoute';
+
+export interface Guard {
+  readonly name: string;
+  readonly kinds: readonly GuardedKind[];
+  /** Values that guard, with what they need besides. */
+  readonly good: readonly string[];
+  /** Values that are not allowed, or that are wrong in part of a list. */
+  readonly wrong: readonly string[];
+  readonly with?: Readonly<Record<string, string>>;
+  /** Cross-origin answers and trusted proxies: the object is served, to no more clients than without the annotation. */
+  readonly closes?: 'origins' | 'trust';
+}
+
+const SERVICE = ['Service'] as const;
+const ROUTES = ['Ingress', 'HTTPRoute'] as const;
+const INGRESS = ['Ingress'] as const;
+const TLS = { 'tls-certificate': 'web-tls' };
+const CLIENTS = { ...TLS, 'tls-client-certificates': 'required', 'tls-client-ca': 'clients' };
+const MEMBERS = { 'member-tls': 'verified', 'member-tls-ca': 'clients', 'member-tls-name': 'a.example' };
+const NUMBERS = ['', 'x', '-1', '1.5', '10/s', '99999999999'];
+const NAMES = ['', 'Not_A_Name', 'a/b/c', 'a b'];
+
+/** Given by some kind. */
+export const GIVEN: readonly Guard[] = [
+  { name: 'mode', kinds: SERVICE, good: ['https'], wrong: ['', 'htps', 'HTTP'], with: TLS },
+  { name: 'tls-certificate', kinds: SERVICE, good: ['web-tls'], wrong: [...NAMES, 'missing'] },
+  { name: 'tls-min-version', kinds: SERVICE, good: ['1.3'], wrong: ['', '1.4', 'TLSv1.3'], with: TLS },
+  { name: 'tls-ciphers', kinds: SERVICE, good: ['TLS_AES_128_GCM_SHA256'], wrong: ['', 'ALL'], with: TLS },
+  {
+    name: 'tls-client-certificates',
+    kinds: SERVICE,
+    good: ['required'],
+    wrong: ['', 'requird', 'true'],
+    with: CLIENTS,
+  },
+  {
+    name: 'tls-client-ca',
+    kinds: SERVICE,
+    good: ['clients'],
+    wrong: ['', 'Not_A_Name', 'missing'],
+    with: CLIENTS,
+  },
+  {
+    name: 'tls-client-crl',
+    kinds: SERVICE,
+    good: ['clients'],
+    wrong: ['Not_A_Name', 'missing'],
+    with: CLIENTS,
+  },
+  { name: 'member-tls', kinds: SERVICE, good: ['verified'], wrong: ['', 'yes', 'verifed'], with: MEMBERS },
+  {
+    name: 'member-tls-ca',
+    kinds: SERVICE,
+    good: ['clients'],
+    wrong: ['', 'Not_A_Name', 'missing'],
+    with: MEMBERS,
+  },
+  { name: 'member-tls-name', kinds: SERVICE, good: ['a.example'], wrong: ['', 'a b', '-'], with: MEMBERS },
+  { name: 'rate-limit', kinds: SERVICE, good: ['10'], wrong: NUMBERS },
+  { name: 'connection-limit', kinds: SERVICE, good: ['10'], wrong: NUMBERS },
+  { name: 'member-connection-limit', kinds: SERVICE, good: ['10'], wrong: NUMBERS },
+  {
+    name: 'address-pool',
+    kinds: ['Service', 'Gateway', 'IngressClass'],
+    good: [],
+    wrong: ['', 'Not_A_Name', 'a b'],
+  },
+  {
+    name: 'trusted-proxies',
+    kinds: ['Service', 'Gateway', 'IngressClass'],
+    good: ['10.0.0.0/8'],
+    wrong: ['x', '10.0.0.0/40', '10.0.0.0/8,x', '10.0.0.0/8,'],
+    with: { mode: 'http' },
+    closes: 'trust',
+  },
+  {
+    name: 'whitelist-source-range',
+    kinds: ROUTES,
+    good: ['203.0.113.0/24', '203.0.113.0/24,', '203.0.113.0/24, 300.1.1.1', 'x,2001:db8::/32'],
+    wrong: ['', ',', 'x', '203.0.113.0/33', '203.0.113.0-203.0.113.9', '0.0.0.0/0;'],
+  },
+  {
+    name: 'allowlist-source-range',
+    kinds: ROUTES,
+    good: ['203.0.113.0/24', '203.0.113.0/24,,'],
+    wrong: ['', ',', 'x', '203.0.113.0 /24 '],
+  },
+  {
+    name: 'denylist-source-range',
+    kinds: ROUTES,
+    good: ['203.0.113.0/24'],
+    wrong: ['', ',', 'x', '203.0.113.0/24,', '203.0.113.0/24,x'],
+  },
+  { name: 'limit-rps', kinds: ROUTES, good: ['5'], wrong: ['', '1r/s', '-1', 'x', '5.5'] },
+  { name: 'proxy-body-size', kinds: ROUTES, good: ['1k', '8m'], wrong: ['', '1kb', 'much', '1 m', '-1'] },
+  { name: 'auth-type', kinds: ROUTES, good: [], wrong: ['', 'Basic', 'digest'] },
+  { name: 'auth-secret', kinds: ROUTES, good: ['users'], wrong: ['', 'My_Secret', 'a/b/c', 'other/users'] },
+  {
+    name: 'auth-remove-header',
+    kinds: ROUTES,
+    good: ['true'],
+    wrong: ['yes', '1'],
+    with: { 'auth-type': 'basic', 'auth-secret': 'users' },
+  },
+  { name: 'auth-tls-secret', kinds: INGRESS, good: [], wrong: ['', 'My_Secret', 'a/b/c'] },
+  { name: 'auth-tls-verify-client', kinds: INGRESS, good: [], wrong: ['', 'yes', 'optional_no_ca', 'on'] },
+  { name: 'force-ssl-redirect', kinds: INGRESS, good: ['true'], wrong: ['yes', '1', 'ture'] },
+  { name: 'backend-protocol', kinds: INGRESS, good: ['HTTPS'], wrong: ['', 'HTPS', 'FCGI', 'h2'] },
+  {
+    name: 'cors-allow-origin',
+    kinds: INGRESS,
+    good: ['https://a.example', 'https://a.example,x'],
+    wrong: ['', 'a.example', 'https://*a.example,x'],
+    with: { 'enable-cors': 'true' },
+    closes: 'origins',
+  },
+  {
+    name: 'cors-allow-methods',
+    kinds: INGRESS,
+    good: ['GET'],
+    wrong: ['', 'GET,(', 'G T'],
+    with: { 'enable-cors': 'true' },
+    closes: 'origins',
+  },
+  {
+    name: 'cors-allow-headers',
+    kinds: INGRESS,
+    good: ['X-A'],
+    wrong: ['', 'X-A,', 'X A'],
+    with: { 'enable-cors': 'true' },
+    closes: 'origins',
+  },
+  {
+    name: 'cors-allow-credentials',
+    kinds: INGRESS,
+    good: [],
+    wrong: ['yes', '1'],
+    with: { 'enable-cors': 'true' },
+    closes: 'origins',
+  },
+];
+
+/** Asked for by Ingresses that come from ingress-nginx, and given by no kind. */
+export const MISSING: Readonly<Record<string, string>> = {
+  'auth-url': 'https://sso.example/auth',
+  'auth-signin': 'https://sso.example/start',
+  'enable-global-auth': 'true',
+  'auth-tls-match-cn': 'CN=root',
+  'auth-tls-verify-depth': '1',
+  'enable-modsecurity': 'true',
+  'enable-owasp-core-rules': 'true',
+  'enable-owasp-modsecurity-crs': 'true',
+  'modsecurity-snippet': 'SecRuleEngine On',
+  'configuration-snippet': 'deny all;',
+  'server-snippet': 'location /admin { return 403; }',
+  'stream-snippet': 'allow 10.0.0.0/8; deny all;',
+  'auth-snippet': 'proxy_set_header X-User "";',
+  'ssl-passthrough': 'true',
+  'ssl-ciphers': 'ECDHE-RSA-AES128-GCM-SHA256',
+  'limit-connections': '5',
+  'limit-rpm': '60',
+  'limit-rate': '100',
+  'global-rate-limit': '10',
+  'proxy-ssl-verify': 'on',
+  'proxy-ssl-secret': 'default/ca',
+  'proxy-ssl-ciphers': 'HIGH',
+  'proxy-ssl-protocols': 'TLSv1.3',
+};
+
+export const KINDS: readonly GuardedKind[] = [
+  'Service',
+  'Ingress',
+  'IngressClass',
+  'Gateway',
+  'HTTPRoute',
+  'GRPCRoute',
+  'TLSRoute',
+  'TCPRoute',
+  'UDPRoute',
+];
+
+export const OWN = 'headgate.io/';
+export const NGINX = 'nginx.ingress.kubernetes.io/';
+
+/** What clients without any credentials get of the object. */
+export interface Served {
+  readonly isClosed: boolean;
+  /** All that restricts, and all that is allowed besides, as one text. */
+  readonly guards: string;
+  readonly cors: RouteRule['cors'];
+  readonly trustedProxies: readonly string[];
+  /** `object: message`. */
+  readonly problems: readonly string[];
+}
+
+/** `annotations`: with their prefixes; `ofClass`: those of the class of an Ingress. */
+export function servedWith(
+  kind: GuardedKind,
+  annotations: Readonly<Record<string, string>>,
+  ofClass: Readonly<Record<string, string>> = {},
+): Served {
+  const { objects, key } = OBJECTS[kind](annotations, ofClass);
+  const world = new GatewayWorld([...OTHERS, ...objects]);
+  const loadBalancer = world.loadBalancer(key);
+  const pool = world.state.desired.loadBalancers.get('pool:default/web');
+  return judged(loadBalancer, pool);
+}
+
+const OTHERS: readonly (Json | KubernetesObject)[] = [
+  secret('web-tls'),
+  configMap('clients'),
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: 'default', name: 'users' },
+    stringData: { auth: `ann:${HASHES.sha256}` },
+  },
+  service({ name: 'dns', type: 'ClusterIP', ports: [{ protocol: 'UDP' }] }),
+  slice({ serviceName: 'dns', ports: [{ protocol: 'UDP' }] }),
+];
+const GATEWAY = 'gateway:default/edge';
+const INGRESS_CLASS = 'ingress:-/edge';
+const PARENT = [{ name: 'edge' }];
+
+type Made = { readonly objects: readonly (Json | KubernetesObject)[]; readonly key: string };
+type Make = (
+  annotations: Readonly<Record<string, string>>,
+  ofClass: Readonly<Record<string, string>>,
+) => Made;
+
+const routeOn =
+  (kind: string, protocol: string, listener: Json = {}): Make =>
+  (annotations) => {
+    const listeners = [{ name: 'l', port: 80, protocol, ...listener }];
+    const rules = [{ backendRefs: [{ name: kind === 'UDPRoute' ? 'dns' : 'web', port: 80 }] }];
+    const route = annotated(routeJson('api', PARENT, { rules }, kind), annotations);
+    return { objects: [gatewayJson('edge', { listeners }), route], key: GATEWAY };
+  };
+
+const OBJECTS: Readonly<Record<GuardedKind, Make>> = {
+  Service: (annotations) => ({ objects: [service({ annotations })], key: 'default/web' }),
+  Ingress: (annotations, ofClass) => ({
+    objects: [ingressClassJson('edge', ofClass), ingressJson('web', {}, annotations)],
+    key: INGRESS_CLASS,
+  }),
+  IngressClass: (annotations) => ({
+    objects: [ingressClassJson('edge', annotations), ingressJson()],
+    key: INGRESS_CLASS,
+  }),
+  Gateway: (annotations) => ({
+    objects: [gatewayJson('edge', {}, { annotations }), routeJson('api', PARENT)],
+    key: GATEWAY,
+  }),
+  HTTPRoute: routeOn('HTTPRoute', 'HTTP'),
+  GRPCRoute: routeOn('GRPCRoute', 'HTTP'),
+  TLSRoute: routeOn('TLSRoute', 'TLS', { tls: { mode: 'Passthrough' } }),
+  TCPRoute: routeOn('TCPRoute', 'TCP'),
+  UDPRoute: routeOn('UDPRoute', 'UDP'),
+};
+
+function annotated(json: Json, annotations: Json): Json {
+  return { ...json, metadata: { ...(json.metadata as Json), annotations } };
+}
+
+function judged({ listeners, problems }: LoadBalancer, pool: LoadBalancer | undefined): Served {
+  const served = listeners.filter(
+    ({ addresses, allowedCidrs }) => addresses.length > 0 && allowedCidrs.length > 0,
+  );
+  const rules = served.flatMap(rulesOf);
+  return {
+    isClosed: served.every(isClosed),
+    guards: JSON.stringify([
+      served.map(({ pool: own, ...listener }) => [listener, own.tls, own.memberConnectionLimit]),
+      pool?.listeners.map((each) => each.pool.tls),
+    ]),
+    cors: rules.find(({ cors }) => cors !== undefined)?.cors,
+    trustedProxies: served.flatMap(({ trustedProxies = [] }) => trustedProxies),
+    problems: problems.map(({ object, message }) => `${object}: ${message}`),
+  };
+}
+
+/** No connection, or request, gets to a member. */
+function isClosed(listener: Listener): boolean {
+  const { routing, pool, engine } = listener;
+  if (routing === undefined) return pool.members.length === 0 && engine !== undefined;
+  const lists = (listener.userLists ?? []).map(({ name }) => name);
+  if (routing.kind === 'http')
+    return rulesOf(listener).every(
+      ({ action, auth }) =>
+        action.kind === 'answer' || (auth !== undefined && !lists.includes(`secret ${auth.secret}`)),
+    );
+  const backends = routing.kind === 'tcp' ? routing.backends : routing.hosts.flatMap((each) => each.backends);
+  return backends.every(({ pool: to, weight }) => to === undefined || weight === 0);
+}
+
+function rulesOf({ routing }: Listener): readonly RouteRule[] {
+  if (routing?.kind !== 'http') return [];
+  return routing.sections
+    .flatMap(({ hosts }) => hosts)
+    .flatMap(({ entries }) => entries.map(({ rule }) => rule));
+}
