@@ -1,6 +1,7 @@
 // AVA's command line with two fixes and an addition. AVA's TAP reporter crashes on a test that hangs or ends its process
 // (https://github.com/avajs/ava/issues/3461), and on an error without a place in its stack, such as those of
-// node:fs/promises. The addition prints the slowest files at the end: '#   12.3 s  test/a.test.ts'.
+// node:fs/promises. The addition prints at the end the slowest files, '#   12.3 s  test/a.test.ts', and the files with
+// failed tests and their number, '#   2 failed  test/a.test.ts'.
 
 import { isMapping } from '../agent/base/validate.ts';
 
@@ -35,11 +36,14 @@ const { consumeStateChange, writeTest, writeCrash, endRun } = prototype;
 const begun = new Map<string, number>();
 /** File → milliseconds. */
 const took = new Map<string, number>();
+/** File → its failed tests. Failed hooks are not counted: tests behind them did not run. */
+const failed = new Map<string, number>();
 prototype.consumeStateChange = function (change) {
   const { type, testFile } = change;
   const begin = testFile && begun.get(testFile);
   if (testFile && begin === undefined) begun.set(testFile, performance.now());
   else if (testFile && begin && type.startsWith('worker-f')) took.set(testFile, performance.now() - begin);
+  if (testFile && type === 'test-failed') failed.set(testFile, (failed.get(testFile) ?? 0) + 1);
   consumeStateChange.call(this, change);
 };
 prototype.writeTest = function (event, flags) {
@@ -53,6 +57,8 @@ prototype.endRun = function () {
   const slowest = [...took].sort(([, a], [, b]) => b - a).slice(0, SLOWEST_FILES);
   for (const [file, time] of slowest)
     this.reportStream.write(`#   ${(time / 1_000).toFixed(1)} s  ${this.relativeFile(file)}\n`);
+  for (const [file, count] of failed)
+    this.reportStream.write(`#   ${count} failed  ${this.relativeFile(file)}\n`);
 };
 
 /** The reporter creates such errors itself but expects the form that a worker sends. */

@@ -1,6 +1,9 @@
 // Runs tests and prints as its last line `N passed, N failed, N skipped`.
-// test.ts [--fast] [--directory DIR] [FILE...] runs the named files and folders, or the checks and all tests.
+// test.ts [--fast] [--again] [--directory DIR] [FILE...] runs the named files and folders, or the checks and all tests.
 // --fast runs only tests that need nothing but Node, without the checks, and prints no line for a test that passes.
+// In a run of all tests, or with --again, a file with a failed test runs once more, alone. If it passes then, its failed
+// tests count as passed and are printed as `PASSED ALONE`. If more than five files have failed tests, none runs again
+// (docs/design/decisions/0083-a-failed-test-runs-once-more.md).
 // A failed check counts as a failed test. A skipped test makes the run fail, unless ALLOW_SKIP=1.
 
 import { availableParallelism } from 'node:os';
@@ -12,7 +15,7 @@ import { allChecks, root, runChecks } from './check.ts';
 import { onlyNode } from './only-node.ts';
 import { runAva } from './run-ava.ts';
 import { runProgram } from './run-program.ts';
-import { tallyTap, verdictOf } from './tap-tally.ts';
+import { type Tally, tallyTap, verdictOf } from './tap-tally.ts';
 
 /** Built before the tests start, because a test would time out while it waits for a build. */
 const KUBE_PROGRAMS = [...PROGRAMS, 'kubectl', 'helm', 'h2spec'];
@@ -20,8 +23,15 @@ const KUBE_PROGRAMS = [...PROGRAMS, 'kubectl', 'helm', 'h2spec'];
 /** One more than processors, because a few of the fast tests wait for timers. */
 const FAST_CONCURRENCY = availableParallelism() + 1;
 
+/** More files fail for a fault, not for a busy machine. */
+const MAX_SECOND_RUNS = 5;
+
 const { values, positionals } = parseArgs({
-  options: { fast: { type: 'boolean', default: false }, directory: { type: 'string', default: root } },
+  options: {
+    fast: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
+    directory: { type: 'string', default: root },
+  },
   allowPositionals: true,
 });
 const { fast: isFast, directory } = values;
@@ -38,22 +48,47 @@ if (!hasKube && !allowSkip) failures.push('Check: a Kubernetes API server can be
 // `npm test` puts the programs of npm's packages first, which have another nft.
 const path = (process.env.PATH ?? '').split(':').filter((folder) => !folder.endsWith('node_modules/.bin'));
 const env = { ...process.env, PATH: path.join(':'), ...(hasKube ? {} : { KUBE_BUILD: 'no' }) };
-const { output, exitCode, left } = await (isFast
+const run = await (isFast
   ? runAva(directory, ['-c', `${FAST_CONCURRENCY}`, ...chosen(fastTests(directory))], {
       env: onlyNode(env, join(directory, '.cache/only-node')),
       quiet: true,
     })
   : runAva(directory, isWhole ? [] : chosen(testFiles(directory)), { env }));
 
-const { passed, failed, skipped } = tallyTap(output, exitCode);
+const tally = tallyTap(run.output, run.exitCode);
+const { passedAlone, failed, left } = await secondRun(tally, run.left);
+const { skipped } = tally;
+const passed = tally.passed + Math.max(0, tally.failed.length - failed.length);
 failures.push(...failed, ...left.map((command) => `A test left a process behind: ${command}`));
 for (const title of skipped) console.log(`SKIPPED: ${title}`);
+for (const title of passedAlone) console.log(`PASSED ALONE: ${title}`);
 for (const title of failures) console.log(`FAILED: ${title}`);
 const { line, good } = verdictOf({ passed, failed: failures, skipped }, allowSkip);
 if (!good && failures.length === 0)
   console.log('The run fails because tests were skipped: ALLOW_SKIP=1 allows that');
 console.log(line);
 process.exitCode = good ? 0 : 1;
+
+/** Runs the files with failed tests once more, if they are few; see the head of this file. */
+async function secondRun(
+  { failed, failedFiles }: Tally,
+  left: readonly string[],
+): Promise<{
+  readonly passedAlone: readonly string[];
+  readonly failed: readonly string[];
+  readonly left: readonly string[];
+}> {
+  const isRepeated = values.again || isWhole;
+  if (!isRepeated || failedFiles.length === 0 || failedFiles.length > MAX_SECOND_RUNS || failures.length > 0)
+    return { passedAlone: [], failed, left };
+  for (const title of failed) console.log(`Failed beside other tests: ${title}`);
+  console.log(`These files run once more, alone: ${failedFiles.join(', ')}`);
+  const again = await runAva(directory, ['-c', '1', ...failedFiles], { env });
+  const { failed: failedAgain } = tallyTap(again.output, again.exitCode);
+  return failedAgain.length === 0
+    ? { passedAlone: failed, failed: [], left: [...left, ...again.left] }
+    : { passedAlone: [], failed: failedAgain, left: [...left, ...again.left] };
+}
 
 /** The files that the command line names, itself or by their folder; all files if it names none. */
 function chosen(files: readonly string[]): readonly string[] {

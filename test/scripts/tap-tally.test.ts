@@ -5,7 +5,7 @@ const SUMMARY = '\n1..3\n# tests 3\n# pass 1\n# skip 1\n# fail 1\n';
 
 test('tallyTap() counts passed, failed and skipped tests', (t) => {
   const output = `TAP version 13\nok 1 - a\nnot ok 2 - b\n  ---\n    message: x\n  ...\nok 3 - c # SKIP\n${SUMMARY}`;
-  t.deepEqual(tallyTap(output, 1), { passed: 1, failed: ['b'], skipped: ['c'] });
+  t.deepEqual(tallyTap(output, 1), { passed: 1, failed: ['b'], skipped: ['c'], failedFiles: [] });
 });
 
 test('tallyTap() ignores the output of tests and quotes in errors', (t) => {
@@ -22,7 +22,14 @@ test('tallyTap() ignores the output of tests and quotes in errors', (t) => {
     'ok 3 - c # SKIP',
     SUMMARY,
   ].join('\n');
-  t.deepEqual(tallyTap(output, 1), { passed: 1, failed: ['b # SKIP'], skipped: ['c'] });
+  t.deepEqual(tallyTap(output, 1), { passed: 1, failed: ['b # SKIP'], skipped: ['c'], failedFiles: [] });
+});
+
+test('tallyTap() names the files of failed tests, unless a failure belongs to no file', (t) => {
+  const output =
+    'not ok 1 - b\n# pass 0\n# fail 1\n#   1.0 s  test/a.test.ts\n#   1 failed  test/a.test.ts\n';
+  t.deepEqual(tallyTap(output, 1).failedFiles, ['test/a.test.ts']);
+  t.deepEqual(tallyTap(output.replace('fail 1', 'fail 2'), 1).failedFiles, []);
 });
 
 const failing = test.macro({

@@ -122,6 +122,45 @@ test.serial(
   { SUITE_TIMEOUT: '10s' },
   { code: 1, last: '1 passed, 1 failed, 0 skipped', prints: [/^FAILED: Two hangs$/m] },
 );
+const hasty = `import { existsSync, writeFileSync } from 'node:fs';
+import test from 'ava';
+test('Two fails once', (t) => {
+  const hasRun = existsSync('run');
+  writeFileSync('run', '');
+  t.true(hasRun);
+});
+test('Three passes', (t) => t.pass());
+`;
+test.serial(
+  'runs a file with a failed test once more, alone, and says so',
+  ends,
+  { 'a.test.ts': good, 'b.test.ts': hasty },
+  {},
+  {
+    code: 0,
+    last: '3 passed, 0 failed, 0 skipped',
+    prints: [/^These files run once more, alone: test\/b\.test\.ts$/m, /^PASSED ALONE: b › Two fails once$/m],
+  },
+  ['--again'],
+);
+test.serial(
+  'fails if a test fails twice',
+  ends,
+  { 'a.test.ts': `${good}test('Two fails', (t) => t.fail());`, 'b.test.ts': hasty },
+  {},
+  { code: 1, last: '3 passed, 1 failed, 0 skipped', prints: [/^FAILED: a › Two fails$/m] },
+  ['--again'],
+);
+test.serial(
+  'runs nothing once more if many files have failed tests',
+  ends,
+  Object.fromEntries(
+    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => [`${name}.test.ts`, hasty.replaceAll("'run'", `'${name}'`)]),
+  ),
+  {},
+  { code: 1, last: '6 passed, 6 failed, 0 skipped' },
+  ['--again'],
+);
 test.serial('fails if no test runs', ends, {}, {}, { code: 1, last: '0 passed, 1 failed, 0 skipped' });
 
 const skipping = `${good}test.skip('Two is skipped', (t) => t.pass());`;
