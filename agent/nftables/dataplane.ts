@@ -42,7 +42,7 @@ export interface NftablesOptions {
   readonly sources: () => Sources;
   /** What HAProxy knows about the members of a listener that it checks. */
   readonly checkedMembers: (listener: string) => ReadonlyMap<string, MemberFact>;
-  readonly metrics: { repaired(what: 'rules' | 'element'): void };
+  readonly metrics: { repaired(what: 'rules'): void };
   readonly log: Log;
 }
 

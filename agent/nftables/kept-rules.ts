@@ -14,9 +14,7 @@ import { changeFile, rulesFile, tableOf } from './paths.ts';
 import { isForKernel, type KernelListener, type ListenerChange } from './rules/kernel-listener.ts';
 import type { Sources } from './rules/sources.ts';
 import { type Changed, ChangeWatch } from './table/change-watch.ts';
-import { ElementAudit } from './table/element-audit.ts';
 import { KernelTable } from './table/kernel-table.ts';
-import { readElements } from './table/read-elements.ts';
 import { RefusedRules } from './table/refused-rules.ts';
 
 export interface RulesSettings {
@@ -41,13 +39,12 @@ export interface KeptRulesOptions {
   readonly onLoaded: (listeners: readonly KernelListener[]) => void;
   /** These load balancers may be served otherwise than before. */
   readonly onChanged: (keys: ReadonlySet<OwnerKey>) => void;
-  readonly metrics: { repaired(what: 'rules' | 'element'): void };
+  readonly metrics: { repaired(what: 'rules'): void };
   readonly log: Log;
 }
 
 const CHECK_INTERVAL_MS = 500;
 const LOG_PERIOD_MS = 60_000;
-const AUDIT_NICE = 10;
 export const NOT_SERVED = 'Ports of the kernel path are not served';
 
 export class KeptRules {
@@ -57,7 +54,6 @@ export class KeptRules {
   readonly #options: KeptRulesOptions;
   readonly #reconciler: Reconciler;
   readonly #rounds: Rounds;
-  readonly #audit: ElementAudit;
   readonly #changes: ChangeWatch;
   readonly #kernel: KernelCheck;
   readonly #fault = new Fault();
@@ -68,13 +64,13 @@ export class KeptRules {
   /** Repairs since one was logged, and when that was; they may follow one another within a second. */
   #unlogged = 0;
   #loggedAt = Number.NEGATIVE_INFINITY;
-  /** Another process has changed more than elements since the last load. */
+  /** Another process has changed the tables since the last load. */
   #hasOtherRules = false;
   #isKnown = false;
 
   constructor(options: KeptRulesOptions) {
     this.#options = options;
-    const { settings, desired, sources, metrics, log } = options;
+    const { settings, desired, sources, log } = options;
     const { stateDir, runtimeDir, nft, netns, kernelTraffic } = settings;
     this.table = new KernelTable({
       nft,
@@ -100,14 +96,6 @@ export class KeptRules {
       spacingMs: 0,
       backoff: { firstMs: 500, mostMs: 30_000 },
     });
-    this.#audit = new ElementAudit({
-      table: this.table,
-      read: (isUrgent, signal) =>
-        readElements({ nft, netns, table: tableOf(stateDir), nice: isUrgent ? 0 : AUDIT_NICE }, signal),
-      load: (why) => this.#repair(why),
-      metrics,
-      log,
-    });
     this.#changes = new ChangeWatch({
       netns,
       tables: this.table.tables,
@@ -127,13 +115,11 @@ export class KeptRules {
       await this.#reconciler.reconcile();
     this.#isKnown = true;
     this.#rounds.start();
-    this.#audit.start();
   }
 
   /** The rules stay. */
   async close(): Promise<void> {
     this.#rounds.close();
-    this.#audit.close();
     this.#changes.close();
     await this.#reconciler.close();
     await this.table.close();
@@ -251,11 +237,13 @@ export class KeptRules {
     else if (hasOtherRules && this.table.isLoaded) await this.#repair('Another process has changed them');
   }
 
-  /** Reports come in the order of the changes: a load of this agent replaces what was there before it. */
+  /**
+   * Reports come in the order of the changes: a load of this agent replaces what was there before it, a change of its elements
+   * does not.
+   */
   #changedBy(process: number, what: Changed): void {
-    const isOther = !this.table.hasStarted(process);
-    if (what === 'rules') this.#hasOtherRules = isOther;
-    else if (isOther) this.#audit.changed();
+    if (!this.table.hasStarted(process)) this.#hasOtherRules = true;
+    else if (what === 'rules') this.#hasOtherRules = false;
   }
 
   async #repair(why: string): Promise<void> {

@@ -38,7 +38,6 @@ export const REPAIRS = [
   'keepalived',
   'stale-vips',
   'rules',
-  'element',
 ] as const;
 const RESULTS = ['done', 'failed'] as const;
 type Result = (typeof RESULTS)[number];

@@ -11,11 +11,9 @@ my $both = '';
 vec($both, fileno($_), 1) = 1 for \*STDIN, $socket;
 while (select(my $ready = $both, undef, undef, undef) > 0) {
   exit if vec($ready, fileno(STDIN), 1);
+  # It fails if the kernel had more to report than fits, which only a load of all rules makes.
   my $messages;
-  if (!defined recv($socket, $messages, 1 << 20, 0)) {
-    print "0 elements\n"; # The kernel had more to report than fits.
-    next;
-  }
+  if (!defined recv($socket, $messages, 1 << 20, 0)) { $what = ''; next }
   for (my $at = 0; $at + 20 <= length $messages;) {
     my ($length, $type, $from) = unpack 'LSx6L', substr $messages, $at, 16;
     if ($type == 0x0a0f) { # NFT_MSG_NEWGEN

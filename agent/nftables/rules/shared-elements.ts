@@ -46,11 +46,6 @@ export class SharedElements {
     return { removed, added };
   }
 
-  /** Those that the kernel has now. */
-  all(): readonly Element[] {
-    return Array.from(this.#needs.values(), elementOf).filter((each) => each !== undefined);
-  }
-
   *#of(listener: KernelListener | undefined): Generator<Need> {
     if (listener === undefined) return;
     const { name, family, protocol, port, addresses, members, sourceAddress } = listener;

@@ -16,7 +16,7 @@ export interface ChangeWatchOptions {
   readonly netns: string;
   /** Names, in any family. */
   readonly tables: readonly string[];
-  /** `process`: its id; 0 if the kernel had more to report than there was room for. */
+  /** `process`: the id of the one that has changed them. */
   readonly onChanged: (process: number, what: Changed) => void;
   readonly log: Log;
   readonly clock?: Clock;
@@ -86,9 +86,12 @@ export class ChangeWatch {
     if (!this.#isOpen) return;
     this.#failures = clock.monotonic() - this.#startedAt < LASTING_MS ? this.#failures + 1 : 1;
     if (this.#failures === 1)
-      log.warn('Cannot watch the tables of nftables: their elements are compared now and then', {
-        error: why || 'perl has ended',
-      });
+      log.warn(
+        'Cannot watch the tables of nftables: single elements and rules that other programs change stay changed',
+        {
+          error: why || 'perl has ended',
+        },
+      );
     this.#cancelRetry = clock.after(backoffMs(this.#failures, RETRY), () => this.#run());
   }
 }

@@ -19,8 +19,7 @@ import type { OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import { transactionText } from '../rules/command-text.ts';
 import { type ListenerCounts, NO_COUNTS, newCounts, placesCounted } from '../rules/counts.ts';
-import { digestsOfElements, placesOf } from '../rules/element-digests.ts';
-import { type Element, type ElementChange, elementChange, type Place, placeOf } from '../rules/elements.ts';
+import { type ElementChange, elementChange, type Place, placeOf } from '../rules/elements.ts';
 import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
 import { rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
@@ -68,8 +67,6 @@ export class KernelTable {
   #knowsSockets: boolean | undefined;
   /** '' while it is not known what the kernel has. */
   #generation = '';
-  /** Places that changedFromNow() has given, and those that changed since. */
-  #changed = new Set<string>();
 
   constructor(options: KernelTableOptions) {
     this.#options = options;
@@ -133,29 +130,6 @@ export class KernelTable {
 
   listeners(): readonly KernelListener[] {
     return [...this.#running.values()].flat();
-  }
-
-  /** The elements that belong to no listener alone. */
-  sharedElements(): readonly Element[] {
-    const anchors = this.#sources.groups.flatMap(({ addresses }) => addresses);
-    return [...anchors.map((address): Element => ({ map: 'anchors', address })), ...this.#shared.all()];
-  }
-
-  /** A set to which each change adds its places, until the next call. */
-  changedFromNow(): ReadonlySet<string> {
-    this.#changed = new Set();
-    return this.#changed;
-  }
-
-  /** Adds all elements of these places again; those that are there stay. False if nft refuses. Errors: as load(). */
-  putBack(places: ReadonlySet<string>): Promise<boolean> {
-    return this.#turns.run(async () => {
-      const isAt = (each: Iterable<string>): boolean => [...each].some((place) => places.has(place));
-      const shared = this.sharedElements().filter((each) => isAt(digestsOfElements([each]).keys()));
-      const listeners = this.listeners().filter((each) => isAt(placesOf(each)));
-      const added = [shared, ...listeners.map((each) => elementChange(undefined, each).added)].flat();
-      return added.length <= MAX_ELEMENTS && (await this.#carryOut([{ removed: [], added }])) === '';
-    });
   }
 
   /** True if the settings now ask for other source addresses. */
@@ -362,8 +336,6 @@ export class KernelTable {
 
   #fold(changes: readonly ListenerChange[]): void {
     for (const { before, after } of changes) {
-      for (const each of [before, after])
-        for (const place of each === undefined ? [] : placesOf(each)) this.#changed.add(place);
       const name = before?.name ?? after?.name ?? '';
       const key = ownerOfListener(name);
       const others = this.of(key).filter((each) => each.name !== name);
