@@ -618,8 +618,6 @@ function memberPort(member: (typeof MEMBERS)[number]): number {
 /** A load balancer, a client and the members, each in its own network namespace. */
 async function inOwnNetwork(t: ExecutionContext<unknown>) {
   const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
-  for (const sysctl of ['net.ipv4.tcp_migrate_req=1', 'net.ipv4.ip_nonlocal_bind=1'])
-    await network.run('lb', 'sysctl', '-qw', sysctl);
   for (const n of [1, 2]) await network.run('lb', 'ip', 'address', 'add', `${vip(n)}/32`, 'dev', 'lo');
   await network.run('client', 'ip', 'route', 'add', '10.9.2.0/24', 'via', network.v4('lb'));
   serveNames(network, 'member', memberPort('web'), MEMBERS);

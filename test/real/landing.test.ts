@@ -366,8 +366,6 @@ async function isLandingEmpty(host: TestHost): Promise<boolean> {
 /** A load balancer, a client and a member, each in its own network namespace. */
 async function namespaces(t: ExecutionContext<unknown>) {
   const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
-  for (const sysctl of ['net.ipv4.tcp_migrate_req=1', 'net.ipv4.ip_nonlocal_bind=1'])
-    await network.run('lb', 'sysctl', '-qw', sysctl);
   network.serve('member', 17_090);
   const host = await TestHost.create(t, {
     landing: true,

@@ -17,8 +17,9 @@ done
 for name in $names; do ip netns delete "$name"; done
 `;
 
-/** The kernel parameters of a load-balancer host. */
+/** The kernel parameters of a load-balancer host, as the package sets them. */
 const SYSCTLS = [
+  'net.ipv4.tcp_migrate_req=1',
   'net.ipv4.ip_nonlocal_bind=1',
   'net.ipv6.ip_nonlocal_bind=1',
   'net.ipv4.conf.all.arp_announce=2',
