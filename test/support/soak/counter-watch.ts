@@ -1,9 +1,10 @@
 // Reads the metrics of agents again and again and finds counters that went back while their series lasted. A new process, a
-// series that was away in between, and a listener that went to the other engine may begin again, as docs/metrics.md says.
+// series that was away in between, a member, which may have left and come back in between, and a listener that went to the
+// other engine may begin again, as docs/metrics.md says.
 
 import type { SoakHost } from './soak-changes.ts';
 
-const COUNTER = /^(\w+_total)(\{.*\})? (\S+)$/gm;
+const COUNTER = /^((?!headgate_member_)\w+_total)(\{.*\})? (\S+)$/gm;
 /** Only HAProxy counts them. */
 const OF_HAPROXY = 'headgate_listener_sessions_total';
 
