@@ -9,6 +9,7 @@ import { inFileOrder } from '../agent/haproxy/config/config-text.ts';
 import { backendsOf, hasSection } from '../agent/haproxy/config/listener-config.ts';
 import { type HaproxyPlan, planLoadBalancer } from '../agent/haproxy/plan.ts';
 import { readRunning } from '../agent/haproxy/readback.ts';
+import { tablesOf } from '../agent/haproxy/routes/tables.ts';
 import { Running } from '../agent/haproxy/running.ts';
 import { commandText } from '../agent/haproxy/socket/command-text.ts';
 import { parseServersState } from '../agent/haproxy/socket/servers-state.ts';
@@ -38,7 +39,7 @@ function transition(manifestsBefore: string, manifestsAfter: string): Transition
   const objects = objectsOf(manifestsBefore);
   const state = new FollowedState(clusterOf(objects), settings);
   const { desired } = state;
-  state.translate([...state.cluster.services()].map(({ key }) => key));
+  state.translate(state.cluster.ownerKeys());
   const before = new Map(desired.loadBalancers);
   const upserted = objectsOf(manifestsAfter);
   const isStillThere = new Set(upserted.map(({ kind, key }) => `${kind} ${key}`));
@@ -47,11 +48,13 @@ function transition(manifestsBefore: string, manifestsAfter: string): Transition
   return { before, after: desired.loadBalancers };
 }
 
-function plansOf({ before, after }: Transition, running: Running): readonly HaproxyPlan[] {
+/** `folder`: of the files of the maps. */
+function plansOf({ before, after }: Transition, running: Running, folder = '/'): readonly HaproxyPlan[] {
   const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
+  const routes = { folder, tablesOf, isDue: () => false };
   const spares = running.spares.offer();
   return keys.map((key) =>
-    planLoadBalancer({ key, running, before: before.get(key), after: after.get(key), spares }),
+    planLoadBalancer({ key, running, before: before.get(key), after: after.get(key), spares, routes }),
   );
 }
 
@@ -80,7 +83,7 @@ const carriedOut = test.macro(async (t, file: CaseFile) => {
   const { before, after } = await onLoopback(asWritten);
   const haproxy = await startRendered(t, inFileOrder(before));
   const { worker, context } = haproxy;
-  const plans = plansOf({ before, after }, worker.running);
+  const plans = plansOf({ before, after }, worker.running, context.routes);
   const outcome = await applyPlans(
     worker,
     plans,
@@ -101,6 +104,7 @@ const carriedOut = test.macro(async (t, file: CaseFile) => {
   t.deepEqual(servingOf(observed, inBoth), servingOf(booted, inBoth), 'HAProxy serves the desired state');
   const isReloaded = plans.some(({ reload }) => reload !== undefined);
   if (!isReloaded) {
+    await rowsFollow(t, worker, { before, after }, context.routes);
     t.deepEqual(effectOf(observed, inBoth), effectOf(booted, inBoth));
     await checksAreOn(t, worker, after, inBoth);
   }
@@ -110,6 +114,19 @@ const carriedOut = test.macro(async (t, file: CaseFile) => {
   for (const name of namesOf(after))
     t.deepEqual(stateOf(afterReload, name), stateOf(fresh.running, name), 'A new worker runs the file');
 });
+
+/** Rows that waited for a pool follow with the next plan; after that nothing is to be done. */
+async function rowsFollow(
+  t: ExecutionContext,
+  worker: Worker,
+  changed: Transition,
+  folder: string,
+): Promise<void> {
+  const next = plansOf(changed, worker.running, folder);
+  const outcome = await applyPlans(worker, next, () => t.fail('No row must be planned twice') as never);
+  t.like(outcome, { refused: [], repaired: [], beyondRepair: [], lost: undefined });
+  t.is(planText(plansOf(changed, worker.running, folder)), '', 'Nothing is left to be done');
+}
 
 async function onLoopback({ before, after }: Transition): Promise<Transition> {
   const loopback = new Loopback();

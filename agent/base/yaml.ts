@@ -1,11 +1,12 @@
 // Reads YAML as kubectl does (sigs.k8s.io/yaml): booleans and octal numbers of YAML 1.1, merge keys, times as texts.
 // Stricter in two ways: no duplicate keys, no tags of other types. Depth and aliases are limited.
-// Pure: faults are values. The only file that imports js-yaml.
+// Writes values as YAML. Pure: faults are values. The only file that imports js-yaml.
 
 import {
   boolYaml11Tag,
   constructFromEvents,
   defineScalarTag,
+  dump,
   EVENT_ID,
   type Event,
   FAILSAFE_SCHEMA,
@@ -103,6 +104,14 @@ const schema = FAILSAFE_SCHEMA.withTags(
   numberTag('float', decimalOf),
   mergeTag,
 );
+
+/** A value as YAML: lists and mappings, without what is undefined; a Map as a mapping. */
+export function yamlText(value: unknown): string {
+  const plain = JSON.parse(
+    JSON.stringify(value, (_, each: unknown) => (each instanceof Map ? Object.fromEntries(each) : each)),
+  );
+  return dump(plain, { noRefs: true, lineWidth: 120 });
+}
 
 /** A copy by JSON, because parts of the parsed text would keep the whole text in memory. */
 function asJson(value: unknown): unknown {

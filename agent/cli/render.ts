@@ -1,9 +1,10 @@
-// `headgate render --manifests PATH --output DIR`: writes the files that `run` would write, and with
-// --strict checks manifests. Needs no agent.
+// `headgate render --manifests PATH --output DIR`: writes the files that `run` would write, with --model prints the load
+// balancers that follow from the manifests, and with --strict checks manifests. Needs no agent.
 
 import { dirname, join } from 'node:path';
 import { counted } from '../base/counted.ts';
 import { printable } from '../base/quote.ts';
+import { yamlText } from '../base/yaml.ts';
 import { AclIds } from '../haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../haproxy/config/config-text.ts';
 import { maxConnections, needsOf } from '../haproxy/config/limits.ts';
@@ -43,6 +44,10 @@ export const render: Command = {
   ],
   flags: {
     output: { placeholder: 'DIR', doc: 'the folder that gets the files; with --strict it may be left out' },
+    model: {
+      placeholder: '',
+      doc: 'print the load balancers with their listeners, routes, pools and members, as YAML',
+    },
     strict: { placeholder: '', doc: 'end with 1 if an object or a value of the manifests is refused' },
     ...JSON_FLAG,
   },
@@ -50,6 +55,7 @@ export const render: Command = {
   exits: { 0: 'written, or nothing is refused', 1: 'cannot write; with --strict, something is refused' },
   examples: [
     { line: 'headgate render --strict --manifests manifests/', doc: 'checks manifests and writes nothing' },
+    { line: 'headgate render --model --manifests manifests/', doc: 'shows what the agent makes of them' },
     {
       line: 'headgate render --manifests manifests/ --output out',
       doc: 'writes out/haproxy/haproxy.cfg and the other files',
@@ -57,13 +63,19 @@ export const render: Command = {
   ],
   run: async (given) => {
     const { settings } = given;
-    const { output, strict } = given.own;
-    if (typeof output !== 'string' && strict !== true)
-      throw usageError('The flag --output DIR is missing: name a folder, or check only with --strict');
+    const { output, strict, model } = given.own;
+    if (typeof output !== 'string' && strict !== true && model !== true)
+      throw usageError(
+        'The flag --output DIR is missing: name a folder, print with --model, or check only with --strict',
+      );
     const { desired, pages, problems } = await desiredState(settings);
     const loadBalancers = inFileOrder(desired.loadBalancers);
     const files = typeof output === 'string' ? await writeAll(output, loadBalancers, settings, pages) : [];
     for (const problem of problems) console.error(printable(problemLine(problem)));
+    if (model === true) {
+      print(given, loadBalancers, yamlText(loadBalancers).trimEnd().split('\n'));
+      return strict === true && problems.length > 0 ? 1 : 0;
+    }
     const written = files.length === 0 ? '' : `Wrote ${files.join(', ')}: `;
     const refused = strict === true ? `, ${counted(problems.length, 'problem')}` : '';
     const summary = { files, loadBalancers: loadBalancers.length, problems };
