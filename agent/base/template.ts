@@ -22,9 +22,9 @@ export function loadTemplate(name: string): Template & { readonly text: string }
   return Object.assign(render, { text });
 }
 
-/** As mustache parses it; `inside`: the tokens of a section. */
+/** As mustache parses it; `!` is a comment; `inside`: the tokens of a section. */
 type Token = readonly [
-  kind: 'text' | 'name' | '&' | '#' | '^',
+  kind: 'text' | 'name' | '&' | '#' | '^' | '!',
   value: string,
   begin: number,
   end: number,
@@ -37,7 +37,7 @@ function fill(tokens: readonly Token[], view: View, name: string): string {
     if (kind === 'text') text += key;
     else if (kind === '#') for (const row of rowsOf(view, key, name)) text += fill(inside, row, name);
     else if (kind === '^') text += rowsOf(view, key, name).length === 0 ? fill(inside, view, name) : '';
-    else text += String(found(view, key, name));
+    else if (kind !== '!') text += String(found(view, key, name));
   }
   return text;
 }

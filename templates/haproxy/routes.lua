@@ -1,6 +1,7 @@
 -- The parts of routes that HAProxy's rules cannot express: conditions on a request, changes of headers whose names are data,
 -- ranges of client addresses, and copies of requests. What is parsed is kept by its id or text, which never changes its meaning.
 -- Everything here is read from maps that only the agent writes; texts of authors are percent-encoded there.
+-- agent/haproxy/routes/README.md explains maps, targets and variables.
 
 local lists = Map.new(os.getenv('HEADGATE_ROUTES') .. '/lists', Map._str)
 local expressions = Map.new(os.getenv('HEADGATE_ROUTES') .. '/expressions', Map._str)
@@ -201,7 +202,7 @@ end
 -- continues to count.
 core.register_fetches('pick', function(txn)
   local request = requestOf(txn)
-  local target = pick(txn:get_var('txn.t'), request)
+  local target = pick(txn:get_var('txn.target'), request)
   txn:set_var('txn.steps', request.steps)
   return target
 end)
@@ -227,7 +228,7 @@ core.register_fetches('location', function(txn)
     scheme = txn:get_var('txn.scheme'),
     uri = txn:get_var('txn.path'),
   }
-  return (txn:get_var('txn.rd'):match('^[^|]*|[^|]*|(.*)$'):gsub('%$([a-z_]+)', values))
+  return (txn:get_var('txn.redirect'):match('^[^|]*|[^|]*|(.*)$'):gsub('%$([a-z_]+)', values))
 end)
 
 -- RFC 3986, section 5.2.4; encoded slashes and dots count as others, because members may decode them. Looks at each character
@@ -267,7 +268,7 @@ end
 -- Those of the rule, then those of the backend.
 core.register_action('request_headers', { 'http-req' }, function(txn)
   local http = txn.http
-  for _, name in ipairs({ 'txn.hq', 'txn.sq' }) do
+  for _, name in ipairs({ 'txn.request_headers', 'txn.backend_request_headers' }) do
     change(txn:get_var(name),
       function(...) http:req_set_header(...) end,
       function(...) http:req_add_header(...) end,
@@ -277,7 +278,7 @@ end)
 
 core.register_action('response_headers', { 'http-res' }, function(txn)
   local http = txn.http
-  for _, name in ipairs({ 'txn.hs', 'txn.ss' }) do
+  for _, name in ipairs({ 'txn.response_headers', 'txn.backend_response_headers' }) do
     change(txn:get_var(name),
       function(...) http:res_set_header(...) end,
       function(...) http:res_add_header(...) end,
@@ -303,7 +304,7 @@ end
 
 -- True if a rule with these ranges refuses the client.
 core.register_fetches('is_refused', function(txn)
-  local clients = parsedClients(txn:get_var('txn.cl'))
+  local clients = parsedClients(txn:get_var('txn.client_ranges'))
   local address = core.parse_addr(txn.f:src())
   if isAmong(clients.denied, address) then return true end
   return #clients.allowed > 0 and not isAmong(clients.allowed, address)
@@ -332,7 +333,7 @@ end
 
 -- `yes`, `no`, `later`, or nothing if HAProxy does not have the list of users.
 core.register_fetches('user', function(txn)
-  local list, now = txn:get_var('txn.ul'), core.now().sec
+  local list, now = txn:get_var('txn.user_list'), core.now().sec
   local given = txn.f:req_fhdr('authorization')
   -- Without the list of users there is an error.
   local function verify() return txn.f:http_auth(list) end
@@ -494,7 +495,7 @@ core.register_action('mirror', { 'http-req' }, function(txn)
   local method = COPIED_METHODS[txn.f:method()]
   local body = method and wholeBody(txn.f)
   if body == nil then return end
-  for _, mirror in ipairs(parsedMirrors(txn:get_var('txn.mi'))) do
+  for _, mirror in ipairs(parsedMirrors(txn:get_var('txn.mirrors'))) do
     local queue = queueOf(mirror.pool)
     if math.random(mirror.denominator) <= mirror.numerator and hasRoom(queue) then
       local headers = copiedHeaders(txn.http, mirror.pool)

@@ -33,7 +33,7 @@ export function logFormats({ name, mode, labels, routing, requestIds }: Listener
   ];
   const fields: Field[] = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
   if (routing?.kind === 'http') fields.push(['route', text('%[var(txn.rule)]')]);
-  if (requestIds === true) fields.push(['requestId', text('%[var(txn.id)]')]);
+  if (requestIds === true) fields.push(['requestId', text('%[var(txn.request_id)]')]);
   return {
     line: json(fields),
     lineInWords: json([...fields, ...IN_WORDS]),
