@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
+import { processesOf } from '../support/host/agent.ts';
 import { otherVersion } from '../support/host/other-version.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
@@ -152,6 +153,8 @@ test.serial(
         if (left.length === 0) break;
       }
       t.log(`${one.name}: ${JSON.stringify(before)} → ${JSON.stringify(soakUsage(one))}`);
+      for (const pid of left.length === 0 ? [] : processesOf(one.host.directory))
+        t.log(`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
       t.deepEqual(left, [], `${one.name}: left over${again}`);
     }
   },
