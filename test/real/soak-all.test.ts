@@ -3,6 +3,7 @@
 // `make soak KIND=all MINUTES=60` makes it longer; SEED repeats a run's choices.
 
 import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
