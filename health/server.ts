@@ -1,5 +1,6 @@
 // The HTTP server: /metrics for Prometheus, /healthz (the agent is alive), /readyz (traffic is served as the objects
 // ask), and for operators the status page with its /events. Read-only.
+// Why: docs/design/decisions/0054-metrics-by-a-proxy.md
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 // Stores the claims of this host: in the cluster if it has the kind, otherwise in a file, which the cluster overrules.
 // A claim that the store lacks counts here until another one contradicts it, so that no fault of the store takes an
 // address away from traffic. Owns the stores.
+// Why: docs/design/decisions/0071-claim-then-status.md
 
 import type { AddressClaim, Addresses, ClaimChange } from '../addresses/addresses.ts';
 import { systemClock } from '../base/clock.ts';

@@ -1,5 +1,6 @@
 // Reduces the memory of stored objects: lists of exact size, one shared empty list, interned texts. Most of the memory of
 // an agent with thousands of Services is their lists and texts.
+// Why: docs/design/decisions/0032-memory-of-objects.md
 
 const NO_ITEMS: readonly never[] = Object.freeze([]);
 /** Interned texts; the key is the text. */

@@ -1,5 +1,6 @@
 // All certificates, authorities, revocation lists, users and error pages that load balancers ask for: certificates by the key of their
 // Secret, the others by their object, as translation names what it reads.
+// Why: docs/design/decisions/0067-certificates-keep-identity.md
 
 import type { Authority } from './authority.ts';
 import type { Crl } from './crl.ts';

@@ -1,6 +1,7 @@
 // What an engine keeps of listeners that change to another one, until that one serves them. Each dataplane has a view of the
 // desired state with what it keeps, so that nothing that it does meanwhile, such as a reload for another load balancer, ends
 // a listener that nothing else serves yet.
+// Why: docs/design/decisions/0069-engine-changes.md
 
 import { withStructureOf } from '../model/last-structure.ts';
 import type { Engine, Listener, LoadBalancer } from '../model/load-balancer.ts';

@@ -1,6 +1,7 @@
 // Two dataplanes of one engine as one: a load balancer that is new, or whose structure changed, is served by a small one
 // first, the landing, whose reload takes some 25 ms whatever the main one holds. When nothing has landed for a while, all
 // move to the main one together (moves.ts). Without a landing that works, everything is in the main one.
+// Why: docs/design/decisions/0037-landing.md
 
 import { type Clock, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';

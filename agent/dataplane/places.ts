@@ -1,6 +1,7 @@
 // Which of the two dataplanes of an engine serves a load balancer: the main one, the landing, or both. Each has a view of the
 // desired state with its own load balancers only.
 // A pool of routes has no place of its own: it is wherever load balancers that send to it are, which need it there.
+// Why: docs/design/decisions/0065-gateways-land.md
 
 import { withStructureOf } from '../model/last-structure.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';

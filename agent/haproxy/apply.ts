@@ -1,5 +1,6 @@
 // Sends plans to a HAProxy worker and records what its replies prove. After a reply other than the exact success text the
 // state of that listener is unknown: it is read back, planned again and sent once more; a second failure needs a reload.
+// Why: docs/design/decisions/0016-what-counts-as-proved.md
 
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import type { Certificate } from '../model/load-balancer.ts';

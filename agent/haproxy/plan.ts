@@ -1,5 +1,7 @@
 // Plans how a HAProxy worker gets from its running state to a desired load balancer: by runtime commands, or by a reload
 // if commands are not enough. Pure.
+// Why: docs/design/decisions/0005-options-reload.md
+// Why: docs/design/decisions/0044-no-endpoints-refuse.md
 
 import type { Plan } from '../dataplane/dataplane.ts';
 import { guardsMore } from '../model/client-guards.ts';

@@ -1,5 +1,6 @@
 // The spare backends of one HAProxy worker: which pool each serves. A pool that has one keeps it for the life of the worker; the
 // next worker has the pool under its own name.
+// Why: docs/design/decisions/0059-spare-backends.md
 
 import type { Listener, OwnerKey } from '../model/load-balancer.ts';
 import { ownerOfListener, spareBackend } from '../model/names.ts';

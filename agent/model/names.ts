@@ -1,5 +1,6 @@
 // Builds and parses the keys of owners and the names of listeners and backends; no other file does.
 // The parts of a name are joined by colons, which namespaces and names of objects cannot contain. Pure.
+// Why: docs/design/decisions/0001-server-names.md
 
 import type { Family, ListenerLabels, OwnerKey, Protocol } from './load-balancer.ts';
 

@@ -1,6 +1,7 @@
 // Whether the host that has the VIPs of a new load balancer serves it: clients rely on an address that is published, and the
 // agent that publishes it may be that of the other host. Each host names in its report what it has begun to serve at its VIPs.
 // Owns a timer, which runs while something is waited for.
+// Why: docs/design/decisions/0079-published-when-announced.md
 
 import { hash } from 'node:crypto';
 import { type Clock, systemClock } from '../base/clock.ts';

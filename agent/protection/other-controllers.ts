@@ -1,6 +1,7 @@
 // Annotations by which Ingresses ask other controllers for protection: an Ingress that was written for one of them and names a
 // class of this agent must not be open here. Only whole names count, and what adds comfort is not listed. Values only. Sources:
 // the documents of Traefik 1 to 3, HAProxy Ingress, HAProxy's, F5's and the first ingress-nginx controllers.
+// Why: docs/design/decisions/0081-a-foreign-status-is-not-taken.md
 
 import { hasRules, isNotOff, isNotZero } from './protections.ts';
 

@@ -1,5 +1,6 @@
 // Which of several owners gets an address and port that none of them has yet: one from a folder of this host, then one that
 // has the address already, then one that only names it. Pure.
+// Why: docs/design/decisions/0014-precedence.md
 
 import type { Vip } from '../model/load-balancer.ts';
 import type { PortRequest } from '../model/port-owners.ts';

@@ -1,6 +1,7 @@
 // Answers scrapes: reads the dataplane in the background, in rounds that end before the next scrape is expected, and keeps
 // the text of the last round. A scrape gets this text and the agent's own metrics with their current values; it waits for a
 // round only if there is no recent text. Without scrapes no rounds are made.
+// Why: docs/design/decisions/0029-scrape-in-background.md
 
 import { type Clock, passed, systemClock } from '../../agent/base/clock.ts';
 import { messageOf } from '../../agent/base/errors.ts';

@@ -1,5 +1,6 @@
 // A regular expression of an author as the agent and HAProxy's Lua match it: by an automaton, in one step for each byte, so
 // that no text of a client and no expression of an author can hold a thread. Pure, with a cache.
+// Why: docs/design/decisions/0072-expressions-as-tables.md
 
 import { type Anchoring, type Automaton, automatonOf, MAX_WORK, matches } from './automaton.ts';
 

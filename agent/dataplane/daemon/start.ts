@@ -1,5 +1,6 @@
 // Starts a daemon in its own session, so that it outlives the agent, with its messages in a file, and waits until it
 // serves.
+// Why: docs/design/decisions/0035-daemon-kit-without-a-checked-file.md
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

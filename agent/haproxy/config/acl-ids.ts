@@ -1,5 +1,6 @@
 // Unique ids for the ACLs of all listeners, by which commands address them. An id is a hash of listener and line, so that
 // both hosts choose the same; if two hashes are equal, the later one takes the next number.
+// Why: docs/design/decisions/0004-source-ranges-as-acls.md
 
 import { createHash } from 'node:crypto';
 

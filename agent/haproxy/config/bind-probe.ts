@@ -1,5 +1,6 @@
 // Finds out if an address and port can be bound before HAProxy gets them: HAProxy refuses the whole file because of one
 // that cannot.
+// Why: docs/design/decisions/0019-addresses-are-probed.md
 
 import { createServer } from 'node:net';
 

@@ -2,6 +2,7 @@
 // directory, which is in memory, so that no key reaches a disk. Files are written before HAProxy reads them or gets their content
 // by commands.
 // Owns the files, and the memory of certificates that HAProxy has refused.
+// Why: docs/design/decisions/0043-certificates.md
 
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // Lets HAProxy check a file, and finds out from its alerts, or by further checks, which part of the file is at fault.
+// Why: docs/design/decisions/0018-check-what-is-new.md
 
 import { runCommand } from '../../host/run-command.ts';
 import { listenersIn } from '../../model/names.ts';

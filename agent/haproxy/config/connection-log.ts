@@ -1,5 +1,6 @@
 // The connection log of a listener in HAProxy's file: where its lines go, which there are, and their format. HAProxy writes it
 // without the agent, and drops a line that its target does not take at once. Pure.
+// Why: docs/design/decisions/0045-connection-log.md
 
 import { formatLogTarget, type LogTarget, socketOf } from '../../base/log-target.ts';
 import type { View } from '../../base/template.ts';

@@ -1,5 +1,6 @@
 // A listener in HAProxy's terms, split by how it can change: its structure needs a reload; servers and allowed clients
 // change by commands. The only source of both the lines of the file and the commands, so that they never differ. Pure.
+// Why: docs/design/decisions/0062-affinity-by-periods.md
 
 import { hash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';

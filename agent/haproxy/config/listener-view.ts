@@ -1,4 +1,5 @@
 // What a section of haproxy.cfg says about one listener: its addresses, its clients, its routes, its pool. Pure.
+// Why: docs/design/decisions/0002-one-section-for-each-listener.md
 
 import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';

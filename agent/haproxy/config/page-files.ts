@@ -1,6 +1,7 @@
 // The pages that HAProxy answers with instead of its own, in the state directory: HAProxy refuses its whole file if one is
 // missing, also after a reboot without the agent. Each is named by the content of its ConfigMap, so that the files of a
 // configuration never change. Owns the files.
+// Why: docs/design/decisions/0064-error-pages.md
 
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 // Keeps haproxy.cfg at the desired state for a crash or a reboot: one write follows the changes of two seconds. Writes only
 // sections that HAProxy has accepted; a reload that must check others writes the file itself.
+// Why: docs/design/decisions/0020-the-file-follows.md
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';

@@ -1,4 +1,5 @@
 // The values of the host and its settings in haproxy.cfg.
+// Why: docs/design/decisions/0022-grace-for-the-old-worker.md
 
 import { bootId } from '../../host/boot-id.ts';
 import type { HaproxyPaths } from '../paths.ts';

@@ -1,5 +1,6 @@
 // TLS of a listener in HAProxy's terms: the names of its files, and the words of its `bind` lines. Pure.
 // Each listener has a crt-list, a file with the names of its certificate files, which commands can change at runtime.
+// Why: docs/design/decisions/0076-no-sessions-where-certificates-count.md
 
 import { createHash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';

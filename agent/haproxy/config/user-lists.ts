@@ -1,5 +1,6 @@
 // The users of a listener's routes in HAProxy's file, each Secret a `userlist` with a name of the listener's own. Only a reload
 // changes them. Pure.
+// Why: docs/design/decisions/0056-users-reload.md
 
 import type { View } from '../../base/template.ts';
 import type { Listener, UserList } from '../../model/load-balancer.ts';

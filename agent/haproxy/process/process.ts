@@ -1,4 +1,6 @@
 // Starts and stops HAProxy's master process, which outlives the agent.
+// Why: docs/design/decisions/0027-haproxy-is-never-killed.md
+// Why: docs/design/decisions/0033-haproxy-starts-plainly.md
 
 import { readFile } from 'node:fs/promises';
 import { pidIn } from '../../dataplane/daemon/find.ts';

@@ -1,4 +1,5 @@
 // The maps that the rules of a frontend with routes read, each a file of that name, and one row of them.
+// Why: docs/design/decisions/0049-routes-are-rows.md
 
 /** `exact` and so on: how HAProxy looks a key up. */
 export const MAPS = [

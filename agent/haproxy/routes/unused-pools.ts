@@ -1,6 +1,7 @@
 // When the pools that no route sends to any more lose their servers: a second later, because a request may be on its way to
 // them, and not while rows wait for another pool, or a reload for listeners that go, because until then those of before may
 // lead to them.
+// Why: docs/design/decisions/0066-unused-pools.md
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { DueTimer } from '../../base/due-timer.ts';

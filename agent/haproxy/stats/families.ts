@@ -1,6 +1,7 @@
 // The metrics of HAProxy: a table of names, types and meanings for listeners, pools, members and routes, and one for the
 // process.
 // docs/metrics.md has the same rows (a test compares). Pure.
+// Why: docs/design/decisions/0028-labels-and-first-rows.md
 
 import type { MetricFamily, MetricPart } from '../../base/metric-family.ts';
 import { type Column, infoCounters, positionOf } from './columns.ts';

@@ -1,5 +1,6 @@
 // The responses of each route by status class, which a worker counts in a stick table (templates/haproxy/routes.mustache).
 // A route has a row like those of `show stat`.
+// Why: docs/design/decisions/0057-counts-of-routes.md
 
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';

@@ -1,5 +1,6 @@
 // Finds in the kernel's list of sockets whether a process listens on an address and port, also in a network namespace to
 // which the agent cannot connect: /proc of a process there has the list. Needs no right to enter the namespace.
+// Why: docs/design/decisions/0012-standby-reads-listeners.md
 
 import { open } from 'node:fs/promises';
 import { endianness } from 'node:os';

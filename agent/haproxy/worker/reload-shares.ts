@@ -1,5 +1,6 @@
 // Each namespace's share of reloads: so many at once, then one after each interval. Who has used up its own waits, and the
 // others do not; what waits goes along with a reload that another one needs. Pure, except for what is used.
+// Why: docs/design/decisions/0073-shares-of-reloads.md
 
 export interface ReloadShare {
   readonly atOnce: number;

@@ -1,5 +1,6 @@
 // Carries out one reload: prepares the candidate, writes the file, orders the master to reload, and takes the new worker
 // when it serves exactly that file. After a refused reload the old worker continues, and the last good file is restored.
+// Why: docs/design/decisions/0023-little-work-during-a-reload.md
 
 import { dirname } from 'node:path';
 import { sleep } from '../../base/clock.ts';

@@ -1,6 +1,7 @@
 // Keeps the results of health checks over a reload: HAProxy itself takes every member for up until its first failed
 // check. Writes the file that a booting worker reads (`server-state-file`), and empties it after the reload, because a
 // worker that boots later must not read old results.
+// Why: docs/design/decisions/0017-handing-on-down-members.md
 
 import { statSync } from 'node:fs';
 import { writeAtomically } from '../../host/atomic-file.ts';

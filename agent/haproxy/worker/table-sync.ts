@@ -1,6 +1,7 @@
 // Session affinity over a reload: the old worker sends its tables to the new one, but only if it has completely received
 // them itself. HAProxy 2.6 waits for tables for 5 s after a cold start; a worker that is reloaded in that time sends none,
 // and one that is reloaded while it receives a large table may send a part. Between two HAProxies, the agent copies entries.
+// Why: docs/design/decisions/0007-table-peers.md
 
 import { passed, sleep, systemClock } from '../../base/clock.ts';
 import type { AffinityClient } from '../../dataplane/moves.ts';

@@ -1,6 +1,7 @@
 // Runs the credential plugin of a kubeconfig (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/)
 // and keeps the credential until it expires. A plugin gets no input, so that it cannot wait for a person, and is killed
 // with its child processes after a timeout. No error quotes its output.
+// Why: docs/design/decisions/0015-credentials-without-the-library.md
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { systemClock } from '../../base/clock.ts';

@@ -1,4 +1,5 @@
 // The types of a reflector: its resource, times, observer and status. Values only.
+// Why: docs/design/decisions/0051-kinds-after-their-class.md
 
 import type { HeadgateError } from '../../base/errors.ts';
 import type { ParseObject } from './reflected.ts';

@@ -1,5 +1,6 @@
 // What an object that cannot be read is attached to, as far as that part of it can be read: its status is written all the same.
 // Pure.
+// Why: docs/design/decisions/0058-unreadable-objects.md
 
 import { isMapping } from '../../base/validate.ts';
 import type { ParentReference, StatusKind } from '../../model/object-status.ts';

@@ -1,5 +1,6 @@
 // The state of one manifest: the objects that count, and when an object stops counting that the file no longer has. Soon,
 // or later if so much is missing that the disk may be away, or that a program may be writing the file.
+// Why: docs/design/decisions/0024-losses-wait.md
 
 import type { Problem } from '../../model/load-balancer.ts';
 import type { KubernetesObject } from '../objects.ts';

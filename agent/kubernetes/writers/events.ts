@@ -1,6 +1,7 @@
 // Reports to the authors of objects by Events (events.k8s.io/v1). A repetition is counted in the Event that exists;
 // requests are limited per object and in all; an Event that fails is dropped.
 // Owns a queue with its timer and a small memory; uses the network only through KubernetesApi; never throws.
+// Why: docs/design/decisions/0013-event-names.md
 
 import { hash } from 'node:crypto';
 import { microTime } from '../../base/clock.ts';

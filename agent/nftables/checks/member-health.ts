@@ -1,5 +1,6 @@
 // Which members of the kernel's listeners fail their checks, by the results of HAProxy or of the agent's own datagrams. A
 // result counts until there is another, so that neither a HAProxy that is away nor a restart of the agent moves a slot.
+// Why: docs/design/decisions/0039-kernel-members-checked-by-haproxy.md
 
 import type { Clock } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';

@@ -1,5 +1,6 @@
 // Keeps a conntrackd that copies the flows of the kernel path to the peer: its files, its rules, its process. Without the
 // setting it removes what an earlier agent has left. Traffic never waits for it.
+// Why: docs/design/decisions/0041-connection-sync.md
 
 import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 // Counts the flows of listeners from the lines that `conntrack -L` writes: how many each source address has to each member,
 // and which members in gateway mode answer. Pure.
+// Why: docs/design/decisions/0038-gateway-mode.md
 
 import type { Member, Protocol } from '../../model/load-balancer.ts';
 import type { KernelListener } from '../rules/kernel-listener.ts';

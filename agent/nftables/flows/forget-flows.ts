@@ -1,6 +1,7 @@
 // Deletes flows to members that the rules do not have any more, whose clients would keep sending to them, and flows from before
 // a place had a member; whatever way the rules came into force. In the background, one pass through all flows of the host for
 // all that is due.
+// Why: docs/design/decisions/0077-flows-in-one-pass.md
 
 import { backoffMs } from '../../base/backoff.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';

@@ -1,5 +1,6 @@
 // Session affinity with its timeout, of IPv4: the kernel remembers the member of each client in a map from the client to the
 // member's number (templates/nftables/affinity.mustache). In IPv6 the key is longer than nft 1.0.6 can update in a map. Pure.
+// Why: docs/design/decisions/0040-kernel-affinity.md
 
 import { memoByIdentity } from '../../base/memo.ts';
 import type { Member } from '../../model/load-balancer.ts';

@@ -1,5 +1,6 @@
 // What the kernel has counted, read from the text of nft, which counts for each address of a listener. The sum of a listener
 // never goes back, also if another process has removed counters. Pure.
+// Why: docs/design/decisions/0052-elements-count.md
 
 import { counterKey } from './command-text.ts';
 import { type Count, countingElements } from './elements.ts';

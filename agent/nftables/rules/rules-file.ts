@@ -1,5 +1,6 @@
 // Renders all rules and elements as one file for `nft -f`, which replaces the tables in one transaction. Pure, except that it
 // reads the template at start.
+// Why: docs/design/decisions/0070-no-flowtable.md
 
 import { familyOf, parseAddress } from '../../base/ip.ts';
 import { loadTemplate } from '../../base/template.ts';

@@ -1,5 +1,6 @@
 // Which processes change tables of nftables, as the kernel reports it at once. nft could do this, but reads all elements into
 // memory first, so a small program in Perl does it (templates/nftables/changes.pl). Owns the process.
+// Why: docs/design/decisions/0061-changes-of-others.md
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

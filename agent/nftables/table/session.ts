@@ -1,5 +1,6 @@
 // A long-lived `nft -i`, which is to the kernel what the runtime socket is to HAProxy: a line is one transaction, and takes a
 // tenth of the time of a process. Owns the process.
+// Why: docs/design/decisions/0036-kernel-path.md
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { HeadgateError } from '../../base/errors.ts';

@@ -1,5 +1,6 @@
 // The credentials of a pair: one PEM file with a private key, this host's certificate, and other trusted certificates.
 // Reads and checks the file; its content is never logged.
+// Why: docs/design/decisions/0008-pair-credentials.md
 
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { open } from 'node:fs/promises';

@@ -1,5 +1,6 @@
 // The connection between the two agents of a pair: the listener for the peer's reports, the sender of this host's, and
 // the credentials of both.
+// Why: docs/design/decisions/0011-peer-timeouts.md
 
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';

@@ -1,5 +1,6 @@
 // Digests of the desired state and of what HAProxy is proved to serve, to be compared with those of the peer.
 // Each is a sum over all load balancers, so that the work is proportional to the change.
+// Why: docs/design/decisions/0009-parity-is-a-sum.md
 
 import { hash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';

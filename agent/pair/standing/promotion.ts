@@ -1,5 +1,6 @@
 // Sets what lowers this host in VRRP. Before the priority rises above that of a master, both hosts are prepared, so that
 // the VIPs move without a lost connection. A lower priority never waits, nor does a peer that does not serve.
+// Why: docs/design/decisions/0010-lowered-never-fault.md
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Log } from '../../host/log.ts';

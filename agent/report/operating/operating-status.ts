@@ -3,6 +3,7 @@
 // The statuses and their sums are those of Octavia's health manager (health_drivers/update_db.py), with two exceptions: a
 // listener has the status of its only pool, and a pool without ready members is OFFLINE. A listener with routes has no pool
 // of its own: it is ONLINE if it is served, and the pools of the routes are load balancers of their own.
+// Why: docs/design/decisions/0046-one-verdict.md
 
 import type { DataplaneFacts, MemberFact } from '../../dataplane/dataplane.ts';
 import { failuresInWords, type RecentFailures } from '../../dataplane/recent-failures.ts';

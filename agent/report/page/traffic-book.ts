@@ -1,5 +1,6 @@
 // The traffic of each load balancer, and of all together, from the rounds in which the dataplane is read for the metrics.
 // While a page is open it has rounds made if there are none for scrapes. Without both it does nothing.
+// Why: docs/design/decisions/0053-traffic-on-the-page.md
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { Slice } from '../../base/slice.ts';

@@ -1,4 +1,5 @@
 // Translates GatewayClasses: they have no load balancer, only a status, which says what the agent can do. Pure.
+// Why: docs/design/decisions/0078-no-finalizer-on-classes.md
 
 import type { GatewayClass } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { OwnerKey } from '../../model/load-balancer.ts';

@@ -1,5 +1,6 @@
 // What one Gateway remembers from one translation to the next: where its routes attach, and the values made from them. Each is
 // kept while what it was made from is the same.
+// Why: docs/design/decisions/0050-what-gateways-remember.md
 
 import { portionsOf } from '../../base/portions.ts';
 import { sameValue } from '../../base/same-value.ts';

@@ -1,5 +1,6 @@
 // What the annotations of a Gateway or IngressClass ask for on its listeners: the proxies in front of it, ids of requests,
 // compression, error pages, and the connection log. Pure.
+// Why: docs/design/decisions/0055-forwarded-headers.md
 
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Listener, Problem } from '../../model/load-balancer.ts';

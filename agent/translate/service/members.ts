@@ -1,5 +1,7 @@
 // The members of a pool, from endpoints or from nodes. Names, ids and order depend on addresses and ports only, so that
 // both hosts of a pair, and every restart, have the same. Pure.
+// Why: docs/design/decisions/0003-member-weights.md
+// Why: docs/design/decisions/0006-node-weights.md
 
 import { hash } from 'node:crypto';
 import type { Node, Service } from '../../kubernetes/objects.ts';

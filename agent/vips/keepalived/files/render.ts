@@ -3,6 +3,7 @@
 // An instance announces one anchor that never changes; all VIPs are excluded from its advertisements. A backup ignores an
 // advertisement whose addresses differ from its own (keepalived#1603), so a change of announced addresses would split the
 // pair.
+// Why: docs/design/decisions/0034-vips-outside-advertisements.md
 
 import { addressNumber } from '../../../base/ip-range.ts';
 import { loadTemplate } from '../../../base/template.ts';
