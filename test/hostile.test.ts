@@ -213,7 +213,7 @@ test('Hostile objects give only lines of the model, in a file that HAProxy accep
 
 /** The lines about forwarded headers and ids of requests, in which only ranges, a scheme and a port come from objects. */
 function forwardedLines(): readonly string[] {
-  const template = readFileSync(new URL('../templates/haproxy/listener.mustache', import.meta.url), 'utf8');
+  const template = readFileSync(new URL('../templates/haproxy/http.mustache', import.meta.url), 'utf8');
   const [, part = ''] = /\{\{\^hasProxies\}\}\n(.*?)\{\{\/requestIds\}\}/s.exec(template) ?? [];
   return part
     .split('\n')

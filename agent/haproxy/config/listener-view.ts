@@ -1,5 +1,4 @@
-// What a section of haproxy.cfg says about one listener: its addresses, its clients, its routes, its pool. Pure.
-// Why: docs/design/decisions/0002-one-section-for-each-listener.md
+// What a section of haproxy.cfg says about one listener, a view for each part of it. Pure.
 
 import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
@@ -16,8 +15,6 @@ import {
   allowedLines,
   cookieKeyOf,
   hasFallback,
-  isOnlyChecked,
-  isRouted,
   isRoutePool,
   serverKeywords,
   USUAL_WEIGHT,
@@ -27,35 +24,10 @@ import { routesText, schemeOf, tlsSectionText } from './routes-text.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
 import { NO_USERS, userListViews } from './user-lists.ts';
 
-/** For the template of listeners. */
-export function listenerView(listener: Listener, context: RenderContext): View {
-  const isCheckedOnly = isOnlyChecked(listener);
-  const isPool = isRoutePool(listener);
-  const isFrontend = isRouted(listener);
-  const kind = {
-    isOnlyChecked: isCheckedOnly,
-    isFrontend,
-    isBackend: isCheckedOnly || isPool,
-    isListen: !isCheckedOnly && !isPool && !isFrontend,
-    isServed: !isCheckedOnly && !isPool,
-    hasPool: !isCheckedOnly && !isFrontend,
-    isRoutePool: isPool && listener.mode === 'http',
-    name: listener.name,
-    mode: isCheckedOnly ? 'tcp' : listener.mode,
-  };
+/** The servers of a listener and their checks. */
+export function membersView({ pool }: Listener, { certificates }: RenderContext): View {
+  const { monitor } = pool;
   return {
-    ...kind,
-    ...(kind.isServed && frontView(listener, context)),
-    ...(kind.hasPool ? poolView(listener, context) : { fallback: '' }),
-    ...checkView(listener, context),
-  };
-}
-
-/** What the servers of a listener and their checks need. */
-function checkView({ pool }: Listener, { certificates }: RenderContext): View {
-  const { monitor, timeouts } = pool;
-  return {
-    connectTimeout: timeouts.connect,
     checkTimeout: monitor?.timeout ?? 0,
     httpCheck: httpCheck(monitor),
     grpcCheck: grpcCheck(monitor),
@@ -64,41 +36,25 @@ function checkView({ pool }: Listener, { certificates }: RenderContext): View {
   };
 }
 
-function frontView(listener: Listener, context: RenderContext): View {
+/** Addresses, certificates, limits, log and routes: what clients of a listener meet first. */
+export function clientsView(listener: Listener, context: RenderContext): View {
   const { dispatch } = listener;
-  const places = listener.addresses.map(
-    (address) => `${socketAddress(address, listener.port)}${listener.family === 'v6' ? ' v6only' : ''}`,
-  );
+  const binds = dispatch === undefined ? placesOf(listener) : [endedBind(listener, context)];
   return {
+    name: listener.name,
     namespace: listener.labels.namespace,
     routes: routesText(listener, context),
     tlsSection: tlsSectionText(listener, context),
-    isHttp: listener.mode === 'http',
-    hasProxies: listener.trustedProxies !== undefined,
-    // Views of their own, because lines do not see the values around them.
-    proxies: listener.trustedProxies === undefined ? [] : [proxiesView(listener, listener.trustedProxies)],
-    scheme: schemeOf(listener),
-    port: listener.port,
-    requestIds: listener.requestIds === true,
-    errorPages: errorPageViews(listener, context.pages),
-    compresses: listener.compression === 'gzip',
-    userLists: userListViews(listener, context.users ?? NO_USERS),
     clientTimeout: listener.clientTimeout,
     connectionLimit: listener.connectionLimit,
     isTls: listener.tls !== undefined,
-    asksForCertificates: listener.tls !== undefined && asksForCertificates(listener.tls),
-    // A trusted proxy may have ended the TLS of its clients.
-    keepsClientNames:
-      listener.trustedProxies !== undefined &&
-      (listener.tls === undefined || !asksForCertificates(listener.tls)),
     needsCertificates: listener.tls !== undefined && needsCertificates(listener.tls),
     boot: context.boot,
-    binds: (dispatch === undefined ? places : [endedBind(listener, context)]).map((address) => ({
+    binds: binds.map((address) => ({
       address,
       acceptProxy: listener.acceptProxy || dispatch !== undefined,
       tls: bindWords(context.certificates, listener),
     })),
-    dispatch: dispatch === undefined ? [] : [dispatchView(listener, places, context)],
     isDispatched: dispatch !== undefined,
     allowed: allowedLines(listener).map((cidrs, line) => ({
       id: context.aclId(listener.name, line),
@@ -107,11 +63,44 @@ function frontView(listener: Listener, context: RenderContext): View {
     // `connection` rules run before the PROXY protocol header with the client's address.
     phase: listener.acceptProxy || dispatch !== undefined ? 'session' : 'connection',
     rateLimit: listener.rateLimit,
-    // HAProxy reports 1 for the whole window after a window with one connection.
-    rateWindow: listener.rateLimit === 1 ? 500 : 1000,
     log: logView(listener, context.log, context.logFormat),
-    tableType: listener.family === 'v4' ? 'ip' : 'ipv6',
   };
+}
+
+/** What a listener in mode http does with each request, whatever its routes. */
+export function httpView(listener: Listener, context: RenderContext): View {
+  const { tls, trustedProxies } = listener;
+  return {
+    hasProxies: trustedProxies !== undefined,
+    // Views of their own, because lines do not see the values around them.
+    proxies: trustedProxies === undefined ? [] : [proxiesView(listener, trustedProxies)],
+    scheme: schemeOf(listener),
+    port: listener.port,
+    requestIds: listener.requestIds === true,
+    errorPages: errorPageViews(listener, context.pages),
+    compresses: listener.compression === 'gzip',
+    asksForCertificates: tls !== undefined && asksForCertificates(tls),
+    // A trusted proxy may have ended the TLS of its clients.
+    keepsClientNames: trustedProxies !== undefined && (tls === undefined || !asksForCertificates(tls)),
+  };
+}
+
+/** Sections that stand behind that of a listener. */
+export function besideView(listener: Listener, context: RenderContext): View {
+  const { name, rateLimit, dispatch, family } = listener;
+  return {
+    name,
+    rateLimit,
+    // HAProxy reports 1 for the whole window after a window with one connection.
+    rateWindow: rateLimit === 1 ? 500 : 1000,
+    tableType: family === 'v4' ? 'ip' : 'ipv6',
+    dispatch: dispatch === undefined ? [] : [dispatchView(listener, placesOf(listener), context)],
+    userLists: userListViews(listener, context.users ?? NO_USERS),
+  };
+}
+
+function placesOf({ addresses, port, family }: Listener): readonly string[] {
+  return addresses.map((address) => `${socketAddress(address, port)}${family === 'v6' ? ' v6only' : ''}`);
 }
 
 function proxiesView(listener: Listener, cidrs: readonly string[]): View {
@@ -156,13 +145,15 @@ const BALANCE = {
 /** Of the client and the period of the timeout, so that a client that was away for that long may get another member. */
 const AFFINITY_BALANCE = 'hash src,concat(-,txn.affinity_period)';
 
-function poolView(listener: Listener, { certificates }: RenderContext): View {
-  const { name, pool } = listener;
+/** How a pool chooses members, and how long it waits for them. */
+export function poolView(listener: Listener): View {
+  const { name, mode, pool } = listener;
   const { timeouts } = pool;
   const algorithm = algorithmOf(pool);
   return {
     balance: pool.persistence > 0 ? AFFINITY_BALANCE : BALANCE[algorithm],
     isConsistent: algorithm === 'source-hash',
+    connectTimeout: timeouts.connect,
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,
     tunnelTimeout: timeouts.tunnel,
@@ -173,8 +164,22 @@ function poolView(listener: Listener, { certificates }: RenderContext): View {
     retryCodes: pool.retry?.codes.map((code) => ` ${code}`).join('') ?? '',
     // Clients of a pool of routes may have addresses of both families.
     tableType: listener.family === 'v4' && !isRoutePool(listener) ? 'ip' : 'ipv6',
-    fallback: hasFallback(listener) ? fallbackBackend(name) : '',
-    fallbackServers: hasFallback(listener) ? serversOf({ ...pool, monitor: undefined }, certificates) : [],
+    isRoutePool: isRoutePool(listener) && mode === 'http',
+  };
+}
+
+/** The section for clients of a listener whose members all fail their checks; none, if that is refused then. */
+export function fallbackView(listener: Listener, { certificates }: RenderContext): View {
+  const { name, mode, pool } = listener;
+  const fallback = hasFallback(listener) ? fallbackBackend(name) : '';
+  if (fallback === '') return { fallback };
+  return {
+    ...poolView(listener),
+    fallback,
+    name,
+    mode,
+    memberAuthority: memberAuthority(certificates, pool),
+    fallbackServers: serversOf({ ...pool, monitor: undefined }, certificates),
   };
 }
 

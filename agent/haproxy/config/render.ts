@@ -6,24 +6,18 @@ import { loadTemplate } from '../../base/template.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { LUA } from '../routes/route-files.ts';
 import { hasSection, structureOf, USUAL_WEIGHT } from './listener-config.ts';
-import { listenerView } from './listener-view.ts';
+import { listenerTemplates, listenerText } from './listener-text.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
 import { routeTemplates } from './routes-text.ts';
 import { spareListeners, spareProfile } from './spare-pools.ts';
 
-const templates = {
-  global: loadTemplate('haproxy/global'),
-  listener: loadTemplate('haproxy/listener'),
-};
-const templatesHash = hash(
-  'sha256',
-  [templates.global.text, templates.listener.text, routeTemplates].join(LUA),
-);
+const globalSection = loadTemplate('haproxy/global');
+const templatesHash = hash('sha256', [globalSection.text, listenerTemplates, routeTemplates].join(LUA));
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
   const { aclId: _, sharedTables, certificates: __, boot: ___, users: ____, ...values } = context;
-  return templates.global({
+  return globalSection({
     ...values,
     description: descriptionOf(structure),
     usualWeight: USUAL_WEIGHT,
@@ -76,7 +70,7 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
   if (section === undefined) {
     const text = loadBalancer.listeners
       .filter(hasSection)
-      .map((listener) => templates.listener(listenerView(listener, context)))
+      .map((listener) => listenerText(listener, context))
       .join('');
     section = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
     section.write(text);
@@ -89,6 +83,6 @@ export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderCo
 export function renderSpares(loadBalancers: readonly LoadBalancer[], context: RenderContext): Buffer {
   const profile = spareProfile(loadBalancers);
   if (profile === undefined) return Buffer.alloc(0);
-  const sections = spareListeners(profile).map((spare) => templates.listener(listenerView(spare, context)));
+  const sections = spareListeners(profile).map((spare) => listenerText(spare, context));
   return Buffer.from(`\n# For the pools of new routes, until the next reload.${sections.join('')}`);
 }

@@ -14,10 +14,10 @@ test('A template is filled with the values of its view', (t) => {
 });
 
 test('A boolean shows or hides a section', (t) => {
-  const listener = loadTemplate('haproxy/listener');
-  const full = { ...blank(listener.text), hasPool: true };
-  t.notRegex(listener({ ...full, isConsistent: false }), /hash-type/);
-  t.regex(listener({ ...full, isConsistent: true }), /^ {4}hash-type consistent$/m);
+  const pool = loadTemplate('haproxy/pool');
+  const full = blank(pool.text);
+  t.notRegex(pool({ ...full, isConsistent: false }), /hash-type/);
+  t.regex(pool({ ...full, isConsistent: true }), /^ {4}hash-type consistent$/m);
 });
 
 test('A section is hidden if its value is 0 or an empty text', (t) => {
@@ -46,15 +46,12 @@ test('A name of Object.prototype is not found in a view', (t) => {
 });
 
 test('A key that a row of a list does not have is not taken from the view around it', (t) => {
-  const listener = loadTemplate('haproxy/listener');
-  const full = { ...blank(listener.text), name: 'around', address: 'around', keywords: 'around' };
-  t.throws(() => listener({ ...full, servers: [{ name: 'a', address: 'b' }] }), {
-    message: 'Template "haproxy/listener" needs "keywords", which its view does not have',
+  const members = loadTemplate('haproxy/members');
+  const full = { ...blank(members.text), name: 'around', address: 'around', keywords: 'around' };
+  t.throws(() => members({ ...full, servers: [{ name: 'a', address: 'b' }] }), {
+    message: 'Template "haproxy/members" needs "keywords", which its view does not have',
   });
-  t.regex(
-    listener({ ...full, servers: [{ name: 'a', address: 'b', keywords: 'c' }] }),
-    /^ {4}server a b c$/m,
-  );
+  t.regex(members({ ...full, servers: [{ name: 'a', address: 'b', keywords: 'c' }] }), /^ {4}server a b c$/m);
 });
 
 test('Values are not escaped for HTML', (t) => {
