@@ -29,6 +29,8 @@ const SECONDS = SOAK_MINUTES === undefined ? 120 : 60 * Number(SOAK_MINUTES);
 const OBJECT_EVERY_MS = 200;
 const FAULT_EVERY_MS = 4_000;
 const SCRAPE_EVERY_MS = 2_000;
+/** From a change of an engine until both agents have carried it out, and a scrape shows it. */
+const ENGINE_MS = 8_000;
 /** For the state after the last change to be that of the objects. */
 const SETTLE_MS = 120_000;
 /** Two looks in a row without a failure: the state has settled. */
@@ -100,7 +102,7 @@ test.serial(
       hosts[0]?.host.headgate ?? '',
       await otherVersion(t, { version: '99.0.0', tells: '{ ...report }' }),
     ];
-    const web = { isFailover: false, changedAt: performance.now() };
+    const web = { isFailover: false, changedAt: performance.now(), engineAt: Number.NEGATIVE_INFINITY };
     const common = { kube, hosts, clients, keys, versions, web };
     const changes = new SoakChanges({ ...common, seeded: new Seeded(seed) });
     const faults = new SoakChanges({ ...common, seeded: new Seeded(seed + 1) });
@@ -110,7 +112,8 @@ test.serial(
       every(OBJECT_EVERY_MS, end, () => changes.object()),
       every(FAULT_EVERY_MS, end, () => faults.fault()),
       every(SCRAPE_EVERY_MS, end, async () => {
-        for (const one of hosts) await counters.look(one);
+        const isChanging = performance.now() - web.engineAt < ENGINE_MS;
+        for (const one of hosts) await counters.look(one, isChanging ? 'web' : undefined);
       }),
       every(60_000, end, async () => {
         console.log(`${new Date().toISOString()} ${tableOf(await clients.report())}`);

@@ -72,3 +72,14 @@ test('CounterWatch lets a listener begin again that the kernel serves now, and n
   t.deepEqual(found([1, scraped({ [WEB]: 7 })], [1, kernel(0)], [1, scraped({ [WEB]: 1 })]), []);
   t.is(found([1, kernel(7)], [1, kernel(6)]).length, 1);
 });
+
+test('CounterWatch lets a listener begin again that may have changed its engine twice since the last look', (t) => {
+  const see = (changing?: string): readonly string[] => {
+    const watch = new CounterWatch();
+    watch.see('a', 1, scraped({ [WEB]: 7 }));
+    watch.see('a', 1, scraped({ [WEB]: 1 }), changing);
+    return watch.backward;
+  };
+  t.deepEqual(see('web'), []);
+  t.true(see('dns').length > 0);
+});

@@ -58,6 +58,8 @@ export interface WebTurns {
   isFailover: boolean;
   /** By performance.now(). */
   changedAt: number;
+  /** When its engine was changed last, likewise. */
+  engineAt: number;
 }
 
 const PATIENCE_MS = 120_000;
@@ -98,7 +100,10 @@ export class SoakChanges {
       users: () => this.#replaceSecret('users', usersSecret(turn)),
       engine: () => {
         const engine = seeded.one(['haproxy', 'kernel']);
-        return this.#inTurn(() => this.#annotate('web', 'headgate.io/engine', engine));
+        return this.#inTurn(() => {
+          this.#options.web.engineAt = performance.now();
+          return this.#annotate('web', 'headgate.io/engine', engine);
+        });
       },
       option: () => {
         const spec = { sessionAffinity: seeded.one(['None', 'ClientIP']) };
