@@ -94,7 +94,7 @@ test.serial(
     };
     const begun = await settled(soakTargets(keys));
     t.deepEqual([...begun.failed, ...begun.letThrough], [], 'at the beginning');
-    const used = hosts.map(soakUsage);
+    const used = await Promise.all(hosts.map(soakUsage));
 
     const clients = new SoakClients(network);
     await clients.add(...soakTargets(keys));
@@ -153,10 +153,10 @@ test.serial(
         performance.now() < until;
         await delay(LOOK_EVERY_MS)
       ) {
-        left = grown(before, soakUsage(one));
+        left = grown(before, await soakUsage(one));
         if (left.length === 0) break;
       }
-      t.log(`${one.name}: ${JSON.stringify(before)} → ${JSON.stringify(soakUsage(one))}`);
+      t.log(`${one.name}: ${JSON.stringify(before)} → ${JSON.stringify(await soakUsage(one))}`);
       for (const pid of left.length === 0 ? [] : processesOf(one.host.directory))
         t.log(`${pid} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
       t.deepEqual(left, [], `${one.name}: left over${again}`);

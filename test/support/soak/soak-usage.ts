@@ -1,9 +1,13 @@
 // What a host of a soak uses, at the beginning and at the end: memory, open files and sockets of its agent, files in its
-// folder, processes.
+// folder, processes. A replaced worker with a session is no leftover: the host that the VIP went to got the end of the client's
+// connection, and this one waits for its timeout.
 
 import { readdirSync } from 'node:fs';
+import { askOnce } from '../../../agent/haproxy/socket/ask-once.ts';
+import { showProc } from '../../../agent/haproxy/socket/master.ts';
+import { parseSessions } from '../../../agent/haproxy/socket/readings.ts';
 import { residentMemory } from '../../../bench/support/usage.ts';
-import { processesOf } from '../host/agent.ts';
+import { processesOf, type TestHost } from '../host/agent.ts';
 import type { SoakHost } from './soak-changes.ts';
 
 export interface SoakUsage {
@@ -11,6 +15,7 @@ export interface SoakUsage {
   readonly memory: number;
   readonly descriptors: number;
   readonly files: number;
+  /** Without replaced workers that have sessions. */
   readonly processes: number;
 }
 
@@ -20,13 +25,27 @@ const MORE_DESCRIPTORS = 20;
 /** The maps of the Ingress are there twice, some 30 files, once it has moved from the landing; certificates and counts. */
 const MORE_FILES = 60;
 
-export function soakUsage({ host, agent }: SoakHost): SoakUsage {
+export async function soakUsage({ host, agent }: SoakHost): Promise<SoakUsage> {
+  const waiting = await workersWithSessions(host);
   return {
     memory: Math.round(residentMemory(agent.pid)),
     descriptors: readdirSync(`/proc/${agent.pid}/fd`).length,
     files: readdirSync(host.directory, { recursive: true }).length,
-    processes: processesOf(host.directory).length,
+    processes: processesOf(host.directory).filter((pid) => !waiting.has(pid)).length,
   };
+}
+
+/** Replaced ones, of both HAProxies of the host; none of a master that does not answer now. */
+async function workersWithSessions({ paths, landing }: TestHost): Promise<ReadonlySet<number>> {
+  const found = new Set<number>();
+  for (const { masterSocket } of [paths, landing]) {
+    const { oldWorkers } = await showProc(masterSocket).catch(() => ({ oldWorkers: [] }));
+    for (const { pid } of oldWorkers) {
+      const text = await askOnce(masterSocket, `@!${pid} show sess;quit`).catch(() => '');
+      if (!parseSessions(text).next().done) found.add(pid);
+    }
+  }
+  return found;
 }
 
 /** What has grown too much; empty if nothing has. */
