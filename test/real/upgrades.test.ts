@@ -99,6 +99,8 @@ for (const [what, start] of [
     for (const protocol of ['h2c', 'H2C', 'h2c-14', 'h2', 'websocket, h2c', 'HTTP/2.0', 'TLS/1.0', 'foo,h2c'])
       for (const connection of ['Upgrade, HTTP2-Settings', 'HTTP2-Settings,upgrade']) {
         const answer = await upgrade(place, protocol, connection);
+        // HAProxy since 3.0 removes `h2c` from a list itself, and the member gets the rest.
+        if (protocol.includes(',') && /^upgrade: (?:websocket|foo)\r$/m.test(answer)) continue;
         t.regex(answer, /^HTTP\/1.1 200/, protocol);
         t.notRegex(answer, /upgrade|http2-settings|tunnel$/, protocol);
       }

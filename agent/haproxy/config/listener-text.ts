@@ -28,16 +28,17 @@ export const listenerTemplates = Object.values(templates)
 
 export function listenerText(listener: Listener, context: RenderContext): string {
   const { name, mode, pool } = listener;
+  const { persistence } = pool;
   const members = part(templates.members, membersView(listener, context));
   if (isOnlyChecked(listener))
     return templates.checkedMembers({ name, connectTimeout: pool.timeouts.connect, members });
   const ofPool = (): string => part(templates.pool, poolView(listener));
-  if (isRoutePool(listener)) return templates.routePool({ name, mode, pool: ofPool(), members });
+  if (isRoutePool(listener)) return templates.routePool({ name, mode, persistence, pool: ofPool(), members });
   const http = mode === 'http' ? part(templates.http, httpView(listener, context)) : '';
   const clients = part(templates.clients, { ...clientsView(listener, context), http });
   const beside = part(templates.beside, besideView(listener, context));
   if (isRouted(listener)) return templates.routedListener({ name, mode, clients, beside });
-  const own = { name, mode, pool: ofPool(), members, clients, beside };
+  const own = { name, mode, persistence, pool: ofPool(), members, clients, beside };
   return templates.listener({ ...own, ...fallbackView(listener, context) });
 }
 

@@ -15,6 +15,7 @@ import {
   allowedLines,
   cookieKeyOf,
   hasFallback,
+  isRouted,
   isRoutePool,
   serverKeywords,
   USUAL_WEIGHT,
@@ -63,6 +64,7 @@ export function clientsView(listener: Listener, context: RenderContext): View {
     // `connection` rules run before the PROXY protocol header with the client's address.
     phase: listener.acceptProxy || dispatch !== undefined ? 'session' : 'connection',
     rateLimit: listener.rateLimit,
+    persistence: isRouted(listener) ? 0 : listener.pool.persistence,
     log: logView(listener, context.log, context.logFormat),
   };
 }
