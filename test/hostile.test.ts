@@ -93,7 +93,7 @@ const FIELD = String.raw`"[a-zA-Z]+":(?:"[a-z0-9-]{1,63}"|\d{1,5}|"?%(?:[a-zA-Z]
 const LINES = [
   '',
   '# The kernel forwards to these members; HAProxy only checks them\\.',
-  String.raw`\.if version_before\((?:2\.8|3\.0)\)`,
+  String.raw`\.if version_(?:before|atleast)\((?:2\.8|3\.0)\)`,
   String.raw`\.else`,
   String.raw`\.endif`,
   `(?:listen|frontend) ${NAME}`,
