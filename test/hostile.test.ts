@@ -289,7 +289,8 @@ function linesOf(listener: Listener): number {
     connectionLimit > 0 ? 1 : 0,
     rateLimit > 0 ? 5 : 0,
     isHashed ? 1 : 0,
-    persistence > 0 ? 3 : 0,
+    // The period stands in the backend before HAProxy 2.8, and behind the rules for connections since.
+    persistence > 0 ? 6 : 0,
     logLinesOf(listener),
     checkLinesOf(pool),
     timeouts.tunnel > 0 ? 1 : 0,
