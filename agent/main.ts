@@ -66,6 +66,7 @@ async function run(argv: readonly string[]): Promise<number> {
   announcer?.follow(desired.loadBalancers.keys(), desired.loadBalancers);
   void announcer?.start();
   parts.local?.start();
+  parts.foreign?.start();
   void connectionSync.start();
   const standing = announcer && pair === undefined ? lowerWithoutPeer(dataplane, announcer) : undefined;
 
@@ -108,6 +109,7 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   await writers?.close();
   await announcer?.close();
   parts.local?.close();
+  await parts.foreign?.close();
   pair?.close();
   await connectionSync.close();
   await dataplane.close();

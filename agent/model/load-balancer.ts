@@ -300,6 +300,7 @@ export type ProblemReason =
   | 'AddressPending'
   | 'AddressInUse'
   | 'AddressUnavailable'
+  | 'AddressConflict'
   | 'AddressNotInPool'
   | 'AddressNotAllowed'
   | 'AddressOutOfPool'

@@ -13,6 +13,7 @@ import { createLog } from '../host/log.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
 import { hostIdentity } from '../kubernetes/writers/host-identity.ts';
 import { emptyDesiredState } from '../model/desired-state.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import type { Pair } from '../pair/pair.ts';
@@ -41,6 +42,8 @@ import { IngressTranslator } from '../translate/ingress/ingress-translator.ts';
 import { PoolTranslator } from '../translate/pool/pool-translator.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { getsAddresses, reasonToIgnore } from '../translate/service/service-vips.ts';
+import { AddressAnswers } from '../vips/address-answers.ts';
+import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
 import { dataplaneOf } from './dataplane-parts.ts';
@@ -119,7 +122,26 @@ export async function agentParts(argv: readonly string[]) {
           log,
         })
       : undefined;
-  const reach = announcer ?? local;
+  const foreign =
+    now.vrrp &&
+    new ForeignHolders({
+      desired: loadBalancers,
+      place: () => settings.now.vrrp ?? { interface: '', peers: [] },
+      holds: (address) => announcer?.holds(address) === true,
+      network: new AddressAnswers({
+        netns: now.netns,
+        nft: now.nft,
+        // No other agent of this host has the same virtual router.
+        table: `headgate_answers_${now.vrrp.instances[0]?.virtualRouterId}`,
+        scratch: now.runtimeDir,
+      }),
+      onChanged: changed,
+      log,
+    });
+  const reach = {
+    problemsOf: (loadBalancer: LoadBalancer) =>
+      [announcer, local, foreign].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
+  };
 
   const connectionSync = new ConnectionSync({ settings: now, link: () => syncLink(settings.now), log });
 
@@ -294,6 +316,7 @@ export async function agentParts(argv: readonly string[]) {
     dataplane,
     announcer,
     local,
+    foreign,
     pair,
     connectionSync,
     writers,

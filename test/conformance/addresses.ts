@@ -54,8 +54,9 @@ export const ADDRESSES: Section = {
     },
     {
       field: 'an address that another host has',
-      rule: ['An address that another host of the network already uses is not probed for.'],
-      notYet: 'The probe before an address is first announced.',
+      rule: [
+        'A host of a pair that does not hold an address asks the network for it, and reports another machine that answers; nothing is done against that machine.',
+      ],
     },
   ],
 };

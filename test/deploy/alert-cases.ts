@@ -414,6 +414,13 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_problems', 'reason="AddressPending"')]: always(1),
     },
   },
+  HeadgateAddressConflict: {
+    fires: { [a('headgate_problems', 'reason="AddressConflict"')]: always(1) },
+    quiet: {
+      [a('headgate_problems', 'reason="AddressConflict"')]: always(0),
+      [a('headgate_problems', 'reason="AddressInUse"')]: always(1),
+    },
+  },
   // The evaluation is 20 minutes after 1970 began.
   HeadgateCertificateExpired: {
     fires: { [a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"')]: always(1000) },

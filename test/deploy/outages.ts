@@ -310,6 +310,11 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     fires: 2,
     ends: 0,
   },
+  HeadgateAddressConflict: {
+    courses: one('headgate_problems', 0, 1, 'reason="AddressConflict"'),
+    fires: 1,
+    ends: 0,
+  },
   HeadgateCertificateExpired: { courses: { [EXPIRY]: gauge(30 * 86_400, 60) }, fires: 1, ends: 0 },
   HeadgateCertificateExpires: {
     courses: { [EXPIRY]: gauge(30 * 86_400, 6 * 86_400) },
