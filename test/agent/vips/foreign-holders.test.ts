@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { ForeignHolders } from '../../../agent/vips/foreign-holders.ts';
-import { FakeClock } from '../../support/basics/fake-clock.ts';
+import { FakeClock, settled } from '../../support/basics/fake-clock.ts';
 import { silentLog } from '../../support/values/silent-log.ts';
 
 const VIP = '192.0.2.10';
@@ -141,12 +141,15 @@ test('A host that holds a VIP does not ask for it, and still hears who else has 
 test('1,000 VIPs are asked for in eight minutes, each once, and those of other networks never', async (t) => {
   const vips = Array.from({ length: 1_000 }, (_, at) => `2001:db8::${(at + 1).toString(16)}`);
   const { clock, state } = start(t, [...vips, '198.51.100.1']);
-  await clock.advance(ROUND_MS);
-  t.is(state.asked[0]?.length, 20);
-  await clock.advance(49 * ROUND_MS);
-  t.deepEqual(new Set(state.asked.flat()), new Set(vips));
-  t.is(state.asked.flat().length, 1_000);
-  await clock.advance(ROUND_MS);
+  for (let round = 1; round <= 51; round++) {
+    await clock.advance(ROUND_MS);
+    // A round lets others work in between.
+    for (let more = 0; state.asked.length < round && more < 1_000; more++) await settled();
+  }
+  const asked = state.asked.slice(0, 50);
+  t.true(asked.every(({ length }) => length === 20));
+  t.is(asked.flat().length, 1_000);
+  t.deepEqual(new Set(asked.flat()), new Set(vips));
   t.deepEqual(state.asked[50], state.asked[0], 'and again');
 });
 
