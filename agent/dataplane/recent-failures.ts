@@ -2,8 +2,8 @@
 
 /** Of a pool, or of a listener with routes. */
 export interface RecentFailures {
-  /** In mode http requests, which fail with an answer of 5xx; otherwise connections. */
-  readonly unit: 'connections' | 'requests';
+  /** In mode http requests, which fail with an answer of 5xx; of the kernel flows, which fail without an answer; otherwise connections. */
+  readonly unit: 'connections' | 'requests' | 'flows';
   /** Since the last success if there is none any more. */
   readonly tried: number;
   readonly failed: number;
@@ -14,13 +14,19 @@ export interface RecentFailures {
 }
 
 export interface MemberFailures {
-  /** `connections` that could not be opened, or that the member broke; `requests` that it answered with 5xx. */
-  readonly unit: 'connections' | 'requests';
+  /** `connections` that could not be opened, or that the member broke; `requests` that it answered with 5xx; `flows` that it refused or did not answer. */
+  readonly unit: RecentFailures['unit'];
   readonly tried: number;
   readonly failed: number;
   /** Nothing has succeeded since at least ten seconds. */
   readonly isAll: boolean;
 }
+
+const FAILED: Readonly<Record<RecentFailures['unit'], string>> = {
+  connections: 'connections failed',
+  requests: 'requests got an answer of 5xx',
+  flows: 'new connections got no answer',
+};
 
 /** `50 of 50 connections failed in the last minute`. */
 export function failuresInWords({
@@ -28,6 +34,5 @@ export function failuresInWords({
   tried,
   failed,
 }: Pick<MemberFailures, 'unit' | 'tried' | 'failed'>): string {
-  const what = unit === 'connections' ? 'connections failed' : 'requests got an answer of 5xx';
-  return `${failed} of ${tried} ${what} in the last minute`;
+  return `${failed} of ${tried} ${FAILED[unit]} in the last minute`;
 }

@@ -6,10 +6,12 @@ import { readFile } from 'node:fs/promises';
 import { memoByIdentity } from '../base/memo.ts';
 import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
 import type { Dataplane, Liveness, MemberFact, Outcome, Plan } from '../dataplane/dataplane.ts';
+import type { RecentFailures } from '../dataplane/recent-failures.ts';
 import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
 import type { Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
+import { AnswerWatch } from './checks/answer-watch.ts';
 import { MemberHealth } from './checks/member-health.ts';
 import { kernelFamilies } from './families.ts';
 import { placeKey } from './flows/flow-order.ts';
@@ -38,6 +40,8 @@ export interface NftablesOptions {
   readonly desired: ReadonlyMap<OwnerKey, LoadBalancer>;
   /** Makes the loop plan these load balancers again. */
   readonly replan: (keys: Iterable<OwnerKey>) => void;
+  /** The verdict of these load balancers may be another one. */
+  readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   /** The addresses from which members get packets, by the settings in force. */
   readonly sources: () => Sources;
   /** What HAProxy knows about the members of a listener that it checks. */
@@ -61,11 +65,12 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   readonly #flows: ForgetFlows;
   readonly #watch: FlowWatch;
   readonly #health: MemberHealth;
+  readonly #answers: AnswerWatch;
   #detail: MetricsDetail;
 
   constructor(options: NftablesOptions) {
     this.#options = options;
-    const { settings, desired, sources, checkedMembers, replan, metrics, log } = options;
+    const { settings, desired, sources, checkedMembers, replan, onChanged, metrics, log } = options;
     const { netns } = settings;
     this.#detail = settings.metricsDetail;
     this.#flows = new ForgetFlows({ netns, log });
@@ -87,6 +92,13 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       onChanged: (keys) => replan([...keys].filter((key) => desired.has(key))),
       log,
     });
+    this.#answers = new AnswerWatch({
+      // Without packets and bytes nothing is known of answers.
+      listeners: () => (settings.kernelTraffic ? this.#table.listeners() : []),
+      counts: () => this.#table.counts(),
+      onChanged: (keys) => onChanged([...keys].filter((key) => desired.has(key))),
+      log,
+    });
     this.#health = new MemberHealth({
       desired,
       resultsOf: checkedMembers,
@@ -106,6 +118,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     this.#health.changed(this.#options.desired.keys());
     await this.#rules.start();
     this.#watch.start();
+    this.#answers.start();
   }
 
   /** The source addresses may have changed. */
@@ -116,6 +129,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   async close(): Promise<void> {
     this.#watch.close();
+    this.#answers.close();
     this.#health.close();
     this.#flows.close();
     await this.#rules.close();
@@ -195,9 +209,8 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     );
   }
 
-  /** The kernel does not count what members refuse. */
-  failures(): undefined {
-    return undefined;
+  failures(listener: string): RecentFailures | undefined {
+    return this.#answers.of(listener);
   }
 
   problemsOf(loadBalancer: LoadBalancer): readonly Problem[] {

@@ -79,6 +79,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     settings: now,
     desired: changes.viewOf('kernel'),
     replan,
+    onChanged: changed,
     sources: () => anchorGroups(settings().vrrp),
     checkedMembers: (listener) => both.members(listener),
     metrics,

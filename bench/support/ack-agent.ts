@@ -83,6 +83,7 @@ await serveAck(async (order: AckOrder) => {
           ...common,
           sources: () => ({ groups: [], groupOf: () => 0 }),
           checkedMembers: () => new Map(),
+          onChanged: nothing,
         });
   await dataplane.start();
   const looping = loop({

@@ -6,6 +6,7 @@
 import { type Clock, passed, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
+import { FailureWindow, type Interval } from '../../dataplane/failure-window.ts';
 import type { MemberFailures, RecentFailures } from '../../dataplane/recent-failures.ts';
 import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
@@ -13,11 +14,9 @@ import { isListener, listenerOfBackend, ownerOfListener } from '../../model/name
 import type { Runtime } from '../socket/runtime.ts';
 import {
   counted,
-  FailureWindow,
   hasAborts,
   hasAnswered,
   hasTrouble,
-  type Interval,
   intervalOfClients,
   intervalOfMember,
   openOf,

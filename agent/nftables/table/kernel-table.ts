@@ -52,6 +52,7 @@ const PERSIST_RETRY_MS = 10_000;
 export class KernelTable {
   readonly #options: KernelTableOptions;
   readonly #turns = serial();
+  readonly #readings = serial();
   readonly #nft: Nft;
   readonly #file: BackgroundWrite;
   readonly #hold: HoldTable;
@@ -345,8 +346,15 @@ export class KernelTable {
     }
   }
 
-  /** By processes of their own, so that no change waits for the text of all counters. */
-  async #readCounts(listeners: readonly KernelListener[]): Promise<void> {
+  /**
+   * By processes of their own, so that no change waits for the text of all counters. One reading at a time: numbers of an
+   * older one would look like counters that have begun again.
+   */
+  #readCounts(listeners: readonly KernelListener[]): Promise<void> {
+    return this.#readings.run(() => this.#readCountsNow(listeners));
+  }
+
+  async #readCountsNow(listeners: readonly KernelListener[]): Promise<void> {
     let text = '';
     for (const family of ['ip', 'ip6']) {
       const words = ['list', 'table', family, `${this.#options.table}_counts`];

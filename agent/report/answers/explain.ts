@@ -6,6 +6,7 @@ import type { Verdict } from '../../../health/page-model.ts';
 import { nearest } from '../../base/nearest.ts';
 import { quote } from '../../base/quote.ts';
 import type { MemberFact } from '../../dataplane/dataplane.ts';
+import { failuresInWords } from '../../dataplane/recent-failures.ts';
 import type { EndpointSlice } from '../../kubernetes/objects.ts';
 import type {
   Engine,
@@ -116,6 +117,7 @@ export function explainService(asked: string, sources: StatusSources): ServiceEx
   const reasons = [
     ...problems.map(({ message }) => message),
     ...listeners.flatMap(failuresOf),
+    ...listeners.flatMap((listener) => failuresOfAll(listener, dataplane)),
     ...listeners
       .filter(({ members, rules }) => rules === undefined && !members.some(isUp))
       .map(withoutMembers),
@@ -198,6 +200,16 @@ function failuresOf({ members }: ListenerExplanation): readonly string[] {
     .filter(({ fails }) => fails)
     .slice(0, MAX_FAILING)
     .map(({ name, cause }) => `${name}: ${cause}`);
+}
+
+/** Of the members of a listener together: the kernel does not count what each has answered. */
+function failuresOfAll(
+  listener: ListenerExplanation,
+  dataplane: Pick<StatusSources['dataplane'], 'failures'>,
+): readonly string[] {
+  const failures = dataplane.failures(listener.name);
+  if (failures?.unit !== 'flows' || failures.share === 'none' || failures.members.size > 0) return [];
+  return [`${listenerInWords(listener)}: ${failuresInWords(failures)}`];
 }
 
 function isUp(member: ListenerExplanation['members'][number]): boolean {
