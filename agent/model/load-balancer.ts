@@ -315,6 +315,7 @@ export type ProblemReason =
   | 'InvalidListener'
   | 'InvalidRoute'
   | 'InvalidPolicy'
+  | 'InvalidClass'
   | 'RouteShadowed'
   | 'AnnotationIgnored'
   | 'ProtectionMissing'

@@ -10,6 +10,7 @@ import type { Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import { subjectOfName } from '../model/object-statuses.ts';
 import type { ChangeObserver } from './change-observers.ts';
+import { classProblems } from './operating/class-problems.ts';
 import { type FactSources, problemsOf } from './operating/load-balancer-view.ts';
 import type { StatusBook } from './operating/status-book.ts';
 
@@ -58,7 +59,7 @@ function fieldsOf({ object, reason }: Problem): Readonly<Record<string, string>>
 }
 
 export interface ProblemObserverOptions extends FactSources {
-  readonly desired: Pick<DesiredState, 'loadBalancers'>;
+  readonly desired: Pick<DesiredState, 'loadBalancers' | 'statuses'>;
   readonly health: Pick<StatusBook, 'problemsOf'>;
   readonly problemLog: ProblemLog;
 }
@@ -73,8 +74,10 @@ export function problemObserver(options: ProblemObserverOptions): ChangeObserver
     changed(keys) {
       for (const key of keys) {
         const loadBalancer = desired.loadBalancers.get(key);
-        const problems = loadBalancer && problemsOf(loadBalancer, options, health.problemsOf(key));
-        problemLog.report(key, problems ?? []);
+        const problems = loadBalancer
+          ? problemsOf(loadBalancer, options, health.problemsOf(key))
+          : classProblems(desired.statuses.of(key));
+        problemLog.report(key, problems);
       }
     },
   };

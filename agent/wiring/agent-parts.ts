@@ -199,7 +199,7 @@ export async function agentParts(argv: readonly string[]) {
   // The observers: members and ports kept on disk, health, the cluster's status and Events, the peer, the log, the status page.
   const keptMembers = new KeptMembers({ stateDir: now.stateDir, desired, log });
   const keptPorts = new KeptPorts({ stateDir: now.stateDir, desired, log });
-  const health = new HealthTracker({ loadBalancers, dataplane, onChanged: changed });
+  const health = new HealthTracker({ loadBalancers, dataplane, reach, onChanged: changed });
   const operating = health.book;
   /** Its claim is stored, and the host of a pair that has its VIPs serves it. */
   const mayPublish = (key: string): boolean =>

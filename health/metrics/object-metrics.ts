@@ -45,6 +45,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   InvalidListener: 0,
   InvalidRoute: 0,
   InvalidPolicy: 0,
+  InvalidClass: 0,
   RouteShadowed: 0,
   AnnotationIgnored: 0,
   ProtectionMissing: 0,

@@ -9,6 +9,7 @@ import type { Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import type { ObjectStatus, ParentReference, RouteKind, StatusCondition } from '../../model/object-status.ts';
 import type { StatusName } from '../../model/object-statuses.ts';
+import { classProblems } from '../operating/class-problems.ts';
 import { problemsOf } from '../operating/load-balancer-view.ts';
 import { type PoolExplanation, poolsOf } from './explain-pools.ts';
 import { actionInWords, matchInWords, placeInWords, routeEntries } from './route-words.ts';
@@ -75,7 +76,7 @@ export function explainObject(object: StatusName, sources: StatusSources): Objec
     reasons,
     parents,
     rules,
-    problems,
+    problems: [...problems, ...classProblems(parts)],
   };
 }
 

@@ -77,7 +77,7 @@ function membersOf(
   const { key, listeners } = loadBalancer;
   const isMeant = (member: Member): boolean => isAt(member, ownerOf(key).namespace, place);
   if (!listeners.some(({ pool }) => pool.members.some(isMeant))) return [];
-  const status = operatingStatus(loadBalancer, sources.dataplane);
+  const status = operatingStatus(loadBalancer, sources.dataplane, sources.reach);
   return listeners.flatMap((listener, at) =>
     listener.pool.members.filter(isMeant).map(({ name, target, state }) => {
       const own = status.listeners[at]?.members.find((each) => each.name === name);

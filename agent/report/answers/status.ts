@@ -15,6 +15,7 @@ import { ownerOf, serviceOfPool } from '../../model/names.ts';
 import type { Pair, PairStatus } from '../../pair/pair.ts';
 import type { VrrpAnnouncer, VrrpStatus } from '../../vips/vrrp.ts';
 import type { ClusterWriters, WritingStatus } from '../cluster/cluster-writers.ts';
+import { allClassProblems } from '../operating/class-problems.ts';
 import { type FactSources, problemsOf } from '../operating/load-balancer-view.ts';
 import type { LoadBalancerStatus } from '../operating/operating-status.ts';
 import type { StatusBook, StatusCounts } from '../operating/status-book.ts';
@@ -195,6 +196,7 @@ function allProblems(sources: StatusSources): readonly Problem[] {
     ...addresses.problems,
     ...(pair?.problems() ?? []),
     ...operating.unwell().flatMap(({ problems }) => problems),
+    ...allClassProblems(desired.statuses),
     ...[...desired.loadBalancers.values()].flatMap((each) => problemsOf(each, sources, [])),
   ];
 }

@@ -12,7 +12,8 @@ import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus, RouteKind, StatusKind } from '../../model/object-status.ts';
 import { type StatusName, statusName, subjectOfName } from '../../model/object-statuses.ts';
 import type { ChangeObserver } from '../change-observers.ts';
-import { type FactSources, isReachable, problemsOf } from '../operating/load-balancer-view.ts';
+import { type FactSources, problemsOf } from '../operating/load-balancer-view.ts';
+import { isReachable } from '../operating/reachable.ts';
 import type { StatusBook } from '../operating/status-book.ts';
 import type { ClusterWriters } from './cluster-writers.ts';
 import { eventSubject } from './event-subject.ts';
@@ -245,7 +246,9 @@ function unreachedPorts(loadBalancer: LoadBalancer | undefined, sources: Pick<Fa
     ({ reason, port }) => reason === 'AddressUnavailable' && port !== undefined,
   );
   const listeners = ofPorts.length === 0 ? [] : (loadBalancer?.listeners ?? []);
-  const unreached = listeners.filter((each) => loadBalancer && !isReachable(loadBalancer, each, sources));
+  const unreached = listeners.filter(
+    (each) => loadBalancer && !isReachable(loadBalancer, each, sources.reach),
+  );
   return { problems: ofPorts, listeners: new Set(unreached.map(({ name }) => name)) };
 }
 

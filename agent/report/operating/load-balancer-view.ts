@@ -6,18 +6,17 @@ import type { Verdict } from '../../../health/page-model.ts';
 import { memoByIdentity } from '../../base/memo.ts';
 import type { DataplaneFacts } from '../../dataplane/dataplane.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
-import type { Listener, LoadBalancer, OwnerKey, Problem, ProblemReason } from '../../model/load-balancer.ts';
+import type { LoadBalancer, OwnerKey, Problem, ProblemReason } from '../../model/load-balancer.ts';
 import { ownerOf, poolListener } from '../../model/names.ts';
 import type { HostRoutes, RouteRule } from '../../model/routes.ts';
-import type { Announcer } from '../../vips/announcer.ts';
 import { type ListenerStatus, type LoadBalancerStatus, operatingStatus } from './operating-status.ts';
+import { isReachable, type Reach } from './reachable.ts';
 
 export { takesConnections } from './operating-status.ts';
 
 export interface FactSources {
   readonly dataplane: DataplaneFacts;
-  /** What makes VIPs reachable, or finds out which are; undefined if nothing is known of that. */
-  readonly reach: Pick<Announcer, 'problemsOf'> | undefined;
+  readonly reach: Reach;
 }
 
 export interface ViewSources extends FactSources {
@@ -33,7 +32,7 @@ export interface LoadBalancerView {
 }
 
 export function viewOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBalancerView {
-  const health = operatingStatus(loadBalancer, sources.dataplane);
+  const health = operatingStatus(loadBalancer, sources.dataplane, sources.reach);
   const problems = problemsOf(loadBalancer, sources, health.problems);
   return { health, problems, verdict: verdictOf(loadBalancer, health, problems, sources) };
 }
@@ -47,7 +46,7 @@ function verdictOf(
 ): Verdict {
   const ofListeners = listeners.map((status, at) => {
     const listener = loadBalancer.listeners[at];
-    if (listener !== undefined && !isReachable(loadBalancer, listener, sources)) return 'not served';
+    if (listener !== undefined && !isReachable(loadBalancer, listener, sources.reach)) return 'not served';
     return listenerVerdict(status, listener?.routing !== undefined, sources.dataplane);
   });
   const own = ofAll(ofListeners);
@@ -56,21 +55,6 @@ function verdictOf(
   // If none of its pools is served, their verdict is the one of all.
   const whole = ofPools.length === 0 || ofAll(ofPools) === 'served' ? own : ofAll(ofPools);
   return whole === 'served' && isBrokenInPart(loadBalancer, problems) ? 'served in part' : whole;
-}
-
-/** False if clients reach the listener at none of its addresses by this host. */
-export function isReachable(
-  loadBalancer: Pick<LoadBalancer, 'key' | 'vips' | 'listeners'>,
-  listener: Listener,
-  { reach }: Pick<FactSources, 'reach'>,
-): boolean {
-  if (reach === undefined) return true;
-  const own = loadBalancer.vips.filter(({ address }) => listener.addresses.includes(address));
-  const isUnavailable = (vip: LoadBalancer['vips'][number]) =>
-    reach
-      .problemsOf({ ...loadBalancer, vips: [vip], listeners: [listener] })
-      .some(({ reason }) => reason === 'AddressUnavailable');
-  return own.length === 0 || !own.every(isUnavailable);
 }
 
 /** Never `not served` while the Service's condition Programmed is True. */

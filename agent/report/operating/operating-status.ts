@@ -10,6 +10,7 @@ import { failuresInWords, type RecentFailures } from '../../dataplane/recent-fai
 import type { Listener, LoadBalancer, Member, Problem } from '../../model/load-balancer.ts';
 import { listenerInWords, objectOf } from '../../model/names.ts';
 import type { OperatingStatus } from '../../model/operating-status.ts';
+import { isReachable, type Reach } from './reachable.ts';
 
 export interface MemberStatus {
   readonly name: string;
@@ -49,9 +50,16 @@ export interface LoadBalancerStatus {
 
 export type HealthFacts = Pick<DataplaneFacts, 'serves' | 'members' | 'failures'>;
 
-export function operatingStatus(loadBalancer: LoadBalancer, facts: HealthFacts): LoadBalancerStatus {
+/** A listener that no client reaches by this host is OFFLINE, as one that is not served. */
+export function operatingStatus(
+  loadBalancer: LoadBalancer,
+  facts: HealthFacts,
+  reach?: Reach,
+): LoadBalancerStatus {
   const { key } = loadBalancer;
-  const listeners = loadBalancer.listeners.map((listener) => listenerStatus(listener, facts));
+  const listeners = loadBalancer.listeners.map((listener) =>
+    listenerStatus(listener, facts, isReachable(loadBalancer, listener, reach)),
+  );
   const problems = loadBalancer.listeners.flatMap((listener, at) => {
     const status = listeners[at];
     if (status === undefined) return [];
@@ -62,7 +70,7 @@ export function operatingStatus(loadBalancer: LoadBalancer, facts: HealthFacts):
   return { key, status: ofAll(listeners), listeners, problems, isMonitored };
 }
 
-function listenerStatus(listener: Listener, facts: HealthFacts): ListenerStatus {
+function listenerStatus(listener: Listener, facts: HealthFacts, isReached: boolean): ListenerStatus {
   const { name, pool, routing } = listener;
   const known = facts.members(name);
   const failures = facts.failures(name);
@@ -76,7 +84,7 @@ function listenerStatus(listener: Listener, facts: HealthFacts): ListenerStatus 
   const counts = { ready: ready.length, down, failing, taking, fails: failures?.share ?? ('none' as const) };
   // Of a listener with routes each pool is a load balancer of its own.
   const own = routing === undefined ? poolStatus(members, counts) : routedStatus(counts);
-  const status = facts.serves(name) ? own : 'OFFLINE';
+  const status = isReached && facts.serves(name) ? own : 'OFFLINE';
   return { name, status, pool: own, ...counts, members };
 }
 
@@ -206,6 +214,14 @@ function failureOfPool(port: string, fails: ListenerStatus['fails'], dead: reado
   if (dead.length === 0) return '';
   const which = `${firstOf(dead)} ${dead.length === 1 ? 'fails' : 'fail'} each time`;
   return `Clients get an answer at ${port} only because other members take over: ${which}`;
+}
+
+/** The message of the problem that everything fails, of which `A part ...` is the end; '' if the message is another one. */
+export function wholeFailure(message: string): string {
+  if (!message.startsWith('A part of ')) return '';
+  return message
+    .replace(/^A part of what clients/, 'All that clients')
+    .replace(/^A part of the answers/, 'Each answer');
 }
 
 function firstOf(names: readonly string[]): string {

@@ -6,6 +6,7 @@ import type { LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { OPERATING_STATUSES, type OperatingStatus } from '../../model/operating-status.ts';
 import type { ChangeObserver } from '../change-observers.ts';
 import { type HealthFacts, type LoadBalancerStatus, operatingStatus } from './operating-status.ts';
+import type { Reach } from './reachable.ts';
 
 export type StatusKind = 'load_balancer' | 'listener' | 'pool' | 'member';
 /** How many there are, by kind and status; 0 included. */
@@ -23,6 +24,7 @@ export const WELL: ReadonlySet<OperatingStatus> = new Set(['ONLINE', 'NO_MONITOR
 export interface HealthTrackerOptions {
   readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
   readonly dataplane: HealthFacts;
+  readonly reach: Reach;
   /** The operating status of these load balancers has changed. */
   readonly onChanged: (keys: ReadonlySet<string>) => void;
 }
@@ -35,10 +37,10 @@ export class HealthTracker implements ChangeObserver {
   #changed = new Set<string>();
 
   constructor(options: HealthTrackerOptions) {
-    const { loadBalancers, dataplane } = options;
+    const { loadBalancers, dataplane, reach } = options;
     this.#options = options;
     this.#update = handleInSlices(this.#due, (key) => {
-      if (this.book.update(key, loadBalancers.get(key), dataplane)) this.#changed.add(key);
+      if (this.book.update(key, loadBalancers.get(key), dataplane, reach)) this.#changed.add(key);
     });
   }
 
@@ -66,9 +68,9 @@ export class StatusBook {
   };
 
   /** Reads the status of one load balancer again; undefined if it is gone. True if a status or a problem has changed. */
-  update(key: string, loadBalancer: LoadBalancer | undefined, facts: HealthFacts): boolean {
+  update(key: string, loadBalancer: LoadBalancer | undefined, facts: HealthFacts, reach?: Reach): boolean {
     const before = this.#entries.get(key);
-    const after = loadBalancer && operatingStatus(loadBalancer, facts);
+    const after = loadBalancer && operatingStatus(loadBalancer, facts, reach);
     const hasFault = after?.status === 'ERROR' || after?.status === 'DEGRADED';
     if (before !== undefined) this.#count(before, -1);
     if (after === undefined) this.#entries.delete(key);

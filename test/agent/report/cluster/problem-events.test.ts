@@ -103,6 +103,47 @@ test('An agent that is no longer the leader stops sending present problems', asy
   t.true(notes().length <= length + 4);
 });
 
+const PART = 'A part of what clients tried at TCP port 80 (IPv4) in the last minute failed';
+const ALL = 'All that clients tried at TCP port 80 (IPv4) in the last minute failed';
+
+test('Members that fail clients one after the other are one Event, and so is their recovery none', async (t) => {
+  const { agent, clock, notes } = start();
+  const one = agent();
+  one.lead(true);
+  await clock.advance(10_000);
+  const now = async (...messages: string[]) => {
+    one.problems.set('shop/web', messages);
+    one.events.touched('shop/web');
+    await clock.advance(11_000);
+  };
+  await now(PART);
+  t.deepEqual(notes(), []);
+  await now(ALL);
+  t.deepEqual(notes(), [`shop/web ${ALL}`]);
+  // The last minute still has failures.
+  await now(PART);
+  await now(PART);
+  await now();
+  t.deepEqual(notes(), [`shop/web ${ALL}`]);
+  await now(PART);
+  await now(PART);
+  t.deepEqual(notes(), [`shop/web ${ALL}`, `shop/web ${PART}`]);
+});
+
+test('A failure of clients that ends at once is no Event, and other problems do not wait for it', async (t) => {
+  const { agent, clock, notes } = start();
+  const one = agent();
+  one.lead(true);
+  await clock.advance(10_000);
+  one.problems.set('shop/web', [PART, 'Taken']);
+  one.events.touched('shop/web');
+  await clock.advance(5_000);
+  one.problems.set('shop/web', ['Taken']);
+  one.events.touched('shop/web');
+  await clock.advance(60_000);
+  t.deepEqual(notes(), ['shop/web Taken']);
+});
+
 function start() {
   const [api, clock] = [new FakeApi(), new FakeClock()];
   const agent = () => {
@@ -142,5 +183,6 @@ function start() {
 }
 
 function problem(key: string, message: string): Problem {
-  return { object: `Service ${key}`, reason: 'InvalidAnnotation', message };
+  const reason = /clients tried/.test(message) ? 'MembersFail' : 'InvalidAnnotation';
+  return { object: `Service ${key}`, reason, message };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { ChangeObservers } from '../../../../agent/report/change-observers.ts';
-import { HealthTracker } from '../../../../agent/report/operating/status-book.ts';
+import { HealthTracker, StatusBook } from '../../../../agent/report/operating/status-book.ts';
 import { endpoint, service, slice } from '../../../support/values/build.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
@@ -15,6 +15,7 @@ function tracker() {
   const health = new HealthTracker({
     loadBalancers,
     dataplane: { serves: () => true, members: () => new Map(), failures: () => undefined },
+    reach: undefined,
     onChanged: (keys) => {
       reports.push([...keys]);
       observers.changed(keys);
@@ -40,4 +41,28 @@ test('A load balancer that appears and one that goes are reported once each', as
   observers.changed([web.key]);
   await delay(50);
   t.deepEqual(reports, [[web.key], [web.key]]);
+});
+
+test('A load balancer that no client reaches counts as OFFLINE, with its listeners', (t) => {
+  const book = new StatusBook();
+  const fact = { state: 'ready', weight: 1, isDown: undefined, cause: '' } as const;
+  const members = new Map(web.listeners.flatMap(({ pool }) => pool.members.map(({ name }) => [name, fact])));
+  const dataplane = { serves: () => true, members: () => members, failures: () => undefined };
+  book.update(web.key, web, dataplane);
+  const before = book.of(web.key)?.status;
+  t.not(before, 'OFFLINE');
+  const problem = {
+    object: 'Service default/web',
+    reason: 'AddressUnavailable',
+    message: 'No client',
+  } as const;
+  t.true(book.update(web.key, web, dataplane, { problemsOf: () => [problem] }));
+  t.is(book.counts.load_balancer.OFFLINE, 1);
+  t.is(book.counts.listener.OFFLINE, web.listeners.length);
+  t.deepEqual(
+    book.unwell().map(({ key, status }) => [key, status]),
+    [[web.key, 'OFFLINE']],
+  );
+  t.true(book.update(web.key, web, dataplane, { problemsOf: () => [] }));
+  t.is(book.of(web.key)?.status, before);
 });
