@@ -142,10 +142,15 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   HeadgateMembersFail: {
-    fires: {
-      [a('headgate_pool_connection_errors_total', WEB)]: growing(2),
-      [a('headgate_pool_sessions_total', WEB)]: growing(2),
-    },
+    fires: [
+      {
+        [a('headgate_pool_connection_errors_total', WEB)]: growing(2),
+        [a('headgate_pool_sessions_total', WEB)]: growing(2),
+        [a('headgate_load_balancer_verdict', `${UNSERVED},verdict="members fail"`)]: always(1),
+      },
+      // Of the kernel path.
+      { [a('headgate_load_balancer_verdict', `${UNSERVED},verdict="members fail"`)]: always(1) },
+    ],
     quiet: {
       // Half of the connections.
       [a('headgate_pool_connection_errors_total', WEB)]: growing(30),
@@ -157,6 +162,9 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_pool_active_members', UDP)]: always(0),
       [a('headgate_pool_connection_errors_total', UDP)]: growing(60),
       [a('headgate_pool_sessions_total', UDP)]: growing(60),
+      // Its requests get answers of 5xx.
+      [a('headgate_load_balancer_verdict', 'namespace="default",service="other",verdict="members fail"')]:
+        always(1),
     },
   },
   HeadgateMembersDown: {

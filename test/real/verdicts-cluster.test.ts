@@ -1,4 +1,4 @@
-// The verdicts of docs/status.md in the cluster: conditions and Events of a Service whose address nobody announces, of one
+// The verdicts of docs/status.md in the cluster, whose nine places test/walks/fault-table.ts has for each verdict: conditions and Events of a Service whose address nobody announces, of one
 // whose members fail clients, and of a route with a missing backend; with the clients that meet them.
 
 import ava from 'ava';

@@ -1,4 +1,4 @@
-// The six faults of sre-faults.ts: what clients meet, and what each place must say.
+// The seven faults of sre-faults.ts: what clients meet, and what each place must say.
 
 import type { PlaceName } from './walk-places.ts';
 
@@ -102,6 +102,24 @@ export const faults: readonly Fault[] = [
       conditions: /Programmed=False AddressUnavailable.*/,
       events: /Warning AddressUnavailable.*/,
       log: /warn .*AddressUnavailable.*/,
+    },
+  },
+  {
+    what: 'All members fail their health monitor',
+    key: 'default/down',
+    address: '10.9.2.7',
+    memberPort: 9007,
+    clients: /^closed$/,
+    says: {
+      why: /members down: Each of the 3 ready members of TCP port 8080.*/,
+      list: /^default\/down .* members down.*/m,
+      status: /Service default\/down: Each of the 3 ready members.*/,
+      page: /^members down, .*first in the list of what is broken.*/,
+      metrics: /^headgate_load_balancer_verdict\{.*verdict="members down".*\} 1$/m,
+      alerts: /Headgate(PoolDown|MembersFail|MembersDown) \w+/,
+      conditions: /Healthy=False Error.*/,
+      events: /Warning AllMembersDown.*/,
+      log: /warn .*"Service default\/down".*AllMembersDown.*/,
     },
   },
   {

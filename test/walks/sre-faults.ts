@@ -1,5 +1,5 @@
-// Six faults at once on one agent, each with a client: members that are dead, one of three that is, no pods, a route with a
-// missing backend, an address that nobody announces, and a nft that ends at each start. Prints for each what its client
+// Seven faults at once on one agent, each with a client: members that are dead, one of three that is, no pods, a route with a
+// missing backend, an address that nobody announces, members that fail their monitor, and a nft that ends at each start. Prints for each what its client
 // meets, and what each of nine places said of it, how many seconds after the fault. Errors: a place stays silent.
 // For root, in network, mount and PID namespaces of its own; sre-faults.test.ts starts it.
 
@@ -95,7 +95,8 @@ async function walk(): Promise<void> {
   await prometheus.until('min(increase(headgate_pool_sessions_total[1m])) > 0');
 
   const logFrom = agent.log.length;
-  const [all = [], [one] = []] = ['default/dead', 'default/one'].map((key) => kills.get(key));
+  const killed = ['default/dead', 'default/one', 'default/down'].map((key) => kills.get(key));
+  const [all = [], [one] = [], checked = []] = killed;
   /** Key → when its fault began. */
   const begun = new Map<string, number>();
   const begin = async (key: string, fault: () => unknown): Promise<void> => {
@@ -104,6 +105,7 @@ async function walk(): Promise<void> {
   };
   await begin('default/dead', () => all.forEach((kill) => void kill()));
   await begin('default/one', () => one?.());
+  await begin('default/down', () => checked.forEach((kill) => void kill()));
   await begin('default/empty', () => kube.must('PATCH', slicePath('default', 'empty-1'), { endpoints: [] }));
   const backendRefs = ['routed', 'missing'].map((name) => ({ name, port: 80 }));
   const changed = { spec: { rules: [{ backendRefs }] } };
@@ -213,7 +215,13 @@ async function service(
   address = '',
   protocol = 'TCP',
 ): Promise<void> {
-  const annotations = address === '' ? {} : { 'headgate.io/load-balancer-ips': address };
+  const annotations = {
+    ...(address !== '' && { 'headgate.io/load-balancer-ips': address }),
+    ...(name === 'down' && {
+      'headgate.io/health-monitor': 'tcp',
+      'headgate.io/health-monitor-interval': '1s',
+    }),
+  };
   await kube.must('POST', servicePath('default'), { metadata: { name, annotations }, spec });
   await kube.must('POST', slicePath('default'), {
     metadata: { name: `${name}-1`, labels: { 'kubernetes.io/service-name': name } },
