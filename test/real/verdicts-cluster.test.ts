@@ -1,5 +1,6 @@
-// The verdicts of docs/status.md in the cluster, whose nine places test/walks/fault-table.ts has for each verdict: conditions and Events of a Service whose address nobody announces, of one
-// whose members fail clients, and of a route with a missing backend; with the clients that meet them.
+// The verdicts of docs/status.md in the cluster: conditions and Events of a Service whose address no host announces, of one
+// whose members fail clients, and of a route with a missing backend; with the clients that meet them. All nine places for
+// each verdict are in test/walks/fault-table.ts.
 
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';

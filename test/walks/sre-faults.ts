@@ -1,5 +1,5 @@
 // Seven faults at once on one agent, each with a client: members that are dead, one of three that is, no pods, a route with a
-// missing backend, an address that nobody announces, members that fail their monitor, and a nft that ends at each start. Prints for each what its client
+// missing backend, an address that no host announces, members that fail their monitor, and a nft that ends at each start. Prints for each what its client
 // meets, and what each of nine places said of it, how many seconds after the fault. Errors: a place stays silent.
 // For root, in network, mount and PID namespaces of its own; sre-faults.test.ts starts it.
 

@@ -15,7 +15,7 @@ test('FailureWindow says all after the last success, and counts from there', (t)
   window.add(interval(25, 25), 20_000);
   t.like(window.sum(), { tried: 25, failed: 25, isAll: true });
   t.is(window.share, 'all');
-  // Nobody tries any more: what is known stays.
+  // No client tries any more: what is known stays.
   window.add(interval(0, 0), 30_000);
   t.is(window.share, 'all');
   window.add(interval(20, 0), 40_000);
