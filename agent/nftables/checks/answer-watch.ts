@@ -1,6 +1,7 @@
 // Finds TCP listeners of the kernel whose members refuse or do not answer, from the counters of nft: a connection that is
 // refused costs one packet without options or data, a silent one none, and every other has an answer with more than that.
 // What several members do is counted together, so that only what none of them answers is known.
+// Why: docs/design/decisions/0080-failures-of-clients.md
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
