@@ -43,6 +43,15 @@ test.serial('Conditions and Events say what clients meet', async (t) => {
   const flags = ['--netns', network.netns('a'), '--kubeconfig', kube.kubeconfig];
   const host = await TestHost.create(t, { flags });
   await createGatewayClass(kube, 'edge', CONTROLLER);
+  await kube.must('POST', '/apis/gateway.networking.k8s.io/v1/gatewayclasses', {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'GatewayClass',
+    metadata: { name: 'odd' },
+    spec: {
+      controllerName: CONTROLLER,
+      parametersRef: { group: 'example.org', kind: 'Parameters', name: 'odd' },
+    },
+  });
   await create('good', vip, 80, [network.v4('client')], MEMBER_PORT);
   await create('dead', vip, 81, [network.v4('client')], DEAD_PORT);
   await create('nobody', NOBODYS, 80, [network.v4('client')], MEMBER_PORT);
@@ -69,6 +78,9 @@ test.serial('Conditions and Events say what clients meet', async (t) => {
   );
   t.like(await conditionOf('nobody', 'headgate.io/Programmed'), { reason: 'AddressUnavailable' });
   t.is(await network.whoServes(NOBODYS, 80), '', 'a client gets silence');
+  const { stdout: status } = await host.command('status');
+  t.regex(status, /^Health: .*1 OFFLINE/m);
+  t.regex(status, /GatewayClass odd: spec\.parametersRef is not supported/);
   await until(
     'an Event says so',
     async () => (await eventsOf('Service', 'nobody')).includes('AddressUnavailable'),
@@ -125,7 +137,9 @@ test.serial('Conditions and Events say what clients meet', async (t) => {
   t.is(reason, 'Error');
   // All, or a part of it: connections that have just begun have not failed yet.
   t.regex(message, /TCP port 81 \(IPv4\)/);
-  t.true((await eventsOf('Service', 'dead')).includes('MembersFail'));
+  await until('an Event says so', async () => (await eventsOf('Service', 'dead')).includes('MembersFail'), {
+    seconds: KNOWN_SECONDS,
+  });
   // They answer again.
   network.serve('client', DEAD_PORT);
   await until(
@@ -137,6 +151,8 @@ test.serial('Conditions and Events say what clients meet', async (t) => {
     { seconds: 3 * KNOWN_SECONDS },
   );
   t.is(await verdictOf('default/dead'), 'served');
+  const failures = (await eventsOf('Service', 'dead')).filter((reason) => reason === 'MembersFail');
+  t.is(failures.length, 1, 'one cause is one Event');
 });
 
 async function create(
