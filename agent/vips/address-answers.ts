@@ -60,7 +60,6 @@ const template = loadTemplate('vips/answers');
 
 export class AddressAnswers {
   readonly #settings: AnswerSettings;
-  #files = 0;
 
   constructor(settings: AnswerSettings) {
     this.#settings = settings;
@@ -68,12 +67,13 @@ export class AddressAnswers {
 
   /** Makes the tables without an address; replaces those of an earlier agent. */
   async make(device: string): Promise<void> {
-    await this.#nft(renderAnswers(this.#settings.table, device));
+    await this.#nft('rules', renderAnswers(this.#settings.table, device));
   }
 
   async remove(): Promise<void> {
     const { table } = this.#settings;
     await this.#nft(
+      'end',
       FAMILIES.map(({ family }) => `table ${family} ${table}\ndelete table ${family} ${table}\n`).join(''),
     );
   }
@@ -82,40 +82,52 @@ export class AddressAnswers {
   async watch(added: readonly string[], removed: readonly string[]): Promise<void> {
     const text =
       elements('delete', this.#settings.table, removed) + elements('add', this.#settings.table, added);
-    if (text !== '') await this.#nft(text);
+    if (text !== '') await this.#nft('watch', text);
   }
 
-  /** Sends one question to all for each address; a neighbour that is known already would be asked alone. */
+  /**
+   * Sends a question to all for each address. A neighbour that the kernel knows would be asked alone, and one that it does not
+   * know cannot be deleted: that would end ip.
+   */
   async ask(device: string, addresses: readonly string[]): Promise<void> {
-    const lines = addresses.map(
-      (each) => `neigh del ${each} dev ${device}\nneigh add ${each} dev ${device} use\n`,
-    );
-    // A neighbour that is not known cannot be deleted, which is no fault.
-    await this.#withFile(lines.join(''), (path) => this.#run('ip', ['-force', '-batch', path], true));
+    const lines = addresses.map((address) => {
+      const question = `neigh replace ${address} dev ${device} use\n`;
+      return `${question}neigh del ${address} dev ${device}\n${question}`;
+    });
+    await this.#withFile('ask', lines.join(''), (path) => this.#run('ip', ['-force', '-batch', path]));
   }
 
   /** What was noted within the last ANSWER_MEMORY_S. */
   async answers(): Promise<readonly Answer[]> {
-    const lists = FAMILIES.map(({ family }) => `list set ${family} ${this.#settings.table} answers\n`);
-    return answersIn(await this.#nft(lists.join('')));
+    const texts: string[] = [];
+    // nft 1.0.6 finds the tables of one family alone if it lists two in one run.
+    for (const { family } of FAMILIES)
+      texts.push(
+        await this.#run(this.#settings.nft, ['-n', 'list', 'set', family, this.#settings.table, 'answers']),
+      );
+    return answersIn(texts.join('\n'));
   }
 
-  /** The Ethernet address of a neighbour that the kernel knows, '' if it knows none. */
+  /** The Ethernet address of a neighbour, '' if the kernel knows none: it then begins to ask for it. */
   async neighbour(device: string, address: string): Promise<string> {
-    return parseNeighbour(await this.#run('ip', ['-j', 'neigh', 'show', 'to', address, 'dev', device]));
+    const known = parseNeighbour(
+      await this.#run('ip', ['-j', 'neigh', 'show', 'to', address, 'dev', device]),
+    );
+    if (known === '') await this.#run('ip', ['neigh', 'replace', address, 'dev', device, 'use'], true);
+    return known;
   }
 
   async link(device: string): Promise<OwnLink> {
     return parseOwnLink(await this.#run('ip', ['-j', 'address', 'show']), device);
   }
 
-  #nft(text: string): Promise<string> {
-    return this.#withFile(text, (path) => this.#run(this.#settings.nft, ['-n', '-f', path]));
+  #nft(name: string, text: string): Promise<string> {
+    return this.#withFile(name, text, (path) => this.#run(this.#settings.nft, ['-f', path]));
   }
 
-  async #withFile(text: string, use: (path: string) => Promise<string>): Promise<string> {
-    // The end of the agent may come during a round.
-    const path = `${this.#settings.scratch}/address-answers-${++this.#files}`;
+  /** `name`: another one for each use, because the end of the agent may come during a round. */
+  async #withFile(name: string, text: string, use: (path: string) => Promise<string>): Promise<string> {
+    const path = `${this.#settings.scratch}/answers-${name}`;
     await writeFile(path, text, { mode: 0o600 });
     return use(path).finally(() => unlink(path));
   }

@@ -140,7 +140,7 @@ export class ForeignHolders {
     return users;
   }
 
-  /** Peers are never asked for: their advertisements depend on what the kernel knows of them. */
+  /** What the kernel knows of a peer stays, because advertisements depend on it. */
   async #learnPeers(device: string, answers: readonly Answer[]): Promise<void> {
     const { place, network } = this.#options;
     for (const peer of place().peers) {

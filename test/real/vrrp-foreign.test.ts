@@ -67,10 +67,9 @@ test.serial(
     const metric = await standby.agent.metrics();
     t.true((metric('headgate_problems', { reason: 'AddressConflict' }) ?? 0) >= 2);
 
-    // It tells all of its addresses.
+    // A gratuitous ARP for each of its addresses, as after a change of the Ethernet address.
     await network.run('foreign', 'sysctl', '-qw', 'net.ipv4.conf.eth0.arp_notify=1');
-    await network.run('foreign', 'ip', 'link', 'set', 'eth0', 'down');
-    await network.run('foreign', 'ip', 'link', 'set', 'eth0', 'up');
+    await network.run('foreign', 'ip', 'link', 'set', 'dev', 'eth0', 'address', ether);
     await found(active, 'default/web', 'the active host has heard it');
     t.is(await roles(), 'master,backup', 'nothing is done against it');
 
