@@ -7,6 +7,7 @@ import type { Family } from '../model/load-balancer.ts';
 import { conntrackUsage, whyFull } from './flows/conntrack-usage.ts';
 import { flowFindings, strictFilters } from './flows/flow-preflight.ts';
 import { whyNotForwarding } from './forwarding.ts';
+import { markFindings } from './mark-preflight.ts';
 import { isInGatewayMode, type KernelListener } from './rules/kernel-listener.ts';
 import type { Sources } from './rules/sources.ts';
 
@@ -17,6 +18,9 @@ const FILTERS: readonly (readonly [RegExp, string])[] = [
   [/^table (?:ip|inet) (?:docker-bridges|filter) \{$/m, 'Docker or iptables'],
   [/^table ip kube-proxy \{$/m, 'kube-proxy'],
 ];
+
+/** The beginning of the names of the agent's tables (paths.ts). */
+const OWN_TABLES = 'headgate';
 
 /** One line for each interface: `/proc/sys/net/ipv4/conf/eth0/rp_filter:1`. */
 const READ_FILTERS = ['-rs', '.', '--include', 'rp_filter', '/proc/sys/net/ipv4/conf'];
@@ -47,7 +51,7 @@ export async function kernelPreflight(
   const usage = await conntrackUsage(netns);
   const full = whyFull(usage);
   // To list the tables alone, nft 1.0.6 reads all their elements.
-  const chains = await said(nft, 'list', 'chains');
+  const chains = await said(nft, '-y', 'list', 'chains');
   const filters = FILTERS.filter(([table]) => table.test(chains)).map(([, tool]) => tool);
   return [
     judged('nft', version, 'the program is missing: install nftables, or set "nft"'),
@@ -75,6 +79,7 @@ export async function kernelPreflight(
         `${tool} has tables of its own: let it accept forwarded packets to the members of UDP and SCTP ports`,
       ),
     ),
+    ...markFindings(chains, (table) => table.startsWith(OWN_TABLES)),
     ...(conntrack === '' ? [] : await flowFindings(netns, listeners, sources)),
     ...(listeners.some(isInGatewayMode) ? strictFilters(await said('grep', ...READ_FILTERS)) : []),
   ];
