@@ -1,4 +1,4 @@
-// The seven faults of sre-faults.ts: what clients meet, and what each place must say.
+// The seven faults of sre-faults.ts, and a load balancer beside them that is well: what clients meet, and what each place must say.
 
 import type { PlaceName } from './walk-places.ts';
 
@@ -10,10 +10,31 @@ export interface Fault {
   readonly memberPort: number;
   /** All that a client gets in its last attempts, each once, in the order of letters. */
   readonly clients: RegExp;
+  /** It has no fault: what is said of it counts at the end. */
+  readonly isWell?: true;
   readonly says: Readonly<Record<PlaceName, RegExp>>;
 }
 
 export const faults: readonly Fault[] = [
+  {
+    what: 'Nothing is wrong',
+    key: 'default/good',
+    address: '10.9.2.8',
+    memberPort: 9008,
+    clients: /^answer$/,
+    isWell: true,
+    says: {
+      why: /^served$/,
+      list: /^default\/good .* 3\/3 .* served .*/m,
+      status: /^(?![\s\S]*default\/good)Headgate .*/,
+      page: /^served, 3 of 3 members, 0 problems$/,
+      metrics: /^(?![\s\S]*_verdict\{).*/,
+      alerts: /^(?![\s\S]*Headgate(MembersFail|MembersDown|PoolDown|NotServed|ConnectErrors|Redispatches) )/,
+      conditions: /Programmed=True (?!NoMembers).*/,
+      events: /^(?![\s\S]*Warning).*/,
+      log: /^(?![\s\S]*default\/good)/,
+    },
+  },
   {
     what: 'All members are dead',
     key: 'default/dead',
