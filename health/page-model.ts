@@ -47,8 +47,8 @@ export interface PageSummary {
     readonly serving: boolean;
     readonly reloadPending: readonly string[];
   };
-  /** Load balancers by verdict, and Services that Headgate does not serve. */
-  readonly counts: Readonly<Record<Verdict, number>> & { readonly ignored: number };
+  /** Load balancers by verdict, without the pools of routes, which are parts of them. */
+  readonly counts: Readonly<Record<Verdict, number>>;
   readonly members: { readonly ready: number; readonly down: number; readonly all: number };
   readonly vips: number;
   /** The first load balancers that are not fully served, the worst first. */
@@ -180,10 +180,11 @@ export interface PageRow {
   /** The first ports, such as `TCP 80`. */
   readonly ports: readonly string[];
   readonly morePorts: number;
-  /** Members that accept new connections, members whose check fails, and all members. */
+  /** Members that accept new connections, members whose check fails, and all members, also of the pools of its routes. */
   readonly ready: number;
   readonly down: number;
   readonly members: number;
+  /** Its own, and those of the pools of its routes. */
   readonly problems: number;
   /** Open connections, and new ones in a second; undefined if it is unknown. */
   readonly open: number | undefined;
@@ -200,6 +201,11 @@ export interface PageDetail {
   readonly vips: readonly string[];
   readonly listeners: readonly PageListener[];
   readonly moreListeners: number;
+  /** The pools that its routes send to, the worst first; empty without routes. */
+  readonly pools: readonly PageRoutePool[];
+  readonly morePools: number;
+  /** The keys of the first load balancers whose routes send to it, if it is a pool. */
+  readonly users: readonly string[];
   readonly moreMembers: number;
   /** As in its row, but up to date. */
   readonly open: number | undefined;
@@ -207,6 +213,13 @@ export interface PageDetail {
   readonly history: PageHistory;
   /** The address of a dashboard of this load balancer; '' for none. */
   readonly dashboard: string;
+}
+
+/** A Service that routes send to. */
+export interface PageRoutePool
+  extends Pick<PageRow, 'key' | 'verdict' | 'ready' | 'down' | 'members' | 'problems'> {
+  /** `namespace/name` of the Service. */
+  readonly service: string;
 }
 
 /** Values of the last two minutes, the newest last, null for an unknown one; empty if nothing is known. */

@@ -28,7 +28,7 @@ export const list: Command = {
   exits: { 0: 'listed', 1: 'the agent cannot answer', 3: NO_AGENT },
   examples: [
     { line: 'headgate list', doc: 'all load balancers with addresses, ports, members and verdict' },
-    { line: 'headgate list -n shop', doc: 'those of one namespace' },
+    { line: 'headgate list -n shop', doc: 'those of one namespace, also by their routes' },
     { line: 'headgate list --pools', doc: 'the pools of routes, too' },
     {
       line: `headgate list --json | jq -r '.[] | select(.verdict != "served").key'`,

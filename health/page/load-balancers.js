@@ -4,6 +4,7 @@
 
 import { drawSmall, historyCharts, smallChart } from './charts.js';
 import { byId, element, keyed, link, setText } from './elements.js';
+import { poolsElement, showPools } from './pools.js';
 import { showInside } from './routes.js';
 import { amount, count, countOf, membersOf, portsOf, showMemberState, showVerdict, vipsOf } from './words.js';
 
@@ -18,6 +19,7 @@ const parts = {
   dashboard: element('p'),
   charts: element('div', { class: 'charts' }),
   listeners: element('div'),
+  pools: poolsElement(),
   more: element('p', { class: 'hint' }),
 };
 const detail = element('div', { class: 'detail', id: 'detail', role: 'region' });
@@ -149,6 +151,7 @@ export function showDetail(next) {
       parts.reasons,
       parts.charts,
       parts.listeners,
+      parts.pools,
       parts.more,
     );
   parts.dashboard.hidden = next.dashboard === '';
@@ -166,6 +169,7 @@ export function showDetail(next) {
     () => element('li'),
     (item, { reason }) => setText(item, reason),
   );
+  showPools(parts.pools, next);
   keyed(parts.listeners, listeners, ({ name }) => name, listenerElement, updateListener);
   const left = [
     moreListeners > 0 ? countOf(moreListeners, 'more listener') : '',

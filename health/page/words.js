@@ -160,7 +160,7 @@ export function amount(value) {
   return value === undefined ? '–' : (value < 10 ? tenths : units).format(value);
 }
 
-/** @param {PageRow} row */
+/** @param {Pick<PageRow, 'ready' | 'down' | 'members'>} row */
 export function membersOf({ ready, down, members }) {
   return `${count(ready)} of ${count(members)}${down > 0 ? `, ${count(down)} down` : ''}`;
 }

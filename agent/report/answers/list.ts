@@ -6,20 +6,22 @@ import { ownerOf } from '../../model/names.ts';
 import { subjectOfName } from '../../model/object-statuses.ts';
 import type { LoadBalancerRow } from './load-balancer-row.ts';
 import type { LoadBalancerRows } from './load-balancer-rows.ts';
+import { isOfNamespace } from './of-namespace.ts';
 import type { StatusSources } from './status.ts';
 
-export interface ListedLoadBalancer extends Omit<LoadBalancerRow, 'problems'> {
+export interface ListedLoadBalancer extends Omit<LoadBalancerRow, 'problems' | 'poolProblems'> {
   /** The kind of its owner. */
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
+  /** Its own, and those of the pools of its routes. */
   readonly problems: number;
   /** When the owner was created, ISO 8601; '' if it does not say so, like most manifests. */
   readonly created: string;
 }
 
 export interface ListOptions {
-  /** undefined for all. */
+  /** undefined for all; those whose routes send to a pool of the namespace are among its load balancers. */
   readonly namespace: string | undefined;
   /** The pools of routes, too, whose members count in the rows of the load balancers that send to them. */
   readonly hasPools: boolean;
@@ -27,19 +29,20 @@ export interface ListOptions {
 
 export async function listLoadBalancers(
   rows: Pick<LoadBalancerRows, 'update' | 'worstFirst'>,
-  { cluster }: Pick<StatusSources, 'cluster'>,
+  { cluster, desired }: Pick<StatusSources, 'cluster' | 'desired'>,
   { namespace, hasPools }: ListOptions,
 ): Promise<readonly ListedLoadBalancer[]> {
   await rows.update();
   const wanted = await rows.worstFirst(
     ({ key }) =>
-      (namespace === undefined || ownerOf(key).namespace === namespace) &&
-      (hasPools || ownerOf(key).kind !== 'Pool'),
+      isOfNamespace(key, namespace ?? '', desired.poolUses) && (hasPools || ownerOf(key).kind !== 'Pool'),
   );
-  return wanted.map((row) => {
-    const owner = ownerOf(row.key);
-    return { ...row, ...owner, problems: row.problems.length, created: createdOf(row.key, cluster) };
-  });
+  return wanted.map(({ problems, poolProblems, ...row }) => ({
+    ...row,
+    ...ownerOf(row.key),
+    problems: problems.length + poolProblems,
+    created: createdOf(row.key, cluster),
+  }));
 }
 
 function createdOf(key: string, cluster: StatusSources['cluster']): string {

@@ -20,7 +20,10 @@ export interface LoadBalancerRow {
   readonly ready: number;
   readonly down: number;
   readonly members: number;
+  /** Its own. */
   readonly problems: readonly Problem[];
+  /** How many the pools of its routes have. */
+  readonly poolProblems: number;
 }
 
 export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBalancerRow {
@@ -35,7 +38,18 @@ export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBal
     engines: [...new Set(listeners.map(({ engine }) => engine))],
     ...membersOf(loadBalancer, health, sources),
     problems,
+    poolProblems: poolProblemsOf(key, sources),
   };
+}
+
+/** Each pool counts once, whatever ports routes send to. */
+function poolProblemsOf(key: string, { desired, operating }: ViewSources): number {
+  const pools = new Set(desired.poolUses.usesOf(key).map(({ pool }) => pool));
+  let count = 0;
+  for (const pool of pools)
+    count +=
+      (desired.loadBalancers.get(pool)?.problems.length ?? 0) + (operating.of(pool)?.problems.length ?? 0);
+  return count;
 }
 
 type Counts = Pick<LoadBalancerRow, 'ready' | 'down' | 'members'>;
@@ -75,15 +89,13 @@ const VERDICTS: readonly Verdict[] = [
 export const RANKS = VERDICTS.length + 2;
 
 /** 0 for the worst; the last rank is that of a load balancer without any fault. */
-export function rankOf(row: Pick<LoadBalancerRow, 'verdict' | 'down' | 'problems'>): number {
+export function rankOf(row: Faults): number {
   if (row.verdict !== 'served') return VERDICTS.indexOf(row.verdict);
   return isWell(row) ? RANKS - 1 : RANKS - 2;
 }
 
-export function isWell({
-  verdict,
-  down,
-  problems,
-}: Pick<LoadBalancerRow, 'verdict' | 'down' | 'problems'>): boolean {
-  return verdict === 'served' && down === 0 && problems.length === 0;
+type Faults = Pick<LoadBalancerRow, 'verdict' | 'down' | 'problems' | 'poolProblems'>;
+
+export function isWell({ verdict, down, problems, poolProblems }: Faults): boolean {
+  return verdict === 'served' && down === 0 && problems.length + poolProblems === 0;
 }

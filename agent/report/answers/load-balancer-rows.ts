@@ -21,20 +21,16 @@ export class LoadBalancerRows implements ChangeObserver {
   #order: readonly string[] | undefined;
   /** Address → how many load balancers have it. */
   readonly #vips = new Map<string, number>();
-  /** Namespace → how many load balancers it has. */
+  /** Namespace → how many load balancers and pools it has. */
   readonly #namespaces = new Map<string, number>();
   /** Keys of rows that are not served, or not fully. */
   readonly #unserved = new Set<string>();
-  /** Load balancers with ports that the kernel forwards. */
+  /** Load balancers with ports that the kernel forwards, without pools. */
   ofKernel = 0;
-  readonly counts: Record<Verdict, number> = {
-    served: 0,
-    'served in part': 0,
-    'no ready member': 0,
-    'members down': 0,
-    'members fail': 0,
-    'not served': 0,
-  };
+  /** By verdict, also the pools of routes: for the metrics. */
+  readonly counts = noCounts();
+  /** By verdict, of those that clients reach: for people, to whom a pool is a part of its Gateways and IngressClasses. */
+  readonly reached = noCounts();
   readonly members = { ready: 0, down: 0, all: 0 };
   #workerPid = -1;
   readonly #updateMarked: () => Promise<void>;
@@ -93,6 +89,11 @@ export class LoadBalancerRows implements ChangeObserver {
     return ranks.flat();
   }
 
+  /** As of the last update. */
+  row(key: string): LoadBalancerRow | undefined {
+    return this.#rows.get(key);
+  }
+
   /** Those whose verdict is not `served`, as of the last update. */
   *unserved(): Generator<LoadBalancerRow, void, void> {
     for (const key of this.#unserved) {
@@ -126,22 +127,32 @@ export class LoadBalancerRows implements ChangeObserver {
   }
 
   #count({ key, verdict, ready, down, members, addresses, engines }: LoadBalancerRow, by: 1 | -1): void {
+    const { kind, namespace } = ownerOf(key);
     this.counts[verdict] += by;
     // The members of routes are those of their pools.
-    if (!isRouted(key)) {
+    if (kind === 'Service' || kind === 'Pool') {
       this.members.ready += by * ready;
       this.members.down += by * down;
       this.members.all += by * members;
     }
-    if (engines.includes('kernel')) this.ofKernel += by;
-    add(this.#namespaces, ownerOf(key).namespace, by);
+    if (kind !== 'Pool') {
+      this.reached[verdict] += by;
+      if (engines.includes('kernel')) this.ofKernel += by;
+    }
+    add(this.#namespaces, namespace, by);
     for (const address of addresses) add(this.#vips, address, by);
   }
 }
 
-function isRouted(key: string): boolean {
-  const { kind } = ownerOf(key);
-  return kind === 'Gateway' || kind === 'Ingress';
+function noCounts(): Record<Verdict, number> {
+  return {
+    served: 0,
+    'served in part': 0,
+    'no ready member': 0,
+    'members down': 0,
+    'members fail': 0,
+    'not served': 0,
+  };
 }
 
 function add(counts: Map<string, number>, key: string, by: 1 | -1): void {

@@ -1,12 +1,13 @@
-// The load balancers that a status page lists: those that its query asks for, in the order that it asks for. Reads the rows;
-// changes nothing.
+// The load balancers that a status page lists: those that its query asks for, in the order that it asks for. The pools of
+// routes are parts of the load balancers that send to them. Reads the rows; changes nothing.
 
 import type { PageColumn, PageList } from '../../../health/page-model.ts';
 import { inNaturalOrder } from '../../base/natural-order.ts';
-import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { DesiredState } from '../../model/desired-state.ts';
 import { ownerOf } from '../../model/names.ts';
 import { isWell, type LoadBalancerRow } from '../answers/load-balancer-row.ts';
 import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
+import { isOfNamespace } from '../answers/of-namespace.ts';
 import { hasText, pageRowOf } from './overview-row.ts';
 import type { TrafficBook } from './traffic-book.ts';
 
@@ -25,25 +26,26 @@ const NUMBERS: Readonly<Record<Exclude<PageColumn, 'name' | 'state'>, NumberOf>>
 export interface ListSources {
   readonly rows: Pick<LoadBalancerRows, 'worstFirst'>;
   readonly traffic: Pick<TrafficBook, 'of' | 'history'>;
-  readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
+  readonly desired: Pick<DesiredState, 'loadBalancers' | 'poolUses'>;
 }
 
 /**
- * `search`: a part of a key, an address, a port or a member; `namespace`: of the load balancers; `only`: a verdict, or
+ * `search`: a part of a key, an address, a port or a member; `namespace`: theirs, or that of a pool; `only`: a verdict, or
  * `trouble`: load balancers that are not well; `sort`: a column, from the greatest down with `-`, otherwise the worst first; `page`: from 1.
  */
 export async function listOf(
   query: URLSearchParams,
-  { rows, traffic, loadBalancers }: ListSources,
+  { rows, traffic, desired }: ListSources,
 ): Promise<PageList> {
   const search = (query.get('search') ?? '').trim().toLowerCase();
   const namespace = query.get('namespace') ?? '';
   const only = query.get('only') ?? '';
   const found = await rows.worstFirst(
     (row) =>
-      (namespace === '' || ownerOf(row.key).namespace === namespace) &&
+      ownerOf(row.key).kind !== 'Pool' &&
+      isOfNamespace(row.key, namespace, desired.poolUses) &&
       (only === '' || row.verdict === only || (only === 'trouble' && !isWell(row))) &&
-      (search === '' || hasText(row, loadBalancers.get(row.key), search)),
+      (search === '' || hasText(row, search, desired)),
   );
   const sorted = sortedBy(query.get('sort') ?? '', found, traffic);
   const pages = Math.max(1, Math.ceil(found.length / MAX_ROWS));

@@ -1,6 +1,7 @@
 // A row of the status page: cut to what the page shows. Pure.
 
 import type { PageHistory, PageProblem, PageProblems, PageRow } from '../../../health/page-model.ts';
+import type { DesiredState } from '../../model/desired-state.ts';
 import type { LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import type { LoadBalancerRow } from '../answers/load-balancer-row.ts';
 import { BIN_MS, type Measure, recordOf, type Traffic, type TrafficValues } from './traffic-history.ts';
@@ -16,14 +17,14 @@ export function pageRowOf(
   { open, rate }: Traffic,
   { rate: rates }: Pick<TrafficValues, 'rate'>,
 ): PageRow {
-  const { key, verdict, status, addresses, ports, engines, ready, down, members, problems } = row;
+  const { key, verdict, status, addresses, ports, engines, ready, down, members } = row;
   return {
     ...{ key, verdict, status, ready, down, members },
     vips: addresses.slice(0, MAX_ADDRESSES),
     moreVips: Math.max(0, addresses.length - MAX_ADDRESSES),
     ports: ports.slice(0, MAX_ADDRESSES),
     morePorts: Math.max(0, ports.length - MAX_ADDRESSES),
-    problems: problems.length,
+    problems: row.problems.length + row.poolProblems,
     isOfKernel: engines.includes('kernel'),
     open: shown(open),
     rate: shown(rate),
@@ -48,20 +49,29 @@ export function rounded(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** True if its key, an address, a port or a member's address or pod has the text, which is in lower case. */
+/**
+ * True if its key, an address, a port, the name of a pool of its routes, or a member's address or pod has the text, which is in
+ * lower case.
+ */
 export function hasText(
   { key, addresses, ports }: LoadBalancerRow,
-  loadBalancer: LoadBalancer | undefined,
   text: string,
+  { loadBalancers, poolUses }: Pick<DesiredState, 'loadBalancers' | 'poolUses'>,
 ): boolean {
+  const pools = new Set(poolUses.usesOf(key).map(({ pool }) => pool));
+  const hasMember = (each: string): boolean => membersHave(loadBalancers.get(each), text);
   return (
     key.toLowerCase().includes(text) ||
     addresses.some((address) => address.includes(text)) ||
     ports.some((port) => port.toLowerCase().includes(text)) ||
-    (loadBalancer?.listeners.some(({ pool }) =>
-      pool.members.some(({ name, target }) => name.includes(text) || target.toLowerCase().includes(text)),
-    ) ??
-      false)
+    hasMember(key) ||
+    [...pools].some((pool) => pool.includes(text) || hasMember(pool))
+  );
+}
+
+function membersHave(loadBalancer: LoadBalancer | undefined, text: string): boolean {
+  return (loadBalancer?.listeners ?? []).some(({ pool }) =>
+    pool.members.some(({ name, target }) => name.includes(text) || target.toLowerCase().includes(text)),
   );
 }
 

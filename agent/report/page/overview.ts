@@ -12,6 +12,7 @@ import type {
   PageView,
 } from '../../../health/page-model.ts';
 import type { ServerStats } from '../../dataplane/status.ts';
+import { ownerOf } from '../../model/names.ts';
 import { explainService, type ListenerExplanation } from '../answers/explain.ts';
 import type { LoadBalancerRow } from '../answers/load-balancer-row.ts';
 import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
@@ -20,6 +21,7 @@ import { takesConnections } from '../operating/load-balancer-view.ts';
 import { dashboardOf, dashboardOfOne } from './dashboard-link.ts';
 import { clusterOf, diskOf, kernelOf, poolsOf } from './overview-host.ts';
 import { listOf } from './overview-list.ts';
+import { foldedPools } from './overview-pools.ts';
 import { insideOf } from './overview-routes.ts';
 import { cut, type Found, groupsOf, historyOf, MAX_ADDRESSES, MAX_PROBLEMS, shown } from './overview-row.ts';
 import type { TrafficBook } from './traffic-book.ts';
@@ -53,7 +55,7 @@ export class Overview {
       list: await listOf(query, {
         rows: this.#rows,
         traffic: this.#traffic,
-        loadBalancers: this.#sources.desired.loadBalancers,
+        desired: this.#sources.desired,
       }),
       namespaces: this.#rows.namespaces().slice(0, MAX_NAMESPACES),
       load: this.#load(),
@@ -62,12 +64,14 @@ export class Overview {
   }
 
   async #summary(): Promise<PageSummary> {
-    const { version, startedAt, desired } = this.#sources;
+    const { version, startedAt } = this.#sources;
     const haproxy = this.#sources.dataplane.status();
     const vrrp = this.#sources.announcer?.status();
     const pair = this.#sources.pair?.status();
     const found = await this.#problems();
-    const broken = await this.#rows.worstFirst(({ verdict }) => verdict !== 'served');
+    const broken = await this.#rows.worstFirst(
+      ({ key, verdict }) => verdict !== 'served' && ownerOf(key).kind !== 'Pool',
+    );
     const instances = (vrrp?.instances ?? []).map(({ name, state, since, priority, anchors, vips }) => ({
       ...{ name, state, since, priority, anchors, vips },
       peerState: pair?.peer?.roles[name] ?? '',
@@ -98,7 +102,7 @@ export class Overview {
       kernel: kernelOf(this.#sources, this.#rows.ofKernel),
       disk: diskOf(this.#sources),
       dashboard: dashboardOf(this.#sources.dashboardUrl()),
-      counts: { ...this.#rows.counts, ignored: desired.ignored.size },
+      counts: { ...this.#rows.reached },
       members: { ...this.#rows.members },
       vips: this.#rows.vips,
       broken: broken.slice(0, MAX_BROKEN).map((row) => this.#brokenOf(row)),
@@ -168,6 +172,7 @@ export class Overview {
       reasons: reasons.slice(0, MAX_PROBLEMS).map(cut),
       vips: addresses.slice(0, MAX_PROBLEMS),
       listeners: listed,
+      ...foldedPools(key, this.#rows, this.#sources.desired.poolUses),
       moreListeners: listeners.length - listed.length,
       moreMembers: all - (MAX_MEMBERS - room),
       open: nowOf(listeners, listed, 'sessions') ?? shown(traffic.open),

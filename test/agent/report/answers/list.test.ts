@@ -47,13 +47,26 @@ test('listLoadBalancers() tells when Services, Gateways and Ingress classes were
     { kind: 'Gateway', namespace: 'shop', name: 'edge' },
     { kind: 'Ingress', namespace: NO_NAMESPACE, name: 'edge' },
     // Folded into the Gateway whose routes send to it.
-    { kind: 'Pool', namespace: 'shop', name: 'web' },
+    { kind: 'Pool', namespace: 'apps', name: 'web' },
   ];
-  const rows = owners.map((owner) => ({ key: keyOf(owner), problems: [] }) as unknown as LoadBalancerRow);
-  const listed = await listLoadBalancers(
-    { update: async () => undefined, worstFirst: async (isWanted) => rows.filter(isWanted) },
-    { cluster } as Parameters<typeof listLoadBalancers>[1],
-    { namespace: undefined, hasPools: false },
+  const rows = owners.map(
+    (owner) => ({ key: keyOf(owner), problems: [], poolProblems: 2 }) as unknown as LoadBalancerRow,
+  );
+  const desired = emptyDesiredState();
+  desired.poolUses.update('gateway:shop/edge', [{ pool: 'pool:apps/web', port: 80 }]);
+  const list = (namespace?: string) =>
+    listLoadBalancers(
+      { update: async () => undefined, worstFirst: async (isWanted) => rows.filter(isWanted) },
+      { cluster, desired },
+      { namespace, hasPools: false },
+    );
+  const listed = await list();
+  t.is(listed[0]?.problems, 2, 'those of the pools of its routes');
+  t.false('poolProblems' in (listed[0] ?? {}));
+  t.deepEqual(
+    (await list('apps')).map(({ key }) => key),
+    ['gateway:shop/edge'],
+    'a Gateway that sends to the namespace',
   );
   const created = new Date(CREATED).toISOString();
   t.deepEqual(

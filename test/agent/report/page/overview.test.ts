@@ -7,6 +7,7 @@ import { listenerName, ownerOf } from '../../../../agent/model/names.ts';
 import { PoolUses } from '../../../../agent/model/pool-uses.ts';
 import { LoadBalancerRows } from '../../../../agent/report/answers/load-balancer-rows.ts';
 import type { StatusSources } from '../../../../agent/report/answers/status.ts';
+import { operatingStatus } from '../../../../agent/report/operating/operating-status.ts';
 import { Overview } from '../../../../agent/report/page/overview.ts';
 import { TrafficBook } from '../../../../agent/report/page/traffic-book.ts';
 import { stableId } from '../../../../agent/translate/service/members.ts';
@@ -34,7 +35,7 @@ test('A page shows each load balancer with its verdict', async (t) => {
       ['a/well', 'served', 2, 2, 0],
     ],
   );
-  t.like(summary.counts, { served: 2, 'no ready member': 1, 'not served': 1, ignored: 0 });
+  t.like(summary.counts, { served: 2, 'no ready member': 1, 'not served': 1 });
   t.deepEqual(summary.members, { ready: 3, down: 0, all: 5 });
   t.is(summary.vips, 1, 'all have the same address');
   const { reason, ...shown } = PROBLEM;
@@ -57,7 +58,7 @@ test('Only marked rows are updated', async (t) => {
     ['a/one'],
   );
   t.deepEqual(summary.members, { ready: 2, down: 0, all: 2 });
-  t.like(summary.counts, { served: 1, 'not served': 0, ignored: 0 });
+  t.like(summary.counts, { served: 1, 'not served': 0 });
 });
 
 test('A different HAProxy worker, or none, updates all rows', async (t) => {
@@ -322,6 +323,57 @@ test('The state on disk has the time of the last write, and the files that canno
   });
 });
 
+test('The pools of routes are folded into the load balancers that send to them', async (t) => {
+  const host = new FakeHost([
+    loadBalancer('shop/web', 1),
+    loadBalancer('gateway:infra/edge', 0),
+    loadBalancer('pool:shop/api', 2, { target: 'Pod/api-1' }, [PROBLEM]),
+    loadBalancer('pool:shop/none', 0),
+  ]);
+  host.poolUses.update('gateway:infra/edge', [
+    { pool: 'pool:shop/api', port: 80 },
+    { pool: 'pool:shop/none', port: 80 },
+  ]);
+  host.unservedListeners.add('pool:shop:none:tcp:80:v4');
+  const { summary, list, detail, namespaces } = await host.look('open=gateway%3Ainfra%2Fedge');
+  t.deepEqual(
+    list.rows.map(({ key, ready, members, problems }) => [key, ready, members, problems]),
+    [
+      ['gateway:infra/edge', 2, 2, 1],
+      ['shop/web', 1, 1, 0],
+    ],
+    'with the members and problems of its pools',
+  );
+  t.is(list.found, 2);
+  t.is(
+    Object.values(summary.counts).reduce((sum, each) => sum + each),
+    2,
+  );
+  t.is(host.verdicts['not served'], 1, 'the metrics count pools, too');
+  t.deepEqual(summary.members, { ready: 3, down: 0, all: 3 });
+  t.deepEqual(
+    summary.broken.map(({ key }) => key),
+    ['gateway:infra/edge'],
+  );
+  t.deepEqual(detail?.pools, [
+    {
+      ...{ key: 'pool:shop/none', service: 'shop/none', verdict: 'not served' },
+      ...{ ready: 0, down: 0, members: 0, problems: 0 },
+    },
+    {
+      ...{ key: 'pool:shop/api', service: 'shop/api', verdict: 'served' },
+      ...{ ready: 2, down: 0, members: 2, problems: 1 },
+    },
+  ]);
+  t.deepEqual((await host.look('open=pool%3Ashop%2Fapi')).detail?.users, ['gateway:infra/edge']);
+  const keys = async (question: string): Promise<readonly string[]> =>
+    (await host.look(question)).list.rows.map(({ key }) => key);
+  t.deepEqual(namespaces, ['infra', 'shop']);
+  t.deepEqual(await keys('namespace=shop'), ['gateway:infra/edge', 'shop/web']);
+  t.deepEqual(await keys('search=api-1'), ['gateway:infra/edge'], 'the pod of a pool');
+  t.deepEqual(await keys('search=shop/none'), ['gateway:infra/edge'], 'the name of a pool');
+});
+
 function loadBalancer(
   key: string,
   count: number,
@@ -368,6 +420,7 @@ function loadBalancer(
 class FakeHost {
   readonly #loadBalancers = new Map<string, LoadBalancer>();
   readonly #overview: Overview;
+  readonly poolUses = new PoolUses();
   readonly #rows: LoadBalancerRows;
   readonly running = new Map<string, MemberFact['state']>();
   readonly unservedListeners = new Set<string>();
@@ -392,44 +445,23 @@ class FakeHost {
   );
 
   constructor(loadBalancers: readonly LoadBalancer[]) {
+    const dataplane = this.#dataplane();
     const sources = {
       version: '0.0.0',
       startedAt: new Date(0),
       desired: {
         loadBalancers: this.#loadBalancers,
         ignored: new Map(),
-        poolUses: new PoolUses(),
+        poolUses: this.poolUses,
         dependents: { of: () => new Set() },
       },
       cluster: { ownerObject: () => undefined, slices: () => [], service: () => undefined },
-      dataplane: {
-        status: () => ({
-          workerPid: this.workerPid,
-          version: '',
-          serving: true,
-          reloadPending: [],
-          unserved: this.unserved,
-          fault: '',
-        }),
-        serves: (listener: string) => !this.unservedListeners.has(listener),
-        members: (listener: string) => {
-          this.asked.add(listener);
-          return new Map(
-            [...this.running].map(([name, state]) => [
-              name,
-              {
-                state,
-                weight: 16,
-                isDown: this.down.has(name),
-                cause: this.down.has(name) ? 'Connection refused' : '',
-              },
-            ]),
-          );
+      dataplane,
+      operating: {
+        of: (key: string) => {
+          const found = this.#loadBalancers.get(key);
+          return found && operatingStatus(found, dataplane);
         },
-        failures: () => undefined,
-        problemsOf: () => [],
-        loads: () => [],
-        stats: async () => this.stats,
       },
       reach: undefined,
       pair: undefined,
@@ -446,6 +478,43 @@ class FakeHost {
     this.#rows = new LoadBalancerRows(sources);
     this.#overview = new Overview(sources, this.#rows, this.traffic);
     for (const each of loadBalancers) this.put(each);
+  }
+
+  #dataplane(): StatusSources['dataplane'] {
+    return {
+      status: () => ({
+        workerPid: this.workerPid,
+        version: '',
+        serving: true,
+        reloadPending: [],
+        unserved: this.unserved,
+        fault: '',
+      }),
+      serves: (listener: string) => !this.unservedListeners.has(listener),
+      members: (listener: string) => {
+        this.asked.add(listener);
+        return new Map(
+          [...this.running].map(([name, state]) => [
+            name,
+            {
+              state,
+              weight: 16,
+              isDown: this.down.has(name),
+              cause: this.down.has(name) ? 'Connection refused' : '',
+            },
+          ]),
+        );
+      },
+      failures: () => undefined,
+      problemsOf: () => [],
+      loads: () => [],
+      stats: async () => this.stats,
+    } as unknown as StatusSources['dataplane'];
+  }
+
+  /** As the metrics count them. */
+  get verdicts(): LoadBalancerRows['counts'] {
+    return this.#rows.counts;
   }
 
   put(wanted: LoadBalancer): void {
