@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-bare test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak bench check format docs clean
+.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo test-fast test test-bare test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak alerts bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -79,6 +79,9 @@ SOAKS := $(addprefix test/real/,$(addsuffix .test.ts,$(if $(filter all,$(KIND)),
 
 soak: install-test
 	@SOAK_MINUTES=$(or $(MINUTES),5) $(if $(SEED),SEED=$(SEED)) $(NODE) node_modules/.bin/ava -c 1 $(SOAKS)
+
+alerts: install-test
+	@ALERT_MINUTES=$(or $(MINUTES),10) $(NODE) node_modules/.bin/ava -c 1 test/real/alert-durations.test.ts
 
 deb: install
 	@sh scripts/install.sh $(if $(ARCH),release,deb)

@@ -1,4 +1,4 @@
-// A real Prometheus that scrapes agents every second and evaluates the project's rules. It ends with the test.
+// A real Prometheus that scrapes agents, by default every second, and evaluates the project's rules. It ends with the test.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,10 +33,14 @@ export class Prometheus {
   static async start(
     t: Pick<ExecutionContext<unknown>, 'teardown'>,
     targets: readonly string[],
+    seconds = 1,
   ): Promise<Prometheus> {
     const directory = await mkdtemp(join(tmpdir(), 'hg-prometheus-'));
     const config = {
-      global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+      global: {
+        ...{ scrape_interval: `${seconds}s`, evaluation_interval: `${seconds}s` },
+        scrape_timeout: `${Math.min(seconds, 10)}s`,
+      },
       rule_files: [rulesFile],
       scrape_configs: [
         {
@@ -77,6 +81,18 @@ export class Prometheus {
       metric,
       value: Number(value[1]),
     }));
+  }
+
+  /** When each series of an expression has a value, in seconds since the epoch, looked up at each step. */
+  async times(
+    expr: string,
+    { from, to, step }: { readonly from: number; readonly to: number; readonly step: number },
+  ): Promise<readonly (readonly number[])[]> {
+    const words = new URLSearchParams({
+      ...{ query: expr, start: String(Math.floor(from)), end: String(Math.ceil(to)), step: String(step) },
+    });
+    const { result } = await this.#ask(`query_range?${words}`);
+    return result.map(({ values }: { values: readonly [number, string][] }) => values.map(([time]) => time));
   }
 
   async rules(): Promise<readonly EvaluatedRule[]> {

@@ -70,6 +70,26 @@ export class Authority {
     return { cert: await readFile(file('crt'), 'utf8'), key: await readFile(file('key'), 'utf8') };
   }
 
+  /** A certificate for one name that expires at that time. */
+  async issueUntil(name: string, until: Date): Promise<IssuedCertificate> {
+    const count = ++this.#count;
+    const file = (end: string): string => join(this.#folder, `${count}.${end}`);
+    await run('openssl', [
+      ...['req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
+      ...['-subj', `/CN=${name}`, '-keyout', file('key'), '-out', file('csr')],
+    ]);
+    await writeFile(file('txt'), '');
+    await writeFile(file('ext'), `subjectAltName=DNS:${name}\n`);
+    const own = `database=${file('txt')}\nnew_certs_dir=${this.#folder}\ndefault_md=sha256\npolicy=any\n`;
+    await writeFile(file('cnf'), `[ca]\ndefault_ca=own\n[own]\n${own}[any]\ncommonName=supplied\n`);
+    await run('openssl', [
+      ...['ca', '-batch', '-notext', '-config', file('cnf'), '-in', file('csr'), '-out', file('crt')],
+      ...['-cert', join(this.#folder, 'ca.crt'), '-keyfile', join(this.#folder, 'ca.key'), '-rand_serial'],
+      ...['-extfile', file('ext'), '-enddate', until.toISOString().replace(/[-:T]|\.\d+/g, '')],
+    ]);
+    return { cert: await readFile(file('crt'), 'utf8'), key: await readFile(file('key'), 'utf8') };
+  }
+
   /** A revocation list (CRL) with these of its certificates, PEM. `nextUpdate`: as openssl writes times, `20200201000000Z`. */
   async revoke(revoked: readonly IssuedCertificate[], nextUpdate = '20991231235959Z'): Promise<string> {
     const [database, config] = [join(this.#folder, 'index.txt'), join(this.#folder, 'ca.cnf')];
