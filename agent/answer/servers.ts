@@ -3,10 +3,12 @@
 import type { Metrics } from '../../health/metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
 import { ServiceNotifier } from '../../health/service-notifier.ts';
+import { counted } from '../base/counted.ts';
 import { messageOf } from '../base/errors.ts';
 import type { RoundPace } from '../dataplane/dataplane.ts';
 import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
+import { ownerOf } from '../model/names.ts';
 import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
 import { clientOf } from '../report/answers/access/client.ts';
@@ -109,7 +111,7 @@ export async function startServers({
     env: process.env,
     alive,
     ready,
-    status: () => `Serving ${desired.loadBalancers.size} load balancers`,
+    status: () => `Serving ${counted(reachedBy(desired.loadBalancers), 'load balancer')}`,
     onFailure: (error) => log.warn('Cannot notify systemd', { error: messageOf(error) }),
   });
   notifier.start();
@@ -122,6 +124,13 @@ export async function startServers({
       agentSocket.close();
     },
   };
+}
+
+/** How many load balancers clients reach: a pool of routes is a part of others. */
+function reachedBy(loadBalancers: ReadonlyMap<string, unknown>): number {
+  let count = 0;
+  for (const key of loadBalancers.keys()) if (ownerOf(key).kind !== 'Pool') count++;
+  return count;
 }
 
 function ordersOf(

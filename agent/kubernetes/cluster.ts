@@ -165,6 +165,10 @@ export class Cluster {
     return this.#objects.Gateway.values();
   }
 
+  listenerSets(): IterableIterator<ListenerSet> {
+    return this.#objects.ListenerSet.values();
+  }
+
   /** Of a Gateway; unordered; the same list as before unless one of them has changed. */
   listenerSetsOf(gateway: string): readonly ListenerSet[] {
     return this.#index.at(`listenersets ${gateway}`) as readonly ListenerSet[];

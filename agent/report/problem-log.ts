@@ -2,7 +2,7 @@
 // that other parts of the agent report. The load balancers of one namespace, and each other part,
 // have a bounded number of lines in a minute.
 
-import type { Clock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { LineBudget } from '../base/line-budget.ts';
 import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
@@ -62,23 +62,39 @@ export interface ProblemObserverOptions extends FactSources {
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'statuses'>;
   readonly health: Pick<StatusBook, 'problemsOf'>;
   readonly problemLog: ProblemLog;
+  readonly clock?: Clock;
 }
 
-/** Logs the problems of load balancers. */
+/** After the start, until what is read only on request has been read, such as a Secret. */
+const SETTLE_MS = 500;
+
+/** Logs the problems of load balancers; at the start those that last, because others are solved before anybody can act. */
 export function problemObserver(options: ProblemObserverOptions): ChangeObserver {
-  const { desired, health, problemLog } = options;
+  const { desired, health, problemLog, clock = systemClock } = options;
+  /** What has to be looked at once the start has settled; undefined afterwards, and if nothing began. */
+  let waiting: Set<string> | undefined;
+  const report = (keys: Iterable<string>): void => {
+    for (const key of keys) {
+      const loadBalancer = desired.loadBalancers.get(key);
+      const problems = loadBalancer
+        ? problemsOf(loadBalancer, options, health.problemsOf(key))
+        : classProblems(desired.statuses.of(key));
+      problemLog.report(key, problems);
+    }
+  };
   return {
     began(keys) {
-      for (const key of keys) problemLog.report(key, desired.loadBalancers.get(key)?.problems ?? []);
+      const some = [...keys].filter((key) => (desired.loadBalancers.get(key)?.problems ?? []).length > 0);
+      const settling = new Set(some);
+      waiting = settling;
+      clock.after(SETTLE_MS, () => {
+        waiting = undefined;
+        report(settling);
+      });
     },
     changed(keys) {
-      for (const key of keys) {
-        const loadBalancer = desired.loadBalancers.get(key);
-        const problems = loadBalancer
-          ? problemsOf(loadBalancer, options, health.problemsOf(key))
-          : classProblems(desired.statuses.of(key));
-        problemLog.report(key, problems);
-      }
+      if (waiting === undefined) report(keys);
+      else for (const key of keys) waiting.add(key);
     },
   };
 }

@@ -58,7 +58,7 @@ test.serial('A configured and started host serves through its VIP and reports it
   }
   await lab.answers();
   t.true((await lab.network.held('lb')).includes(VIP));
-  t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancers');
+  t.is(await machine.show('headgate', 'StatusText'), 'Serving 1 load balancer');
   const metrics = await lab.metrics(lab.network.v4('lb'));
   t.regex(metrics, /^headgate_vrrp_\w+\{.*\} 1$/m);
   load = lab.load();

@@ -171,6 +171,7 @@ for (const landing of [false, true])
         await host.serve({ name: 'other', address: host.address(2) });
         await host.until('HAProxy is reloaded', async () => (await host.reloads()) === 1);
       }
+      await host.until('it is missing', async () => agent.hasLogged('Cannot use Secret'));
       await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert })]);
       await host.until('the authority is read', async () => agent.hasLogged('Solved: Cannot use Secret'));
       for (let request = 0; request < 40; request++) t.false(await isServed({}), `request ${request}`);

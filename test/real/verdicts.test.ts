@@ -104,7 +104,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'gateway:default/edge': {
     verdict: 'served in part',
     answers: [200, 500],
-    reason: /^Cannot serve all of it \(BackendNotFound\): Cannot send to Service "default\/missing"/,
+    reason:
+      /^HTTPRoute default\/half: Cannot serve all of it \(BackendNotFound\): Cannot send to Service "default\/missing"/,
     problem: 'InvalidRoute',
     ready: '1/1',
   },

@@ -96,7 +96,7 @@ export const faults: readonly Fault[] = [
     memberPort: 9004,
     clients: /^500, answer$/,
     says: {
-      why: /served in part: Cannot serve all of it \(BackendNotFound\).*/,
+      why: /served in part: HTTPRoute default\/api: Cannot serve all of it \(BackendNotFound\).*/,
       list: /^gateway:default\/edge .* served in part.*/m,
       status: /HTTPRoute default\/api: Cannot serve all of it.*/,
       page: /^served in part, .*first in the list of what is broken.*/,

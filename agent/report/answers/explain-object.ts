@@ -80,16 +80,20 @@ export function explainObject(object: StatusName, sources: StatusSources): Objec
   };
 }
 
-/** Gateways that the route names and that do not exist, each with the one that may be meant. */
+/** Gateways and ListenerSets that the route names and that do not exist, each with the one that may be meant. */
 function missingParents(kind: RouteKind, key: string, cluster: StatusSources['cluster']): readonly string[] {
   const route = cluster.route(kind, key);
-  const known = Array.from(cluster.gateways(), (each) => each.key);
+  const known: Readonly<Record<string, readonly string[]>> = {
+    Gateway: Array.from(cluster.gateways(), (each) => each.key),
+    ListenerSet: Array.from(cluster.listenerSets(), (each) => each.key),
+  };
   return (route?.parents ?? []).flatMap(({ group, kind: of, namespace, name }) => {
     const wanted = `${namespace || route?.namespace}/${name}`;
-    if (group !== GATEWAY_GROUP || of !== 'Gateway' || known.includes(wanted)) return [];
-    const meant = nearest(wanted, known, MOST_LETTERS);
+    const names = group === GATEWAY_GROUP && Object.hasOwn(known, of) ? known[of] : undefined;
+    if (names === undefined || names.includes(wanted)) return [];
+    const meant = nearest(wanted, names, MOST_LETTERS);
     return [
-      `There is no Gateway ${quote(wanted)}${meant === undefined ? '' : `, the nearest is ${quote(meant)}`}`,
+      `There is no ${of} ${quote(wanted)}${meant === undefined ? '' : `, the nearest is ${quote(meant)}`}`,
     ];
   });
 }

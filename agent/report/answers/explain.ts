@@ -115,7 +115,8 @@ export function explainService(asked: string, sources: StatusSources): ServiceEx
   const { fault, persistFault } = dataplane.status();
   const unserved = listeners.filter(({ name }) => !dataplane.serves(name));
   const reasons = [
-    ...problems.map(({ message }) => message),
+    ...own.map((problem) => inWords(problem, key)),
+    ...problems.slice(own.length).map(({ message }) => message),
     ...listeners.flatMap(failuresOf),
     ...listeners.flatMap((listener) => failuresOfAll(listener, dataplane)),
     ...listeners
@@ -136,6 +137,13 @@ export function explainService(asked: string, sources: StatusSources): ServiceEx
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
   return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
+}
+
+/** With the object if it is one of several that the owner is made of, such as a route of a Gateway. */
+function inWords({ object, message }: Problem, key: OwnerKey): string {
+  const { kind } = ownerOf(key);
+  const isOfSeveral = kind === 'Gateway' || kind === 'Ingress';
+  return isOfSeveral && object !== objectOf(key) ? `${object}: ${message}` : message;
 }
 
 function keyOfName(asked: OwnerKey, { desired, cluster }: StatusSources): OwnerKey {

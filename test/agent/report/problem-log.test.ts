@@ -1,7 +1,11 @@
 import test from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
-import type { Problem } from '../../../agent/model/load-balancer.ts';
-import { ProblemLog } from '../../../agent/report/problem-log.ts';
+import type { LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
+import {
+  ProblemLog,
+  type ProblemObserverOptions,
+  problemObserver,
+} from '../../../agent/report/problem-log.ts';
 import { FakeClock } from '../../support/basics/fake-clock.ts';
 
 function start() {
@@ -44,6 +48,32 @@ test('A problem of a Service is logged with its namespace and name, that of a fi
     reason: 'InvalidAnnotation',
   });
   t.deepEqual(Object.keys(ofFile), ['level', 'time', 'object', 'reason', 'message']);
+});
+
+test('At the start only the problems that last are logged, once what is read on request has been read', async (t) => {
+  const { clock, problemLog, logged } = start();
+  const desired = new Map<string, LoadBalancer>();
+  const put = (key: string, ...problems: readonly Problem[]): void => {
+    desired.set(key, { key, vips: [], listeners: [], problems } as unknown as LoadBalancer);
+  };
+  const observer = problemObserver({
+    ...{ desired: { loadBalancers: desired, statuses: emptyDesiredState().statuses }, problemLog, clock, reach: undefined },
+    health: { problemsOf: () => [] },
+    dataplane: { problemsOf: () => [] } as unknown as ProblemObserverOptions['dataplane'],
+  });
+  put('default/web', problem('not read yet'));
+  put('default/shop', problem('bad'));
+  observer.began?.(new Set(desired.keys()));
+  put('default/web');
+  observer.changed(new Set(['default/web']));
+  put('default/late', problem('late'));
+  observer.changed(new Set(['default/late']));
+  t.deepEqual(logged(), []);
+  await clock.advance(500);
+  t.deepEqual(logged(), ['bad', 'late']);
+  put('default/shop');
+  observer.changed(new Set(['default/shop']));
+  t.deepEqual(logged(), ['Solved: bad'], 'afterwards at once');
 });
 
 test('An author who changes a bad value all the time has a hundred lines a minute, and other namespaces theirs', async (t) => {

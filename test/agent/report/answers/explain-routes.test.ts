@@ -176,11 +176,20 @@ test('A route of another Gateway is not ours, and one that is not there is not f
   t.is(explainObject('HTTPRoute default/none', sources([])).verdict, 'not found');
 });
 
-test('A misspelt parent of a route is told with the nearest Gateway, or listener', (t) => {
+test('A misspelt parent of a route is told with the nearest Gateway, ListenerSet, or listener', (t) => {
+  const set = parsed({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'ListenerSet',
+    metadata: { namespace: 'default', name: 'extra', uid: 'extra', generation: 1 },
+    spec: { parentRef: { name: 'edge' }, listeners: [{ name: 'more', port: 8080, protocol: 'HTTP' }] },
+  });
   const reasonsOf = (parent: object) => {
     const given = parsed(routeJson('other', [parent as never]));
-    return explainObject('HTTPRoute default/other', sources([given])).reasons;
+    return explainObject('HTTPRoute default/other', sources([set, given])).reasons;
   };
+  const ofSet = (name: string) => reasonsOf({ name, kind: 'ListenerSet' })[1];
+  t.is(ofSet('extar'), 'There is no ListenerSet "default/extar", the nearest is "default/extra"');
+  t.is(ofSet('edge'), 'There is no ListenerSet "default/edge"');
   const missing = (name: string) => `There is no Gateway "default/${name}"`;
   t.is(reasonsOf({ name: 'egde' })[1], `${missing('egde')}, the nearest is "default/edge"`);
   t.is(reasonsOf({ name: 'something-else' })[1], missing('something-else'));
@@ -250,7 +259,12 @@ test('A route, a listener or a backend that does not work makes its Gateway or c
     explainService(key, sources(objects)).verdict;
   const rules = (name: string) => ({ rules: [{ backendRefs: [{ name, port: 80 }] }] });
   t.is(verdictOf('gateway:default/edge', route('api', rules('web'))), 'served');
-  t.is(verdictOf('gateway:default/edge', route('api', rules('missing'))), 'served in part');
+  const broken = route('api', rules('missing'));
+  t.is(verdictOf('gateway:default/edge', broken), 'served in part');
+  t.regex(
+    explainService('gateway:default/edge', sources([broken])).reasons[0] ?? '',
+    /^HTTPRoute default\/api: Cannot serve all of it/,
+  );
   const https = gateway('https', {
     addresses: [{ type: 'IPAddress', value: '192.0.2.4' }],
     listeners: [
