@@ -32,7 +32,8 @@ export const EXIT_STATUS: Readonly<Record<number, string>> = {
 
 function overview(all: readonly Command[]): string {
   const width = Math.max(...all.map(({ name }) => name.length));
-  return `headgate ${version}: a load-balancer agent for Kubernetes Services, Gateways and Ingresses
+  return `headgate ${version}: a load-balancer agent for Kubernetes Services, Gateways and Ingresses,
+with HAProxy, nftables and keepalived
 
 Usage: headgate COMMAND [FLAGS]
 

@@ -72,13 +72,14 @@ function failover({ role, maintenance, lowered, peer }) {
 }
 
 /** @param {PageSummary} summary */
-function subline({ counts, members, role, lowered, maintenance }) {
+function subline({ counts, members, role, lowered, maintenance, cluster }) {
   const words = [
     `${countOf(counts.served, 'load balancer')} served with ${countOf(members.ready, 'ready member')}`,
   ];
   if (role !== 'alone') words.push(`this host is ${ROLES[role].toLowerCase()}`);
   if (maintenance) words.push('in maintenance');
   if (lowered.length > 0) words.push(`lower priority: ${lowered.join(', ')}`);
+  if (cluster !== undefined && cluster.fault !== '') words.push('the API server does not answer');
   return `${words.join('; ')}.`;
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { usageOf } from '../../agent/cli/command.ts';
 import { commands } from '../../agent/cli/commands.ts';
+import { help } from '../../agent/cli/help.ts';
 import { allSettings, flagOf } from '../../agent/settings/table.ts';
 import { commandPage, settingsPage } from '../../scripts/man-pages.ts';
 
@@ -51,3 +52,17 @@ test('No line of a page is an unknown roff request or contains Markdown', (t) =>
 function escaped(text: string): string {
   return text.replaceAll('-', '\\-');
 }
+
+test('The manual and the help name what the agent reads and what it drives', (t) => {
+  const said: string[] = [];
+  const { log } = console;
+  console.log = (text: string) => said.push(text);
+  t.teardown(() => {
+    console.log = log;
+  });
+  void help.run?.({ positionals: [] } as never, commands);
+  for (const word of ['Services', 'Gateways', 'Ingresses', 'HAProxy', 'nftables', 'keepalived']) {
+    t.true(said.join('').includes(word), `${word} in the help`);
+    t.true(page.includes(word), `${word} in the manual`);
+  }
+});

@@ -5,7 +5,7 @@ import type { Verdict } from '../../../health/page-model.ts';
 import type { Engine, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { poolListener } from '../../model/names.ts';
 import type { OperatingStatus } from '../../model/operating-status.ts';
-import { type ViewSources, viewOf } from '../operating/load-balancer-view.ts';
+import { problemsOf, type ViewSources, viewOf } from '../operating/load-balancer-view.ts';
 import type { ListenerStatus, LoadBalancerStatus } from '../operating/operating-status.ts';
 
 export interface LoadBalancerRow {
@@ -43,12 +43,13 @@ export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBal
 }
 
 /** Each pool counts once, whatever ports routes send to. */
-function poolProblemsOf(key: string, { desired, operating }: ViewSources): number {
-  const pools = new Set(desired.poolUses.usesOf(key).map(({ pool }) => pool));
+function poolProblemsOf(owner: string, sources: ViewSources): number {
+  const { desired, operating } = sources;
   let count = 0;
-  for (const pool of pools)
-    count +=
-      (desired.loadBalancers.get(pool)?.problems.length ?? 0) + (operating.of(pool)?.problems.length ?? 0);
+  for (const key of new Set(desired.poolUses.usesOf(owner).map(({ pool }) => pool))) {
+    const pool = desired.loadBalancers.get(key);
+    if (pool !== undefined) count += problemsOf(pool, sources, operating.of(key)?.problems ?? []).length;
+  }
   return count;
 }
 
