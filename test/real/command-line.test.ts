@@ -73,7 +73,7 @@ test.serial(
 
     // `status` names what has no member, too.
     const state = (await host.command('status')).stdout;
-    t.regex(state, /^ {2}Service default\/empty: OFFLINE, 1 of 1 listeners OFFLINE$/m);
+    t.regex(state, /^ {2}Service default\/empty: OFFLINE, the only listener OFFLINE$/m);
     t.regex(state, /^ {2}Service default\/pending: OFFLINE, no address$/m);
   },
 );

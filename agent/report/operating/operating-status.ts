@@ -152,17 +152,32 @@ export function listenersInWords(
   const failing = sum(listeners.map((each) => each.failing));
   const words = (['OFFLINE', 'DRAINING'] as const).flatMap((status) => {
     const count = listeners.filter((each) => each.status === status).length;
-    return count === 0 ? [] : [`${count} of ${listeners.length} listeners ${status}`];
+    return count === 0 ? [] : [`${partOf(count, listeners.length, 'listener')} ${status}`];
   });
   // Of a listener with routes the members are known to the pools of the routes alone.
   for (const [fails, what] of FAILING_CLIENTS) {
     const count = listeners.filter((each) => each.fails === fails && each.failing === 0).length;
-    if (count > 0) words.unshift(`${count} of ${listeners.length} listeners fail ${what}`);
+    if (count > 0)
+      words.unshift(`${partOf(count, listeners.length, 'listener')} ${fail(listeners.length)} ${what}`);
   }
-  if (failing > 0) words.unshift(`${failing} of ${ready} ready members fail what clients send`);
+  if (failing > 0)
+    words.unshift(`${partOf(failing, ready, 'ready member')} ${fail(ready)} what clients send`);
   if (down > 0 || words.length === 0)
-    words.unshift(`${down} of ${ready} ready members fail their health checks`);
+    words.unshift(
+      ready === 1 && down === 1
+        ? 'the only ready member fails its health check'
+        : `${down} of ${ready} ready members fail their health checks`,
+    );
   return words.join(', ');
+}
+
+/** `2 of 3 listeners`, or `the only listener`. */
+function partOf(count: number, all: number, noun: string): string {
+  return all === 1 ? `the only ${noun}` : `${count} of ${all} ${noun}s`;
+}
+
+function fail(all: number): string {
+  return all === 1 ? 'fails' : 'fail';
 }
 
 function sum(numbers: readonly number[]): number {

@@ -98,7 +98,7 @@ test('Members that fail all that clients tried are in ERROR without a monitor, a
     now.problems.map(({ reason, message }) => `${reason}: ${message}`),
     ['MembersFail: All that clients tried at TCP port 80 (IPv4) in the last minute failed'],
   );
-  t.is(listenersInWords(now.listeners), '1 of 1 ready members fail what clients send');
+  t.is(listenersInWords(now.listeners), 'the only ready member fails what clients send');
 });
 
 test('A member for which others take over makes the pool DEGRADED, and is named', (t) => {
@@ -160,7 +160,7 @@ test('listenersInWords() names failing members, or listeners that are not ONLINE
   t.is(listenersInWords([serves]), '0 of 2 ready members fail their health checks');
   t.is(listenersInWords([serves, offline]), '1 of 2 listeners OFFLINE');
   const [inPart, wholly] = (['some', 'all'] as const).map((each) => ({ ...serves, ready: 0, fails: each }));
-  t.is(listenersInWords([inPart ?? fails]), '1 of 1 listeners fail a part of what clients send');
+  t.is(listenersInWords([inPart ?? fails]), 'the only listener fails a part of what clients send');
   t.is(listenersInWords([serves, wholly ?? fails]), '1 of 2 listeners fail what clients send');
   t.is(
     listenersInWords([fails, offline, drains]),
