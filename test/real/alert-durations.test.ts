@@ -163,16 +163,6 @@ test('Members and certificates that fail', async (t) => {
     gatewayJson('edge', { addresses, listeners }),
     routeJson('api', [{ name: 'edge' }], { rules }),
   ]);
-  const authority = await Authority.create(t);
-  const shop = await authority.issueUntil('shop.example', new Date(Date.now() + LEAD_MS + 75_000));
-  await host.write('secret.yaml', [tlsSecret('shop', shop)]);
-  const https = { mode: 'https', 'tls-certificate': 'shop' };
-  await host.serve({
-    name: 'shop',
-    address: host.address(11),
-    members: [host.address(20)],
-    annotations: https,
-  });
   const pooled = (name: string) =>
     host.write(`${name}.yaml`, webObjects({ name, address: '', members: [host.address(20)] }));
   await pooled('pooled-1');
@@ -188,6 +178,17 @@ test('Members and certificates that fail', async (t) => {
   const thief = createServer((socket) => socket.on('error', () => undefined).end());
   t.teardown(() => {
     thief.close();
+  });
+
+  const authority = await Authority.create(t);
+  const shop = await authority.issueUntil('shop.example', new Date(Date.now() + LEAD_MS + 75_000));
+  await host.write('secret.yaml', [tlsSecret('shop', shop)]);
+  const https = { mode: 'https', 'tls-certificate': 'shop' };
+  await host.serve({
+    name: 'shop',
+    address: host.address(11),
+    members: [host.address(20)],
+    annotations: https,
   });
 
   const of = (name: string, alert: string, outage: string, waits: number, range = 0): Expected => {

@@ -79,12 +79,13 @@ export class Authority {
       ...['-subj', `/CN=${name}`, '-keyout', file('key'), '-out', file('csr')],
     ]);
     await writeFile(file('txt'), '');
+    await writeFile(file('serial'), `${1_000 + count}\n`);
     await writeFile(file('ext'), `subjectAltName=DNS:${name}\n`);
-    const own = `database=${file('txt')}\nnew_certs_dir=${this.#folder}\ndefault_md=sha256\npolicy=any\n`;
+    const own = `serial=${file('serial')}\ndatabase=${file('txt')}\nnew_certs_dir=${this.#folder}\ndefault_md=sha256\npolicy=any\n`;
     await writeFile(file('cnf'), `[ca]\ndefault_ca=own\n[own]\n${own}[any]\ncommonName=supplied\n`);
     await run('openssl', [
       ...['ca', '-batch', '-notext', '-config', file('cnf'), '-in', file('csr'), '-out', file('crt')],
-      ...['-cert', join(this.#folder, 'ca.crt'), '-keyfile', join(this.#folder, 'ca.key'), '-rand_serial'],
+      ...['-cert', join(this.#folder, 'ca.crt'), '-keyfile', join(this.#folder, 'ca.key')],
       ...['-extfile', file('ext'), '-enddate', until.toISOString().replace(/[-:T]|\.\d+/g, '')],
     ]);
     return { cert: await readFile(file('crt'), 'utf8'), key: await readFile(file('key'), 'utf8') };
