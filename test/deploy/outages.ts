@@ -182,7 +182,11 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     ends: 0,
   },
   // Four of five members are dead: some clients meet four of them in a row.
-  HeadgateConnectErrors: { courses: pool({ errors: 12, redispatches: 100 }), fires: 6, ends: 3 },
+  HeadgateConnectErrors: [
+    { courses: pool({ errors: 12, redispatches: 100 }), fires: 6, ends: 3 },
+    // In mode http they get 503, too.
+    { courses: pool({ errors: 12, redispatches: 100, fives: 24 }), fires: 6, ends: 3 },
+  ],
   // One of three members is dead.
   HeadgateRedispatches: { courses: pool({ redispatches: 20 }), fires: 5, ends: 4 },
   HeadgateConnectSlow: {
