@@ -92,7 +92,9 @@ export interface AgentStatus {
   readonly pools: number;
   /** Services that are neither served themselves nor behind routes. */
   readonly ignoredServices: number;
+  /** Those of clients. */
   readonly listeners: number;
+  /** Also those of pools. */
   readonly members: number;
   readonly operating: {
     readonly counts: StatusCounts;
@@ -131,9 +133,9 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     loadBalancers: desired.loadBalancers.size - pools.length,
     pools: pools.length,
     ignoredServices: desired.ignored.size - behindRoutes,
-    listeners: listeners.length,
+    listeners: listeners.filter(({ reachedBy }) => reachedBy === 'clients').length,
     members: listeners.reduce((sum, { pool }) => sum + pool.members.length, 0),
-    operating: { counts: sources.operating.counts, unwell: sources.operating.unwell() },
+    operating: { counts: countsWithoutPools(sources.operating), unwell: sources.operating.unwell() },
     haproxy,
     disk: sources.disk(),
     vrrp,
@@ -151,6 +153,13 @@ export function agentStatus(sources: StatusSources): AgentStatus {
         connectionSync?.fault,
       ].find(Boolean) ?? '',
   };
+}
+
+/** A pool of routes is a part of the load balancers that send to it; its members are members. */
+export function countsWithoutPools(operating: StatusBook): StatusCounts {
+  const loadBalancers = { ...operating.counts.load_balancer };
+  for (const { key, status } of operating.all()) if (ownerOf(key).kind === 'Pool') loadBalancers[status]--;
+  return { ...operating.counts, load_balancer: loadBalancers };
 }
 
 export interface StateSources {
