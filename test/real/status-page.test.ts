@@ -365,6 +365,26 @@ test.serial('A listener of the kernel is not called unserved, and the kernel has
   t.deepEqual(browser.complaints, []);
 });
 
+test.serial('A Gateway has the Services behind its routes, and such a Service the Gateway', async (t) => {
+  const pool = {
+    ...{ key: 'pool:shop/api', service: HOSTILE, verdict: 'members down' as const },
+    ...{ ready: 0, down: 2, members: 2, problems: 1 },
+  };
+  const folded: PageView = {
+    ...view,
+    detail: { ...detail, listeners: [], pools: [pool], morePools: 3, users: ['gateway:infra/edge'] },
+  };
+  const browser = await newPage(t);
+  await browser.go(`${await served(t, folded)}/#open=default%2Fweb`);
+  await browser.until("document.querySelectorAll('#detail .pools tbody tr').length === 1");
+  const text: string = await browser.value("document.querySelector('#detail .pools').innerText");
+  for (const word of [HOSTILE, '1 problem', 'members down', '0 of 2, 2 down', 'And 3 more Services'])
+    t.true(text.includes(word), `${word}\n${text}`);
+  const links = "[...document.querySelectorAll('#detail .pools a')].map((e) => e.getAttribute('href'))";
+  t.deepEqual(await browser.value(links), ['#open=gateway%3Ainfra%2Fedge', '#open=pool%3Ashop%2Fapi']);
+  t.deepEqual(browser.complaints, []);
+});
+
 test.serial(
   'Problems stand by reason, each with a link to its load balancer, and a link scrolls to it',
   async (t) => {
