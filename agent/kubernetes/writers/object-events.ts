@@ -1,8 +1,9 @@
 // The Events of a written status of a Gateway or ListenerSet: its addresses, and that it is served. Others get Events on their
 // problems only, because a cluster may have thousands of routes. Pure: from before and after.
 
+import { quote } from '../../base/quote.ts';
 import { isMapping } from '../../base/validate.ts';
-import type { ObjectStatus } from '../../model/object-status.ts';
+import type { ListenerStatus, ObjectStatus } from '../../model/object-status.ts';
 import type { CurrentObject } from '../current-object.ts';
 import type { EventText } from './service-events.ts';
 
@@ -27,8 +28,23 @@ export function objectEvents(
   }
   const wasServed = mappings(status.conditions).some(isProgrammed);
   if (!wasServed && after.conditions.some(isProgrammed))
-    events.push(normal('Programmed', 'Program', `The ${after.kind} is served`));
+    events.push(
+      normal('Programmed', 'Program', `The ${after.kind} is served${exceptionsOf(after.listeners)}`),
+    );
   return events;
+}
+
+/** Of one Event. */
+const MAX_NAMES = 5;
+
+/** The end of a sentence; '' if all listeners are served. */
+function exceptionsOf(listeners: readonly ListenerStatus[]): string {
+  const names = listeners
+    .filter(({ conditions }) => !conditions.some(isProgrammed))
+    .map(({ name }) => quote(name));
+  if (names.length === 0) return '';
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
+  return `, but not its ${names.length === 1 ? 'listener' : 'listeners'} ${names.slice(0, MAX_NAMES).join(', ')}${more}`;
 }
 
 function isProgrammed({ type, status }: { readonly type?: unknown; readonly status?: unknown }): boolean {

@@ -34,6 +34,18 @@ test('A Gateway gets an Event for its addresses and one when it is served, and n
   t.deepEqual(notes({ addresses: 7, conditions: ['x'] }, gateway([], false)), []);
 });
 
+test('The Event of a Gateway that is served names its listeners that are not', (t) => {
+  const listener = (name: string, status: 'True' | 'False') =>
+    ({ name, conditions: [{ type: 'Programmed', status, reason: '', message: '' }] }) as never;
+  const served = gateway([], true);
+  const note = (...listeners: readonly never[]) => notes({}, { ...served, listeners });
+  t.deepEqual(note(listener('http', 'True'), listener('https', 'False')), [
+    'Normal Programmed: The Gateway is served, but not its listener "https"',
+  ]);
+  const many = Array.from({ length: 7 }, (_, at) => listener(`l${at}`, 'False'));
+  t.regex(note(...many)[0] ?? '', /, but not its listeners "l0", "l1", "l2", "l3", "l4" and 2 more$/);
+});
+
 test('A route gets no Event for its status', (t) => {
   t.deepEqual(notes({}, { kind: 'HTTPRoute', ...subject, parents: [] }), []);
 });
