@@ -20,6 +20,7 @@ help:
 	@echo '                 and those of HTTP against a Gateway (SUITE=http)'
 	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair;'
 	@echo '                 KIND=all runs every kind of change at once, at random from SEED=NUMBER'
+	@echo 'make alerts      runs the shipped alerts with their own durations, in real outages of MINUTES=10 (root)'
 	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1, ARCH=arm64)'
 	@echo 'make release     makes a release in .cache/release: packages of amd64 and arm64, repository for apt, bill of'
 	@echo '                 materials (KEY=a key of gpg, ARCH=arm64)'

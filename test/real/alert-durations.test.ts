@@ -33,7 +33,7 @@ import { Clients } from '../walks/walk-clients.ts';
 const MINUTES = Number(process.env.ALERT_MINUTES ?? 10);
 /** Before the outage, so that a rate over minutes has seen clients that are served. */
 const LEAD_MS = 120_000;
-/** The longest range of a rule that ends by itself. */
+/** The longest range of a rule, after which its alert ends. */
 const MOST_AFTER_MINUTES = 8;
 const ALL_MS = LEAD_MS + (MINUTES + MOST_AFTER_MINUTES + 6) * 60_000;
 
