@@ -9,7 +9,7 @@ import { amount, bits, milliseconds } from './words.js';
 
 /** The agent keeps as many values of all load balancers together. */
 const SECONDS = 120;
-const HEIGHT = 116;
+const HEIGHT = 120;
 
 /**
  * @typedef {{ readonly of: Exclude<keyof PageHistory, 'seconds'>, readonly label: string, readonly colour: string }} Line
@@ -39,8 +39,8 @@ export const KINDS = [
   {
     title: 'Traffic',
     lines: [
-      { of: 'bytesOut', label: 'to clients', colour: '--accent' },
-      { of: 'bytesIn', label: 'from clients', colour: '--second' },
+      { of: 'bytesOut', label: 'out', colour: '--accent' },
+      { of: 'bytesIn', label: 'in', colour: '--second' },
     ],
     words: bits,
   },
@@ -91,11 +91,12 @@ export function chart({ title, lines, words }, group, least = 1) {
 
   function describe() {
     const at = pointed ?? Math.max(0, ...shown.map(({ length }) => length)) - 1;
-    const texts = lines.map(({ label }, line) => {
+    const known = lines.flatMap(({ label }, line) => {
       const value = shown[line]?.[at];
-      const text = value === null || value === undefined ? '–' : words(value);
-      return label === '' ? text : `${text} ${label}`;
+      if (value === null || value === undefined) return [];
+      return [label === '' ? words(value) : `${words(value)} ${label}`];
     });
+    const texts = known.length === 0 ? ['–'] : known;
     setText(now, texts.join(', '));
     const ago = (Math.max(0, ...shown.map(({ length }) => length)) - 1 - at) * step;
     const most = Math.max(0, ...shown.flat().map((value) => value ?? 0));
@@ -167,7 +168,8 @@ function optionsOf(lines, words, least, group, point) {
         ...axis,
         grid: { show: false },
         ticks: { show: false },
-        size: 20,
+        size: 24,
+        gap: 8,
         splits: () => [-SECONDS, -SECONDS / 2, 0],
         values: (_, all) => all.map((seconds) => (seconds === 0 ? 'now' : `${seconds / 60} min`)),
       },

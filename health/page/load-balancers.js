@@ -214,12 +214,18 @@ function updateListener(section, listener) {
   const inside = section.querySelector('.inside');
   if (inside instanceof HTMLElement) showInside(inside, listener);
   if (title) setText(title, `${protocol} ${port}`);
-  if (about) setText(about, `on ${addresses.join(', ') || 'no address'}, ${stateOf(listener)}`);
+  if (about) setText(about, `${placeOf(addresses)}, ${stateOf(listener)}`);
   if (table instanceof HTMLElement) {
     table.setAttribute('aria-label', `Members of ${name}`);
     table.hidden = members.length === 0;
   }
   if (body instanceof HTMLElement) keyed(body, members, (each) => each.name, memberElement, updateMember);
+}
+
+/** @param {readonly string[]} addresses A pool of routes has none. */
+function placeOf(addresses) {
+  if (addresses.length > 0) return `on ${addresses.join(', ')}`;
+  return open.startsWith('pool:') ? 'behind routes' : 'on no address';
 }
 
 /** @param {PageListener} listener */

@@ -141,7 +141,10 @@ test('Members and certificates that fail', async (t) => {
     { name: 'http-three', members: await several(39, 3, 1), annotations: http },
   ].map((each, at) => ({ ...each, address: host.address(1 + at) }));
   let isFailing = false;
-  const failing = createHttpServer((_, response) => response.writeHead(isFailing ? 500 : 200).end());
+  const failing = createHttpServer((_, response) => {
+    response.statusCode = isFailing ? 500 : 200;
+    response.end('answer');
+  });
   failing.listen(MEMBER_PORT, host.address(42));
   t.teardown(() => failing.close());
   await once(failing, 'listening');
