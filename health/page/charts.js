@@ -46,7 +46,7 @@ export const KINDS = [
   },
 ];
 
-/** Charts of a history, those without any known value hidden. */
+/** Charts of a history, those without any known value hidden as soon as others have some. */
 export function historyCharts() {
   const group = uPlot.sync(`group-${++groups}`);
   const charts = KINDS.map((kind) => ({ kind, drawn: chart(kind, group) }));
@@ -56,7 +56,7 @@ export function historyCharts() {
     draw(history) {
       for (const { kind, drawn } of charts) {
         const values = kind.lines.map(({ of }) => history[of]);
-        drawn.figure.hidden = history.rate.length > 0 && values.every((each) => each.every(isUnknown));
+        drawn.figure.hidden = !history.rate.every(isUnknown) && values.every((each) => each.every(isUnknown));
         drawn.draw(values, history.seconds);
       }
     },

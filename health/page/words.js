@@ -172,7 +172,20 @@ export function vipsOf({ vips, moreVips }) {
 
 /** @param {PageRow} row */
 export function portsOf({ ports, morePorts, isOfKernel }) {
-  return some(ports, morePorts) + (isOfKernel ? ' (kernel)' : '');
+  const short = ports.map((port, at) =>
+    protocolOf(port) === protocolOf(ports[at - 1]) ? numberOf(port) : port,
+  );
+  return some(short, morePorts) + (isOfKernel ? ' (kernel)' : '');
+}
+
+/** @param {string | undefined} port Such as `TCP 80`. */
+function protocolOf(port) {
+  return port?.split(' ')[0];
+}
+
+/** @param {string} port */
+function numberOf(port) {
+  return port.slice(port.indexOf(' ') + 1);
 }
 
 /**

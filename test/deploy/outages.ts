@@ -232,8 +232,15 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     fires: 1,
     ends: 0,
   },
+  // Both hosts report it, too.
   HeadgateTwoMasters: {
-    courses: { ...vrrp('a', 'master', 'master'), ...vrrp('b', 'backup', 'master') },
+    courses: {
+      ...vrrp('a', 'master', 'master'),
+      ...vrrp('b', 'backup', 'master'),
+      ...one('headgate_pair_two_masters', 0, 1, PEER),
+      [on('b', 'headgate_pair_two_masters', 'peer="192.0.2.1"')]: gauge(0, 1),
+      [on('b', 'headgate_vrrp_rival', 'vrrp_instance="vrrp-51"')]: gauge(0, 1),
+    },
     fires: 1,
     ends: 0,
   },

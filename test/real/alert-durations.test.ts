@@ -306,9 +306,15 @@ test('HAProxy is gone', async (t) => {
 test('Connections near the limit', async (t) => {
   t.timeout(ALL_MS);
   const { host, agent } = await hostWith(t, () => 'maxConnections: 60\n');
-  await memberStarter(t, host)(11);
+  // It waits for ever, other than a server of HTTP.
+  const member = createServer((socket) => socket.on('error', () => undefined));
+  member.listen(MEMBER_PORT, host.address(11));
+  t.teardown(() => {
+    member.close();
+  });
   await host.serve();
-  await host.until('it is served', () => host.answers(), 60_000);
+  const isServed = async () => (await host.why()).verdict === 'served';
+  await host.until('it is served', isServed, 60_000);
   const open: Client[] = [];
   t.teardown(() => open.forEach((each) => void each.close()));
   await drill(t, {
