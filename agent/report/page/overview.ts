@@ -17,6 +17,7 @@ import { explainService, type ListenerExplanation } from '../answers/explain.ts'
 import type { LoadBalancerRow } from '../answers/load-balancer-row.ts';
 import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
 import type { StatusSources } from '../answers/status.ts';
+import { allClassProblems } from '../operating/class-problems.ts';
 import { takesConnections } from '../operating/load-balancer-view.ts';
 import { dashboardOf, dashboardOfOne } from './dashboard-link.ts';
 import { clusterOf, diskOf, kernelOf, poolsOf } from './overview-host.ts';
@@ -116,8 +117,13 @@ export class Overview {
 
   /** Those of the host and of the sources first, then those of the load balancers, the worst first. */
   async #problems(): Promise<readonly Found[]> {
-    const { sourceProblems, addresses, pair } = this.#sources;
-    const ofNone = [...(pair?.problems() ?? []), ...sourceProblems(), ...addresses.problems];
+    const { sourceProblems, addresses, pair, desired } = this.#sources;
+    const ofNone = [
+      ...(pair?.problems() ?? []),
+      ...sourceProblems(),
+      ...addresses.problems,
+      ...allClassProblems(desired.statuses),
+    ];
     const troubled = await this.#rows.worstFirst(({ problems }) => problems.length > 0);
     return [
       { key: '', isGrave: true, problems: ofNone },

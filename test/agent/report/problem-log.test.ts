@@ -1,5 +1,6 @@
 import test from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
+import { emptyDesiredState } from '../../../agent/model/desired-state.ts';
 import type { LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import {
   ProblemLog,
@@ -57,7 +58,12 @@ test('At the start only the problems that last are logged, once what is read on 
     desired.set(key, { key, vips: [], listeners: [], problems } as unknown as LoadBalancer);
   };
   const observer = problemObserver({
-    ...{ desired: { loadBalancers: desired, statuses: emptyDesiredState().statuses }, problemLog, clock, reach: undefined },
+    ...{
+      desired: { loadBalancers: desired, statuses: emptyDesiredState().statuses },
+      problemLog,
+      clock,
+      reach: undefined,
+    },
     health: { problemsOf: () => [] },
     dataplane: { problemsOf: () => [] } as unknown as ProblemObserverOptions['dataplane'],
   });

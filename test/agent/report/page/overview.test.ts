@@ -2,6 +2,7 @@ import test from 'ava';
 import type { DiskFile } from '../../../../agent/base/disk-file.ts';
 import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
 import type { ListenerStats } from '../../../../agent/dataplane/status.ts';
+import { emptyDesiredState } from '../../../../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../../../../agent/model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../../../agent/model/names.ts';
 import { PoolUses } from '../../../../agent/model/pool-uses.ts';
@@ -421,6 +422,7 @@ class FakeHost {
   readonly #loadBalancers = new Map<string, LoadBalancer>();
   readonly #overview: Overview;
   readonly poolUses = new PoolUses();
+  readonly statuses = emptyDesiredState().statuses;
   readonly #rows: LoadBalancerRows;
   readonly running = new Map<string, MemberFact['state']>();
   readonly unservedListeners = new Set<string>();
@@ -453,6 +455,7 @@ class FakeHost {
         loadBalancers: this.#loadBalancers,
         ignored: new Map(),
         poolUses: this.poolUses,
+        statuses: this.statuses,
         dependents: { of: () => new Set() },
       },
       cluster: { ownerObject: () => undefined, slices: () => [], service: () => undefined },
