@@ -306,7 +306,7 @@ test('HAProxy is gone', async (t) => {
 test('Connections near the limit', async (t) => {
   t.timeout(ALL_MS);
   const { host, agent } = await hostWith(t, () => 'maxConnections: 60\n');
-  // It waits for ever, other than a server of HTTP.
+  // It waits forever, other than a server of HTTP.
   const member = createServer((socket) => socket.on('error', () => undefined));
   member.listen(MEMBER_PORT, host.address(11));
   t.teardown(() => {
