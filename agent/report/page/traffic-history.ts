@@ -38,6 +38,8 @@ export class TrafficHistory {
   #bin = Number.NEGATIVE_INFINITY;
   /** How many bins up to the newest one have values. */
   #known = 0;
+  /** The bin of a first round, which knows no rate. */
+  #firstBin = Number.NEGATIVE_INFINITY;
 
   /** `now`: monotonic milliseconds. The values count from the last call until now. */
   record(now: number, traffic: ReadonlyMap<OwnerKey, Traffic>): void {
@@ -46,6 +48,8 @@ export class TrafficHistory {
     const first = passed > BINS ? bin : this.#bin + Math.min(1, passed);
     this.#known = Math.min(BINS, passed > BINS ? 1 : this.#known + passed);
     this.#bin = bin;
+    if (isFirst(traffic)) this.#firstBin = bin;
+    else if (this.#firstBin === bin) this.#firstBin = Number.NEGATIVE_INFINITY;
     for (const [key, { rate, open }] of traffic) if (rate > 0 || open > 0) this.#slot(key, bin);
     for (const [key, slot] of this.#slots) {
       const now = traffic.get(key) ?? QUIET;
@@ -64,7 +68,7 @@ export class TrafficHistory {
     return recordOf((measure, at) =>
       bins.map((bin) =>
         slot === undefined || values === undefined
-          ? QUIET[measure]
+          ? (bin === this.#firstBin ? FIRST : QUIET)[measure]
           : (values[offsetOf(slot, bin) + at] as number),
       ),
     );
@@ -104,6 +108,15 @@ export function recordOf<Value>(make: (measure: Measure, at: number) => Value): 
 
 /** Without connections nothing has a latency. */
 const QUIET: Traffic = recordOf((measure) => (measure === 'latency' ? Number.NaN : 0));
+
+/** True if nothing was counted twice yet. */
+function isFirst(traffic: ReadonlyMap<OwnerKey, Traffic>): boolean {
+  for (const { rate } of traffic.values()) if (!Number.isNaN(rate)) return false;
+  return traffic.size > 0;
+}
+
+/** Of one without connections, before anything was counted twice. */
+const FIRST: Traffic = recordOf((measure) => (measure === 'open' ? 0 : Number.NaN));
 
 function offsetOf({ offset }: Slot, bin: number): number {
   return offset + MEASURES.length * (bin % BINS);

@@ -146,3 +146,13 @@ test('Each measure has its own values, and an unknown one stays unknown', (t) =>
 function range(first: number, last: number): readonly number[] {
   return Array.from({ length: last - first + 1 }, (_, at) => first + at);
 }
+
+test('A first round knows open connections and no rate, of quiet load balancers too', (t) => {
+  const history = new TrafficHistory();
+  history.record(100 * BIN_MS, new Map([['web', traffic(Number.NaN, 1)]]));
+  history.record(101 * BIN_MS, new Map([['web', traffic(2, 1)]]));
+  const { rate, open } = history.of('other');
+  t.deepEqual([...rate], [Number.NaN, 0]);
+  t.deepEqual([...open], [0, 0]);
+  t.deepEqual(history.of('web').rate, [Number.NaN, 2]);
+});
