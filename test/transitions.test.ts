@@ -4,6 +4,7 @@
 
 import ava, { type ExecutionContext } from 'ava';
 import { applyPlans } from '../agent/haproxy/apply.ts';
+import type { Worker } from '../agent/haproxy/booted-worker.ts';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { inFileOrder } from '../agent/haproxy/config/config-text.ts';
 import { backendsOf, hasSection } from '../agent/haproxy/config/listener-config.ts';
@@ -14,7 +15,6 @@ import { Running } from '../agent/haproxy/running.ts';
 import { commandText } from '../agent/haproxy/socket/command-text.ts';
 import { parseServersState } from '../agent/haproxy/socket/servers-state.ts';
 import { capabilitiesOf, parseVersion } from '../agent/haproxy/socket/version.ts';
-import type { Worker } from '../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../agent/model/load-balancer.ts';
 import { requires } from './support/basics/requirements.ts';
 import { effectOf } from './support/haproxy/effect.ts';

@@ -5,6 +5,7 @@
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import type { Certificate } from '../model/load-balancer.ts';
 import { dispatcher } from '../model/names.ts';
+import type { Worker } from './booted-worker.ts';
 import type { HaproxyPlan, ReloadReason } from './plan.ts';
 import { readListener, rereadRows } from './readback.ts';
 import { GUARDS_OF_HOSTS } from './routes/held-rows.ts';
@@ -19,7 +20,6 @@ import {
   type RowCommand,
 } from './socket/commands.ts';
 import { SPARE_TABLE } from './spares.ts';
-import type { Worker } from './worker.ts';
 
 export interface Refusal {
   readonly key: string;

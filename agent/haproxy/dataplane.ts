@@ -22,6 +22,7 @@ import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { listenerOfBackend, listenersIn, ownerOf, ownerOfListener } from '../model/names.ts';
 import type { WorkerOutcome } from './apply.ts';
+import type { BootedWorker } from './booted-worker.ts';
 import { causersOf } from './causers.ts';
 import { isForHaproxy, isRoutePool } from './config/listener-config.ts';
 import type { TablesCredentials, TablesSettings } from './config/shared-tables.ts';
@@ -47,7 +48,6 @@ import { applyToWorkers } from './worker/apply-to-workers.ts';
 import { HaproxyLiveness } from './worker/liveness.ts';
 import { forgetServerStates } from './worker/server-states.ts';
 import { affinityClients, rememberClients } from './worker/table-sync.ts';
-import type { BootedWorker } from './worker.ts';
 import { withCertificates } from './write-certificates.ts';
 
 /** Commands of a plan in the log. */

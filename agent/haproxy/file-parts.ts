@@ -1,6 +1,7 @@
 // Constructs what keeps haproxy.cfg, and the files that it names, at the desired state.
 
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { BootedWorker } from './booted-worker.ts';
 import { CandidateMaker } from './config/candidate.ts';
 import { CertificateFiles } from './config/certificate-files.ts';
 import { ConfigFile } from './config/config-file.ts';
@@ -15,7 +16,6 @@ import { RefusedRows } from './routes/refused-rows.ts';
 import { RouteFiles } from './routes/route-files.ts';
 import type { HaproxySettings } from './settings.ts';
 import type { Repair } from './worker/haproxy-monitor.ts';
-import type { BootedWorker } from './worker.ts';
 
 /** What the files depend on, asked when it is needed. */
 export interface FileHooks {

@@ -2,12 +2,12 @@
 
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { BootedWorker } from './booted-worker.ts';
 import type { PemTexts } from './config/certificate-files.ts';
 import type { HaproxySettings } from './settings.ts';
 import type { Statistics } from './stats/statistics.ts';
 import type { Repair } from './worker/haproxy-monitor.ts';
 import type { ReloadCause } from './worker/reload-arbiter.ts';
-import type { BootedWorker } from './worker.ts';
 
 /** Counters of the dataplane's own work. */
 export interface HaproxyMetrics {

@@ -2,6 +2,7 @@
 // the active worker with all that replaces it.
 
 import { ownerOfListener } from '../model/names.ts';
+import type { BootedWorker } from './booted-worker.ts';
 import { isOfOneNamespace } from './causers.ts';
 import { type FileParts, fileParts } from './file-parts.ts';
 import type { HaproxyOptions } from './options.ts';
@@ -17,7 +18,6 @@ import { Reloader } from './worker/reloader.ts';
 import { StartFaults } from './worker/start-faults.ts';
 import { Supervisor } from './worker/supervisor.ts';
 import { WorkerFinder } from './worker/worker-finder.ts';
-import type { BootedWorker } from './worker.ts';
 
 export type HaproxyParts = ReturnType<typeof haproxyParts>;
 

@@ -4,6 +4,7 @@
 import { Slice } from '../base/slice.ts';
 import type { Certificate, Listener, LoadBalancer } from '../model/load-balancer.ts';
 import { listenerOfFrontend } from '../model/names.ts';
+import type { Worker } from './booted-worker.ts';
 import { certificatesIn, tlsListeners } from './config/certificate-files.ts';
 import { backendsOf, hasSection, isForHaproxy, isRouted, structureOf } from './config/listener-config.ts';
 import { spareProfile } from './config/spare-pools.ts';
@@ -27,7 +28,6 @@ import {
 import type { Runtime } from './socket/runtime.ts';
 import { isAtHome, parseServersState, type ServerState } from './socket/servers-state.ts';
 import { Spares } from './spares.ts';
-import type { Worker } from './worker.ts';
 
 /** Where a worker has its certificates and routes, and which rows each listener should have. */
 export interface Folders {

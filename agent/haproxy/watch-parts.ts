@@ -4,6 +4,7 @@
 import { socketOf } from '../base/log-target.ts';
 import type { Log } from '../host/log.ts';
 import type { Listener } from '../model/load-balancer.ts';
+import type { BootedWorker } from './booted-worker.ts';
 import { isForHaproxy, isOnlyChecked, isRoutePool } from './config/listener-config.ts';
 import { logWriterText } from './config/log-writer-text.ts';
 import type { HaproxyOptions } from './options.ts';
@@ -17,7 +18,6 @@ import { type CheckResults, CheckWatch } from './worker/check-watch.ts';
 import { LogNames } from './worker/log-names.ts';
 import { LogTargetWatch } from './worker/log-target-watch.ts';
 import { NamespaceWatch } from './worker/namespace-watch.ts';
-import type { BootedWorker } from './worker.ts';
 
 export interface WatchHooks {
   readonly settings: () => HaproxySettings;

@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { findDaemon, leadsGroup, runsWith, startedWith } from '../../dataplane/daemon/find.ts';
+import { findDaemon, leadsGroup, runsWith, startedWith } from '../../host/daemon/find.ts';
 import type { HaproxyPaths } from '../paths.ts';
 
 /** undefined if no HAProxy runs with this file. Errors: as findDaemon(). */

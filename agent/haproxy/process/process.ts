@@ -3,9 +3,9 @@
 // Why: docs/design/decisions/0033-haproxy-starts-plainly.md
 
 import { readFile } from 'node:fs/promises';
-import { pidIn } from '../../dataplane/daemon/find.ts';
-import { type DaemonKind, startDaemon } from '../../dataplane/daemon/start.ts';
-import { sendSignal, stopDaemon } from '../../dataplane/daemon/stop.ts';
+import { pidIn } from '../../host/daemon/find.ts';
+import { type DaemonKind, startDaemon } from '../../host/daemon/start.ts';
+import { sendSignal, stopDaemon } from '../../host/daemon/stop.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { ownProcesses } from './find-master.ts';

@@ -3,8 +3,8 @@
 
 import { HeadgateError } from '../../base/errors.ts';
 import { applyPlans, type WorkerOutcome } from '../apply.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 import type { HaproxyPlan } from '../plan.ts';
-import type { BootedWorker } from '../worker.ts';
 import type { ActiveWorker } from './active-worker.ts';
 
 export interface AppliedOutcome extends WorkerOutcome {

@@ -3,6 +3,7 @@
 
 import { Slice } from '../../base/slice.ts';
 import type { Certificate } from '../../model/load-balancer.ts';
+import type { Worker } from '../booted-worker.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import {
   correctRows,
@@ -14,7 +15,6 @@ import {
   serversOf,
 } from '../readback.ts';
 import type { RunningListener, RunningServer } from '../running.ts';
-import type { Worker } from '../worker.ts';
 
 /** So that the cost of an audit does not grow with the cluster: listeners whose allowed clients it reads, and certificates. */
 const ALLOWED_READ_PER_AUDIT = 50;

@@ -7,9 +7,9 @@ import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 import { readServers } from '../readback.ts';
 import { type CheckResult, parseCheckResults } from '../socket/check-results.ts';
-import type { BootedWorker } from '../worker.ts';
 
 /** The last results by listener, then by member. */
 export type CheckResults = Map<string, ReadonlyMap<string, CheckResult>>;

@@ -13,6 +13,7 @@ import { type FileIdentity, identityOf, isSameFile } from '../../host/file-ident
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 import { probeBind } from '../config/bind-probe.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import { bindsOf } from '../config/listener-config.ts';
@@ -23,7 +24,6 @@ import { strangers } from '../process/find-master.ts';
 import { masterPid } from '../process/process.ts';
 import type { HaproxySettings } from '../settings.ts';
 import { loadOf, parseInfo } from '../socket/readings.ts';
-import type { BootedWorker } from '../worker.ts';
 import { audit, FIRST_PLACE } from './audit.ts';
 import { OverdueWorkers } from './overdue-workers.ts';
 import type { ReloadCause } from './reload-arbiter.ts';

@@ -6,9 +6,9 @@ import { messageOf } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 import { ENDINGS, LOG_NAMES, memberNames } from '../config/log-names.ts';
 import type { Command } from '../socket/commands.ts';
-import type { BootedWorker } from '../worker.ts';
 
 export interface LogNamesOptions {
   readonly worker: () => BootedWorker | undefined;

@@ -6,7 +6,7 @@ import { Rounds } from '../../base/rounds.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
-import type { BootedWorker } from '../worker.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 
 export interface NamespaceWatchOptions {
   readonly worker: () => BootedWorker | undefined;

@@ -6,12 +6,12 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { DueTimer } from '../../base/due-timer.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
+import type { Worker } from '../booted-worker.ts';
 import { askOnce } from '../socket/ask-once.ts';
 import type { BackendNames } from '../socket/backend-names.ts';
 import type { Command } from '../socket/commands.ts';
 import { showProc } from '../socket/master.ts';
 import { parseSessions } from '../socket/readings.ts';
-import type { Worker } from '../worker.ts';
 
 export interface OldWorkersOptions {
   readonly masterSocket: string;

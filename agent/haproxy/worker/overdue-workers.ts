@@ -1,7 +1,7 @@
 // Ends replaced workers that outlive `hard-stop-after`: HAProxy ends them by a timer of their own, which a worker that hangs
 // does not reach.
 
-import { runsWith } from '../../dataplane/daemon/find.ts';
+import { runsWith } from '../../host/daemon/find.ts';
 import type { Log } from '../../host/log.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { showProc } from '../socket/master.ts';

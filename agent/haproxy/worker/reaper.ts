@@ -6,8 +6,8 @@ import { backoffMs } from '../../base/backoff.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { DueTimer } from '../../base/due-timer.ts';
 import { messageOf } from '../../base/errors.ts';
+import type { Worker } from '../booted-worker.ts';
 import type { Command } from '../socket/commands.ts';
-import type { Worker } from '../worker.ts';
 
 interface Waiting {
   readonly backend: string;

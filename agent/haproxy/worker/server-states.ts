@@ -6,10 +6,10 @@
 import { statSync } from 'node:fs';
 import { writeAtomically } from '../../host/atomic-file.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { readServers } from '../readback.ts';
 import { keptRows } from '../socket/servers-state.ts';
-import type { BootedWorker } from '../worker.ts';
 
 type ServerStateFile = Pick<HaproxyPaths, 'serverState' | 'fileMode'>;
 

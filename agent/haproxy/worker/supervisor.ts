@@ -7,12 +7,12 @@ import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { findMaster, hasListened, isBooting, otherMaster } from '../process/find-master.ts';
 import { startHaproxy } from '../process/process.ts';
-import type { BootedWorker } from '../worker.ts';
 import type { StartFaults } from './start-faults.ts';
 import type { WorkerFinder } from './worker-finder.ts';
 

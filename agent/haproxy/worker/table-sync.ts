@@ -6,10 +6,10 @@
 import { passed, sleep, systemClock } from '../../base/clock.ts';
 import type { AffinityClient } from '../../dataplane/moves.ts';
 import { isListener } from '../../model/names.ts';
+import type { BootedWorker, Worker } from '../booted-worker.ts';
 import { isForHaproxy, isRoutePool } from '../config/listener-config.ts';
 import { GRACE_MS } from '../config/render-context.ts';
 import { parseTable } from '../socket/readings.ts';
-import type { BootedWorker, Worker } from '../worker.ts';
 
 const POLL_INTERVAL_MS = 100;
 /** Between two commands that keep a replaced worker awake, and for how long they are sent. */

@@ -6,6 +6,7 @@ import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
+import type { BootedWorker } from '../booted-worker.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import { inFileOrder } from '../config/config-text.ts';
@@ -20,7 +21,6 @@ import type { Tables } from '../routes/patched-tables.ts';
 import { Running } from '../running.ts';
 import { Runtime } from '../socket/runtime.ts';
 import { Spares } from '../spares.ts';
-import type { BootedWorker } from '../worker.ts';
 
 export interface WorkerFinderOptions {
   readonly paths: HaproxyPaths;

@@ -3,7 +3,7 @@
 
 import { sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
-import { ageOf, runsWith } from '../../dataplane/daemon/find.ts';
+import { ageOf, runsWith } from '../../host/daemon/find.ts';
 import { differenceOf, heldIn } from './files/config-text.ts';
 import type { KeepalivedOptions } from './options.ts';
 import type { KeepalivedPaths } from './paths.ts';

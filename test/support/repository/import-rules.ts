@@ -333,7 +333,6 @@ const PLACES: readonly Place[] = [
   { name: 'nft-flows', files: /^agent\/nftables\/flows\//, imports: ['nft-rules', ...LOW] },
   { name: 'nft-rules', files: /^agent\/nftables\/rules\//, imports: VALUES },
 
-  { name: 'daemon', files: /^agent\/dataplane\/daemon\//, imports: [...LOW] },
   { name: 'dataplane', files: /^agent\/dataplane\//, imports: VALUES },
 
   // From objects to load balancers: pure.
@@ -386,6 +385,7 @@ const PLACES: readonly Place[] = [
   { name: 'metrics', files: /^health\/metrics\//, imports: ['scrape', ...VALUES] },
   { name: 'scrape', files: /^health\/scrape\//, imports: VALUES },
   { name: 'health', files: /^health\//, imports: ['metrics', 'scrape', ...LOW] },
+  { name: 'daemon', files: /^agent\/host\/daemon\//, imports: [...LOW] },
   { name: 'host', files: /^agent\/host\//, imports: VALUES },
   { name: 'base', files: /^agent\/base\//, imports: ['model'] },
   { name: 'model', files: /^agent\/model\//, imports: [] },

@@ -6,7 +6,7 @@ import { sleep } from '../../../base/clock.ts';
 import { parseJson } from '../../../base/parse-json.ts';
 import { serial } from '../../../base/serial.ts';
 import { isMapping, listOf, number, object, string } from '../../../base/validate.ts';
-import { runsWith } from '../../../dataplane/daemon/find.ts';
+import { runsWith } from '../../../host/daemon/find.ts';
 import type { VrrpStateName } from '../../vrrp.ts';
 import type { KeepalivedPaths } from '../paths.ts';
 import { signalKeepalived } from './process.ts';

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
+import type { BootedWorker } from '../../../../agent/haproxy/booted-worker.ts';
 import { AclIds } from '../../../../agent/haproxy/config/acl-ids.ts';
 import { GRACE_MS } from '../../../../agent/haproxy/config/render-context.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { ActiveWorker, type ActiveWorkerOptions } from '../../../../agent/haproxy/worker/active-worker.ts';
-import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { service, slice } from '../../../support/values/build.ts';

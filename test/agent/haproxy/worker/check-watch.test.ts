@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import type { BootedWorker } from '../../../../agent/haproxy/booted-worker.ts';
 import { type CheckResults, CheckWatch } from '../../../../agent/haproxy/worker/check-watch.ts';
-import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { until } from '../../../support/basics/until.ts';
 import { listenerIdentity, loadBalancer } from '../../../support/values/load-balancers.ts';

@@ -1,8 +1,8 @@
 import test from 'ava';
+import type { BootedWorker } from '../../../../agent/haproxy/booted-worker.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import type { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { LogNames } from '../../../../agent/haproxy/worker/log-names.ts';
-import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { endpoint, service, slice } from '../../../support/values/build.ts';

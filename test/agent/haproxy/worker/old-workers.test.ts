@@ -1,7 +1,7 @@
 import test from 'ava';
+import type { Worker } from '../../../../agent/haproxy/booted-worker.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { OldWorkers } from '../../../../agent/haproxy/worker/old-workers.ts';
-import type { Worker } from '../../../../agent/haproxy/worker.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { poolOf } from '../../../support/values/routes.ts';
 

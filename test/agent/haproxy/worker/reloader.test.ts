@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../../agent/base/errors.ts';
+import type { BootedWorker } from '../../../../agent/haproxy/booted-worker.ts';
 import { Reloader, type ReloaderOptions } from '../../../../agent/haproxy/worker/reloader.ts';
-import type { BootedWorker } from '../../../../agent/haproxy/worker.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
 const worker = (ask: () => Promise<string>): BootedWorker =>

@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import ava, { type ExecutionContext } from 'ava';
+import type { Worker } from '../../../../agent/haproxy/booted-worker.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { showProc } from '../../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../../agent/haproxy/socket/runtime.ts';
 import { keepAwakeForTables, tablesLearned } from '../../../../agent/haproxy/worker/table-sync.ts';
-import type { Worker } from '../../../../agent/haproxy/worker.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { type RunningHaproxy, startHaproxy } from '../../../support/haproxy/haproxy.ts';

@@ -1,4 +1,4 @@
-// One HAProxy worker.
+// A HAProxy worker, and what it booted from.
 
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { Running } from './running.ts';

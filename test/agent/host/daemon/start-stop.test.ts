@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { type DaemonKind, startDaemon } from '../../../../agent/dataplane/daemon/start.ts';
-import { sendSignal, stopDaemon } from '../../../../agent/dataplane/daemon/stop.ts';
+import { type DaemonKind, startDaemon } from '../../../../agent/host/daemon/start.ts';
+import { sendSignal, stopDaemon } from '../../../../agent/host/daemon/stop.ts';
 
 const KIND: DaemonKind = { name: 'Daemon', missing: 'KEEPALIVED_MISSING', failed: 'KEEPALIVED_START' };
 

@@ -8,8 +8,8 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { sleep } from '../../base/clock.ts';
 import { type ErrorCode, HeadgateError } from '../../base/errors.ts';
-import { logSince } from '../../host/daemon-output.ts';
-import { SAFELY } from '../../host/safe-open.ts';
+import { logSince } from '../daemon-output.ts';
+import { SAFELY } from '../safe-open.ts';
 
 /** A daemon as errors report it. */
 export interface DaemonKind {

@@ -4,8 +4,8 @@
 import { constants } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { HeadgateError } from '../../base/errors.ts';
-import { SAFELY } from '../../host/safe-open.ts';
-import { isShortage } from '../../host/shortage.ts';
+import { SAFELY } from '../safe-open.ts';
+import { isShortage } from '../shortage.ts';
 
 /** Two files that a daemon has on its command line. */
 export interface DaemonFiles {

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
-import { pidIn, startedWith } from '../../../../agent/dataplane/daemon/find.ts';
+import { pidIn, startedWith } from '../../../../agent/host/daemon/find.ts';
 import { runCommand } from '../../../../agent/host/run-command.ts';
 import { eventually } from '../../../support/basics/eventually.ts';
 import { requires } from '../../../support/basics/requirements.ts';
@@ -76,7 +76,7 @@ test('pidIn() fails instead of reporting a process as gone if there are no descr
   t.is(await pidIn(pidFile, config), process.pid);
   const script = `
     import { openSync } from 'node:fs';
-    import { pidIn } from '${new URL('../../../../agent/dataplane/daemon/find.ts', import.meta.url)}';
+    import { pidIn } from '${new URL('../../../../agent/host/daemon/find.ts', import.meta.url)}';
     try { for (;;) openSync('/dev/null'); } catch {}
     const outcome = await pidIn(process.argv[1], process.argv[2]).catch((error) => error.code);
     process.stdout.write(String(outcome));
