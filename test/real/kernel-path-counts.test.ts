@@ -6,10 +6,11 @@ import type { RunningAgent, TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
 import { nftExecutable } from '../support/host/nft.ts';
 import { readPage } from '../support/report/read-page.ts';
-import { askByDatagrams } from '../support/traffic/datagrams.ts';
-import { DNS, dns, kernelServed, kernelTable, VIP } from '../support/traffic/kernel-path.ts';
+import { askByConnections, askByDatagrams, UDP_MEMBER_PORT } from '../support/traffic/datagrams.ts';
+import { sendAcknowledgements } from '../support/traffic/forged-segment.ts';
+import { DNS, dns, kernelServed, kernelStarted, kernelTable, VIP } from '../support/traffic/kernel-path.ts';
 
-const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack'], root: true });
+const test = requires(ava, { haproxy: true, programs: ['ip', 'nft', 'conntrack', 'perl'], root: true });
 
 /** A datagram of one byte, with the headers of IP and UDP. */
 const QUERY_BYTES = 20 + 8 + 1;
@@ -115,6 +116,24 @@ test.serial('No count goes back: rules that are loaded again, a restart, a forei
   );
   const { before, after } = await asked(rig, agent, 20);
   t.is(after.packets[0], before.packets[0] + 20);
+});
+
+test.serial('Packets of connections that nobody has are no new connections', async (t) => {
+  const { host, network } = await kernelStarted(t);
+  const ports = [{ name: 'dns-tcp', port: DNS }];
+  const engine = { 'headgate.io/engine': 'kernel' };
+  await host.write('dns.yaml', dns(['m1'], network, { ports }, 'dns', DNS, engine));
+  network.serve('m1', UDP_MEMBER_PORT);
+  await host.until('it answers', async () => (await askByConnections(network, VIP, DNS, 1, 300))[0] === 'm1');
+  const before = await countedByKernel(network);
+  await sendAcknowledgements(network, 'client', VIP, DNS, 9);
+  await host.until('the member has refused them', async () => {
+    const { packets } = await countedByKernel(network);
+    return packets[1] >= before.packets[1] + 9;
+  });
+  t.is((await countedByKernel(network)).flows, before.flows);
+  await askByConnections(network, VIP, DNS, 1, 300);
+  t.is((await countedByKernel(network)).flows, before.flows + 1);
 });
 
 test.serial(

@@ -123,17 +123,16 @@ export class AnswerWatch {
   }
 }
 
-/** undefined before the second reading. */
+/** undefined before the second reading, also of a listener that was gone in between, whose counters began again. */
 function differenceOf(
   last: ListenerCounts | undefined,
   now: ListenerCounts | undefined,
 ): Difference | undefined {
   if (last === undefined || now === undefined) return undefined;
-  return {
-    flows: now.flows.packets - last.flows.packets,
-    packets: now.sent.packets - last.sent.packets,
-    bytes: now.sent.bytes - last.sent.bytes,
-  };
+  const flows = now.flows.packets - last.flows.packets;
+  const packets = now.sent.packets - last.sent.packets;
+  if (flows < 0 || packets < 0) return undefined;
+  return { flows, packets, bytes: now.sent.bytes - last.sent.bytes };
 }
 
 function intervalOf(before: Difference, now: Difference, family: Family): Interval {

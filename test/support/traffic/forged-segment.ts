@@ -30,3 +30,28 @@ while (defined recv($in, my $packet, 65535, 0)) {
 export async function sendStraySegment(network: TestNetwork, host: string, port: number): Promise<void> {
   await network.run(host, 'perl', '-e', FORGE, `${port}`);
 }
+
+/** Sends packets of connections that nobody has: acknowledgements without data, from as many ports. */
+const SCAN = `
+my ($source, $target, $port, $count) = @ARGV;
+my ($from, $to) = map { pack 'C4', split /\\./ } $source, $target;
+socket(my $out, 2, 3, 6) or die $!; # AF_INET, SOCK_RAW, IPPROTO_TCP
+for my $own (40_000 .. 39_999 + $count) {
+  my $segment = pack 'nnNNCCnnn', $own, $port, 1000, 2000, 0x50, 0x10, 1000, 0, 0;
+  my $sum = 0;
+  $sum += $_ for unpack 'n*', pack('a4a4CCn', $from, $to, 0, 6, length $segment) . $segment;
+  $sum = ($sum & 0xffff) + ($sum >> 16) while $sum > 0xffff;
+  substr $segment, 16, 2, pack 'n', ~$sum & 0xffff;
+  send($out, $segment, 0, pack('Sna4x8', 2, 0, $to)) or die $!;
+}
+`;
+
+export async function sendAcknowledgements(
+  network: TestNetwork,
+  host: string,
+  address: string,
+  port: number,
+  count: number,
+): Promise<void> {
+  await network.run(host, 'perl', '-e', SCAN, network.v4(host), address, `${port}`, `${count}`);
+}

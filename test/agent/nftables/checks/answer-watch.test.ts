@@ -87,6 +87,18 @@ test('An answer that comes after the reading counts for the connections before i
   t.is(watch.of(NAME), undefined);
 });
 
+test('Counters that begin again, of a listener that was gone between two readings, show no failure', async (t) => {
+  const { watch, state, round } = start(t);
+  await round();
+  await round(9, GOOD);
+  await round(9, GOOD);
+  Object.assign(state, { flows: 0, packets: 0, bytes: 0 });
+  await round(4, GOOD);
+  t.is(watch.of(NAME), undefined);
+  await round();
+  t.is(watch.of(NAME), undefined);
+});
+
 test('Two failed connections are no more than an accident', async (t) => {
   const { watch, round } = start(t);
   await round();
