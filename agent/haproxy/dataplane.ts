@@ -21,7 +21,7 @@ import { makeFolder } from '../host/make-directory.ts';
 import { isShortage } from '../host/shortage.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { listenerOfBackend, listenersIn, ownerOf, ownerOfListener } from '../model/names.ts';
-import type { WorkerOutcome } from './apply.ts';
+import { AfterApply } from './after-apply.ts';
 import type { BootedWorker } from './booted-worker.ts';
 import { causersOf } from './causers.ts';
 import { isForHaproxy, isRoutePool } from './config/listener-config.ts';
@@ -33,14 +33,13 @@ import { type HaproxyParts, haproxyParts } from './parts.ts';
 import { type HaproxyPlan, planLoadBalancer, type Share } from './plan.ts';
 import { killHaproxy, masterPid, stopHaproxy } from './process/process.ts';
 import { readRunning } from './readback.ts';
-import { UnusedPools } from './routes/unused-pools.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
-import { isOfFrontend, isOfRow } from './socket/commands.ts';
+import { isOfFrontend } from './socket/commands.ts';
 import { askWorker } from './socket/master.ts';
 import type { Runtime } from './socket/runtime.ts';
 import { haproxyVersion } from './socket/version.ts';
-import { SPARE_TABLE, type SpareOffer } from './spares.ts';
+import type { SpareOffer } from './spares.ts';
 import { haproxyFamilies } from './stats/families.ts';
 import { readListenerStats, sumOfStats } from './stats/listener-stats.ts';
 import type { Statistics } from './stats/statistics.ts';
@@ -67,9 +66,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   readonly #hasOwnStatistics: boolean;
   /** Keys that another HAProxy serves: their listeners take no more connections. */
   readonly #withdrawn = new Set<string>();
-  /** Keys whose routes wait for a pool that the worker does not have. */
-  readonly #waiting = new Set<string>();
-  readonly #unusedPools: UnusedPools;
+  readonly #afterApply: AfterApply;
   #isStarted = false;
 
   constructor(options: HaproxyOptions) {
@@ -78,13 +75,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     this.#settings = options.isLanding ? ofLanding(settings) : settings;
     this.#hasOwnStatistics = options.statistics === undefined;
     this.#parts = haproxyParts(options, () => this.#settings);
-    this.#unusedPools = new UnusedPools({
-      isWaiting: () => {
-        const { arbiter } = this.#parts;
-        return this.#waiting.size > 0 || arbiter.pending.size > 0 || arbiter.isReloading;
-      },
-      onDue: options.replan,
-    });
+    this.#afterApply = new AfterApply(options, this.#parts);
     this.#liveness = new HaproxyLiveness({
       ask: (timeoutMs) => this.#ask(timeoutMs),
       desired,
@@ -199,9 +190,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     const outcome = await applyToWorkers(active, written, planFor, () => arbiter.isReloading);
     if (outcome === undefined) return NOTHING;
     const { beyondRepair, lost, isReloading } = outcome;
-    this.#noteRows(plans, outcome);
-    this.#noteWaiting(plans, outcome);
-    this.#noteUnused(plans);
+    this.#afterApply.note(plans, outcome);
     reportOutcome(outcome, this.#options);
     for (const { certificate, reply } of outcome.refusedCertificates) {
       const served = active.worker?.running.certificate(certificate.name);
@@ -346,8 +335,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     for (const watch of checkWatches) watch.close();
     namespaceWatch.close();
     failureWatch.close();
-    this.#parts.unneededRows.close();
-    this.#unusedPools.close();
+    this.#afterApply.close();
     logNames.close();
     logTargetWatch.close();
     logWriter?.close();
@@ -390,37 +378,6 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       this.#options.log.error('HAProxy did not answer any more, and was ended', { processes: count });
   }
 
-  /** Rows that HAProxy refuses are left out from now on; others that are not needed are deleted a second later. */
-  #noteRows(plans: readonly HaproxyPlan[], { refusedRows: refused }: WorkerOutcome): void {
-    const { refusedRows, unneededRows, persister } = this.#parts;
-    for (const { listener, row, reply } of refused) refusedRows.refuse(listener, row, reply);
-    if (refused.length > 0) {
-      persister.soon();
-      this.#options.replan(refused.map(({ listener }) => ownerOfListener(listener)));
-    }
-    for (const { unneededRows: byListener } of plans)
-      for (const [listener, tables] of byListener) unneededRows.note(listener, tables);
-  }
-
-  /** Routes that wait for a pool are planned again when a pool has got a spare backend; a reload plans all. */
-  #noteWaiting(plans: readonly HaproxyPlan[], { acknowledged }: WorkerOutcome): void {
-    for (const { key, waits } of plans)
-      if (waits) this.#waiting.add(key);
-      else this.#waiting.delete(key);
-    if (acknowledged.some((command) => isOfRow(command) && command.place.table === SPARE_TABLE))
-      this.#options.replan([...this.#waiting]);
-  }
-
-  /** A pool that is not desired any more loses its servers with a later plan. */
-  #noteUnused(plans: readonly HaproxyPlan[]): void {
-    for (const { key } of plans) {
-      if (ownerOf(key).kind !== 'Pool') continue;
-      const isUsed = this.#options.desired.get(key) !== undefined;
-      if (isUsed || this.#unusedPools.isDue(key)) this.#unusedPools.forget(key);
-      else this.#unusedPools.note(key);
-    }
-  }
-
   #prepare(): Promise<void> {
     this.#preparation ??= this.#prepareOnce();
     return this.#preparation;
@@ -453,7 +410,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   #shareOf(key: string, desired: LoadBalancer | undefined): Share {
     if (desired !== undefined) return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
-    return this.#unusedPools.isDue(key) ? 'served' : 'left';
+    return this.#afterApply.isUnused(key) ? 'served' : 'left';
   }
 
   #fileText(): Promise<string> {
