@@ -160,15 +160,18 @@ export class CandidateMaker {
     const { quarantine, ignoreAccess, canProbe = true, onRefused } = this.#options;
     if (bound === undefined || !canProbe) return;
     for (const { key, listeners } of this.#unchecked(this.effective(desired))) {
+      let isRefused = false;
       for (const listener of listeners.filter(isForHaproxy)) {
         for (const address of listener.addresses) {
           if (bound.has(`${address} ${listener.port}`)) continue;
           const reason = await probeBind(address, listener.port, ignoreAccess);
           if (reason === undefined) continue;
           quarantine.block(address, listener.port, reason);
-          onRefused(key);
+          isRefused = true;
         }
       }
+      // Once: each time plans all of its ports, of which there may be thousands.
+      if (isRefused) onRefused(key);
     }
   }
 

@@ -115,10 +115,9 @@ export class StartFaults {
 
   #block(failures: readonly BindFailure[]): void {
     const { quarantine, desired, onRefused } = this.#options;
-    for (const { address, port, reason } of failures) {
-      quarantine.block(address, port, reason);
-      for (const [key, { listeners }] of desired)
-        if (listeners.flatMap(bindsOf).includes(`${address} ${port}`)) onRefused(key);
-    }
+    for (const { address, port, reason } of failures) quarantine.block(address, port, reason);
+    const places = new Set(failures.map(({ address, port }) => `${address} ${port}`));
+    for (const [key, { listeners }] of desired)
+      if (listeners.some((each) => bindsOf(each).some((place) => places.has(place)))) onRefused(key);
   }
 }

@@ -279,3 +279,22 @@ test('An address of another program is left out, and binds of the worker are not
   const own = await started(t, '', { bound: () => new Set([`${address} ${port}`]) });
   t.deepEqual((await own.maker.prepare(desired, all())).loadBalancers, desired);
 });
+
+test('A load balancer is told once, however many of its ports another program has', async (t) => {
+  const loopback = new Loopback();
+  const places = [await loopback.place('192.0.2.1', 80), await loopback.place('192.0.2.1', 81)];
+  for (const { address, port } of places) {
+    const server = createServer().listen(port, address);
+    await once(server, 'listening');
+    t.teardown(() => server.close());
+  }
+  const [{ address } = { address: '' }] = places;
+  const ports = places.map(({ port }) => port);
+  const desired = all(
+    loadBalancerOf(translated([service({ loadBalancerIP: undefined, statusIPs: [address], ports })])),
+  );
+  const { maker, quarantine, refused } = await started(t, '', { bound: () => new Set() });
+  await maker.prepare(desired, all());
+  t.is(quarantine.blocked.length, 2);
+  t.deepEqual(refused, ['default/web']);
+});
