@@ -1,5 +1,5 @@
 // Refuses members that a Service must not send to, whatever its EndpointSlices say: a VIP and port of this load balancer, a port of
-// the agents themselves, a cloud's metadata service, and what the settings exclude. Pure.
+// the agents themselves, a cloud's metadata service, an address of many machines, and what the settings exclude. Pure.
 
 import { BlockList } from 'node:net';
 import { memoByIdentity } from '../../base/memo.ts';
@@ -34,6 +34,9 @@ const METADATA_SERVICE = new RegExp(
   ].join('|'),
 );
 
+/** Multicast, and broadcast, by which the kernel path would lead clients to whatever listens on all addresses of this host. */
+const GROUP = /^(22[4-9]|23\d)\.|^255\.255\.255\.255$|^ff[0-9a-f]{2}:/;
+
 /** `isListening`: true if a load balancer of this agent listens there. Returns `members` itself if all may be used. */
 export function usableMembers(
   members: readonly Member[],
@@ -60,6 +63,7 @@ function whyRefused(member: Member, protocol: Protocol, rules: MemberRules): str
   if (isOfAgent(agentPorts, { address, protocol, port }))
     return 'the agent of this load balancer, or of its peer, listens there';
   if (METADATA_SERVICE.test(address)) return "it is the address of a cloud's metadata service";
+  if (GROUP.test(address)) return 'it is a multicast or broadcast address';
   if (refusedMembers.length > 0 && isWithin(refusedMembers, address))
     return 'the setting refusedMembers has its address';
   if (memberRanges.length > 0 && !isWithin(memberRanges, address))

@@ -45,6 +45,27 @@ for (const address of METADATA) {
   });
 }
 
+test('An address of many machines is no member', (t) => {
+  const near = ['223.255.255.255', '240.0.0.1', '255.255.255.254'];
+  const desired = translated([
+    service(),
+    slice({ endpoints: ['239.1.2.3', '255.255.255.255', ...near].map((address) => endpoint(address)) }),
+  ]);
+  t.deepEqual(
+    membersOf(desired),
+    near.map((address) => `${address}:8080 ready`),
+  );
+  t.is(
+    loadBalancerOf(desired).problems[0]?.message,
+    'Cannot send to 239.1.2.3:8080 for port 80: it is a multicast or broadcast address (and 1 more endpoint)',
+  );
+  const six = translated([
+    service({ loadBalancerIP: '2001:db8::10' }),
+    slice({ endpoints: [endpoint('ff0e::1'), endpoint('ff::1')] }),
+  ]);
+  t.deepEqual(membersOf(six, 'default:web:tcp:80:v6'), ['ff::1:8080 ready']);
+});
+
 test('Settings refuse members by range and by a missing targetRef, with one Problem for a port', (t) => {
   const endpoints = ['10.0.0.1', '10.0.0.2', '10.0.1.1'].map((address) => endpoint(address));
   const objects = [
