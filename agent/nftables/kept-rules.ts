@@ -64,8 +64,8 @@ export class KeptRules {
   /** Repairs since one was logged, and when that was; they may follow one another within a second. */
   #unlogged = 0;
   #loggedAt = Number.NEGATIVE_INFINITY;
-  /** Another process has changed the tables since the last load. */
-  #hasOtherRules = false;
+  /** What another process has done to the tables since the last load, or may have done; '' for nothing. */
+  #otherRules = '';
   #isKnown = false;
 
   constructor(options: KeptRulesOptions) {
@@ -100,6 +100,9 @@ export class KeptRules {
       netns,
       tables: this.table.tables,
       onChanged: (process, what) => this.#changedBy(process, what),
+      onMissed: () => {
+        this.#otherRules = 'Another process may have changed them while their changes were not watched';
+      },
       log,
     });
     this.#rounds = new Rounds({
@@ -229,12 +232,12 @@ export class KeptRules {
     if (!this.table.isLoaded) return;
     await this.#kernel.checkAgain();
     await this.table.holdAgain();
-    const hasOtherRules = this.#hasOtherRules;
+    const otherRules = this.#otherRules;
     const why = await this.table
       .isIntact()
       .then((isIntact) => (isIntact ? '' : 'Another process has removed them'), messageOf);
     if (why !== '') await this.#repair(why);
-    else if (hasOtherRules && this.table.isLoaded) await this.#repair('Another process has changed them');
+    else if (otherRules !== '' && this.table.isLoaded) await this.#repair(otherRules);
   }
 
   /**
@@ -242,13 +245,13 @@ export class KeptRules {
    * does not.
    */
   #changedBy(process: number, what: Changed): void {
-    if (!this.table.hasStarted(process)) this.#hasOtherRules = true;
-    else if (what === 'rules') this.#hasOtherRules = false;
+    if (!this.table.hasStarted(process)) this.#otherRules = 'Another process has changed them';
+    else if (what === 'rules') this.#otherRules = '';
   }
 
   async #repair(why: string): Promise<void> {
     const { metrics, log } = this.#options;
-    this.#hasOtherRules = false;
+    this.#otherRules = '';
     this.#unlogged++;
     const now = systemClock.monotonic();
     if (now - this.#loggedAt >= LOG_PERIOD_MS) {

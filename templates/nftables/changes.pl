@@ -1,4 +1,4 @@
-# Prints which processes change tables of nftables: changes.pl TABLE... A line is a transaction: the process, by the id of its
+# Prints which processes change tables of nftables: changes.pl TABLE... It says "watching"; then a line is a transaction: the process, by the id of its
 # netlink socket, and "elements" or, if it changed anything else, "rules". It ends with its standard input. nft could do this,
 # but reads all elements into memory first; Perl is on every Debian. Without modules, which the container does not have.
 my %watched = map { $_ => 1 } @ARGV;
@@ -6,6 +6,7 @@ socket(my $socket, 16, 3, 12) or die "$!\n"; # AF_NETLINK, SOCK_RAW, NETLINK_NET
 setsockopt($socket, 1, 33, pack('i', 32 << 20)); # SOL_SOCKET, SO_RCVBUFFORCE
 bind($socket, pack('SSLL', 16, 0, 0, 1 << 6)) or die "$!\n"; # NFNLGRP_NFTABLES
 $| = 1;
+print "watching\n";
 my ($process, $what) = (0, '');
 my $both = '';
 vec($both, fileno($_), 1) = 1 for \*STDIN, $socket;

@@ -19,6 +19,8 @@ export interface ChangeWatchOptions {
   readonly tables: readonly string[];
   /** `process`: the id of the one that has changed them. */
   readonly onChanged: (process: number, what: Changed) => void;
+  /** Changes may have been missed: the process had ended, and now watches again. */
+  readonly onMissed: () => void;
   readonly log: Log;
   readonly clock?: Clock;
 }
@@ -77,6 +79,10 @@ export class ChangeWatch {
   }
 
   #read(line: string): void {
+    if (line === 'watching') {
+      if (this.#failures > 0) this.#options.onMissed();
+      return;
+    }
     const [, process = '', what] = /^(\d+) (elements|rules)$/.exec(line) ?? [];
     if (what === 'elements' || what === 'rules') this.#options.onChanged(Number(process), what);
   }

@@ -22,6 +22,7 @@ test('ChangeWatch reports each transaction in its tables, with its process, and 
     netns: network.netns('a'),
     tables: ['lb', 'lb_counts'],
     onChanged: (process, what) => seen.push([process, what]),
+    onMissed: () => t.fail('nothing was missed'),
     log: silentLog(),
   });
   t.teardown(() => watch.close());
@@ -83,10 +84,12 @@ test('A process that ends again and again is reported once, and started more and
     return clock.after(milliseconds, callback);
   };
   const lines: string[] = [];
+  let missed = 0;
   const watch = new ChangeWatch({
     netns: network.netns('a'),
     tables: ['lb'],
     onChanged: () => undefined,
+    onMissed: () => missed++,
     log: createLog({ level: 'warn', destination: { write: (text) => lines.push(text) }, format: 'json' }),
     clock: { monotonic: () => clock.monotonic(), wall: () => clock.wall(), after },
   });
@@ -105,6 +108,10 @@ test('A process that ends again and again is reported once, and started more and
     );
     await clock.advance(waitMs);
   }
+  await eventually(
+    async () => missed,
+    (count) => count > 0,
+  );
   t.is(lines.length, 1, lines.join(''));
   t.regex(lines.join(''), /Cannot watch the tables of nftables/);
 });
