@@ -93,6 +93,9 @@ export async function serveAgentSocket(
 
 const QUESTION_TIMEOUT_MS = 15_000;
 
+/** `Request Header Fields Too Large`: the path counts among them. */
+const TOO_LONG = 431;
+
 /** Errors: AGENT_UNREACHABLE; AGENT_DENIED; QUESTION_FAILED with the agent's message if it cannot answer. */
 export function askAgent(
   path: string,
@@ -128,9 +131,14 @@ function send(
     response.on('data', (chunk: Buffer) => chunks.push(chunk));
     response.on('error', unreachable);
     response.on('end', () => {
+      const failed = method === 'GET' ? 'QUESTION_FAILED' : 'ORDER_FAILED';
+      // Node's server answers so itself, without a body.
+      if (response.statusCode === TOO_LONG) {
+        reject(new HeadgateError(failed, 'The question is too long: the agent takes some 16,000 characters'));
+        return;
+      }
       try {
         const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-        const failed = method === 'GET' ? 'QUESTION_FAILED' : 'ORDER_FAILED';
         if (response.statusCode === 200) resolve(body);
         else reject(new HeadgateError(failed, String((body as { error?: unknown }).error)));
       } catch (error) {

@@ -40,14 +40,17 @@ const ASK_INTERVAL_MS = 300_000;
 const SHORT_ASK_INTERVAL_MS = 20_000;
 /** In a message. */
 const MAX_NAMED = 3;
+/** Of its interfaces, one after the other. */
+const MAX_ETHERS_OF_PEER = 16;
 
 export class ForeignHolders {
   readonly #options: ForeignHoldersOptions;
   readonly #clock: Clock;
   readonly #rounds: Rounds;
   readonly #failure = new Fault();
-  /** The interface that the tables were made for; '' before. */
+  /** The interface that the tables were made for; '' before, and after a failure. */
   #device = '';
+  #hasTables = false;
   /** Addresses whose answers are noted. */
   #watched = new Set<string>();
   /** Address → when it was asked for. */
@@ -83,7 +86,7 @@ export class ForeignHolders {
   /** Removes the rules. Never rejects. */
   async close(): Promise<void> {
     this.#rounds.close();
-    if (this.#device !== '') await this.#options.network.remove().catch(() => undefined);
+    if (this.#hasTables) await this.#options.network.remove().catch(() => undefined);
   }
 
   problemsOf({ key, vips }: Pick<LoadBalancer, 'key' | 'vips'>): readonly Problem[] {
@@ -146,13 +149,24 @@ export class ForeignHolders {
     for (const peer of place().peers) {
       const noted = answers.filter(({ address }) => address === peer).map(({ ether }) => ether);
       for (const ether of [await network.neighbour(device, peer), ...noted])
-        if (ether !== '') this.#peers.set(peer, (this.#peers.get(peer) ?? new Set()).add(ether));
+        if (ether !== '') this.#learn(peer, ether);
     }
+  }
+
+  /** The newest ones: a machine that claims a peer's address with ever other ones must not fill the memory. */
+  #learn(peer: string, ether: string): void {
+    const ethers = this.#peers.get(peer) ?? new Set<string>();
+    this.#peers.set(peer, ethers);
+    ethers.delete(ether);
+    ethers.add(ether);
+    const [oldest = ''] = ethers;
+    if (ethers.size > MAX_ETHERS_OF_PEER) ethers.delete(oldest);
   }
 
   async #watch(device: string, now: Set<string>): Promise<void> {
     const { network } = this.#options;
     if (device !== this.#device) {
+      this.#hasTables = true;
       await network.make(device);
       this.#device = device;
       this.#watched = new Set();

@@ -79,7 +79,9 @@ export class StatusBook {
       this.#entries.set(key, entry);
       this.#count(entry, 1);
     }
-    if (hasFault || after?.status === 'OFFLINE') this.#unwell.add(key);
+    // A class without Ingresses has no listener, and nothing is wrong with it.
+    const isOffline = after?.status === 'OFFLINE' && after.listeners.length > 0;
+    if (hasFault || isOffline) this.#unwell.add(key);
     else this.#unwell.delete(key);
     if (before === undefined || after === undefined) return before !== undefined || after !== undefined;
     return !isSame(before.status, after);

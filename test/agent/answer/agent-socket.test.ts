@@ -50,6 +50,14 @@ test("askAgent() and orderAgent() fail with the agent's error message", async (t
   await t.throwsAsync(orderAgent(path, 'failover', {}, 5_000), { code: 'ORDER_FAILED', message: words });
 });
 
+test('askAgent() says of a question that is too long that it is, and not that no agent answers', async (t) => {
+  const path = await served(t, { why: () => ({}) });
+  await t.throwsAsync(askAgent(path, 'why', { url: `https://a.example.org/${'a'.repeat(20_000)}` }), {
+    code: 'QUESTION_FAILED',
+    message: /^The question is too long/,
+  });
+});
+
 test('serveAgentSocket() refuses an unknown name, a question as an order, and an order as a question', async (t) => {
   const path = await served(t, { status: () => ({}) }, { failover: async () => ({}) });
   for (const name of ['later', 'failover', 'toString'])

@@ -125,6 +125,18 @@ test('Nothing is said before the peer is known, and its new Ethernet address is 
   t.deepEqual(messages(), []);
 });
 
+test('A machine that claims the address of the peer with ever other Ethernet addresses fills no memory', async (t) => {
+  const { clock, state, messages } = start(t);
+  for (let at = 10; at < 40; at++) state.noted.add(`${PEER} 02:00:00:00:01:${at}`);
+  await clock.advance(ROUND_MS);
+  // The first of them are not the peer's any more.
+  state.noted.clear();
+  state.machines = { [VIP]: ['02:00:00:00:01:10'] };
+  state.noted.add(`${VIP} 02:00:00:00:01:10`);
+  await clock.advance(2 * ROUND_MS);
+  t.is(messages().length, 1);
+});
+
 test('A host that holds a VIP does not ask for it, and still hears who else has it', async (t) => {
   const { clock, state, messages } = start(t);
   state.isHeld = true;

@@ -66,3 +66,10 @@ test('A load balancer that no client reaches counts as OFFLINE, with its listene
   t.true(book.update(web.key, web, dataplane, { problemsOf: () => [] }));
   t.is(book.of(web.key)?.status, before);
 });
+
+test('A class without Ingresses has no listener, and is not among the unwell', (t) => {
+  const book = new StatusBook();
+  const dataplane = { serves: () => true, members: () => new Map(), failures: () => undefined };
+  book.update('ingress:-/edge', { ...web, key: 'ingress:-/edge', listeners: [] }, dataplane);
+  t.deepEqual(book.unwell(), []);
+});
