@@ -13,7 +13,7 @@ export interface ArrivalsOptions {
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly places: Places;
   readonly main: Pick<DataplaneFacts, 'serves' | 'servesElsewhere'> & Pick<MainDataplane<never>, 'withdraw'>;
-  readonly landing: Pick<LandingDataplane<never>, 'served' | 'serves'>;
+  readonly landing: Pick<LandingDataplane<never>, 'served' | 'continues'>;
 }
 
 export class Arrivals {
@@ -67,14 +67,17 @@ export class Arrivals {
     }
   }
 
-  /** If the landing serves a changed load balancer, its old listeners take no more connections. */
+  /**
+   * If the landing serves a changed load balancer, and no reload under way ends that, its old listeners take no more
+   * connections.
+   */
   async withdrawChanged(keys: readonly string[]): Promise<void> {
     const { places, main, landing } = this.#options;
     const changed = keys
       .filter((key) => places.kept(key) !== undefined && !this.#withdrawn.has(key))
       .filter((key) => {
         const names = this.listenersOf(key);
-        return typeof landing.served(key) === 'object' && names.every((name) => landing.serves(name));
+        return typeof landing.served(key) === 'object' && names.every((name) => landing.continues(name));
       });
     if (changed.length === 0) return;
     for (const key of changed) {

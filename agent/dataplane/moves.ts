@@ -46,8 +46,8 @@ export interface MovesOptions {
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly places: Places;
   readonly main: Pick<DataplaneFacts, 'served' | 'members'> &
-    Pick<MainDataplane<never>, 'remember' | 'admit'>;
-  readonly landing: Pick<LandingDataplane<never>, 'withdraw' | 'affinity'>;
+    Pick<MainDataplane<never>, 'continues' | 'remember' | 'admit'>;
+  readonly landing: Pick<LandingDataplane<never>, 'serves' | 'withdraw' | 'affinity'>;
   readonly replan: (keys: Iterable<string>) => void;
   readonly clock: Clock;
 }
@@ -111,11 +111,13 @@ export class Moves {
     this.#options.places.set(key, 'main');
   }
 
-  /** The main dataplane serves it, and knows which members are down. */
+  /** The main dataplane serves it, also after a reload that is under way, and knows which members are down. */
   #isMoved(key: string): boolean {
-    const { desired, places, main, clock } = this.#options;
+    const { desired, places, main, landing, clock } = this.#options;
     const all = [key, ...places.poolsOf(key)];
     if (places.of(key) !== 'moving' || all.some((each) => main.served(each) === 'pending')) return false;
+    const served = (desired.get(key)?.listeners ?? NONE).filter(({ name }) => landing.serves(name));
+    if (!served.every(({ name }) => main.continues(name))) return false;
     const listeners = all
       .flatMap((each) => desired.get(each)?.listeners ?? NONE)
       .filter(({ pool }) => pool.monitor !== undefined);

@@ -16,7 +16,7 @@ const SOON_MS = 9_000;
 const TURNS = 10;
 
 test.serial('Elements of each map that another process removes are loaded again, and counted', async (t) => {
-  const { host, network, agent } = await kernelServed(t);
+  const { host, network, agent } = await watched(t);
   const spec = {
     sessionAffinity: 'ClientIP',
     loadBalancerSourceRanges: ['10.9.0.0/16', '192.0.2.7/32', 'fd09::/64', '2001:db8::7/128'],
@@ -64,7 +64,7 @@ test.serial('Elements of each map that another process removes are loaded again,
 });
 
 test.serial('An element that another process changes or adds makes all rules be loaded again', async (t) => {
-  const { host, network, agent } = await kernelServed(t);
+  const { host, network, agent } = await watched(t);
   const table = await kernelTable(network);
   const slots = (await mapOf(network, 'ip', '', 'slots')).split('\n').map((line) => line.split(' : ')[0]);
   const wrong = slots.map((key) => `${key} : 10.9.0.77 . 5353`);
@@ -87,7 +87,7 @@ test.serial('An element that another process changes or adds makes all rules be 
 });
 
 test.serial('A rule that another process adds makes all rules be loaded again, once', async (t) => {
-  const { host, network, agent } = await kernelServed(t);
+  const { host, network, agent } = await watched(t);
   const table = await kernelTable(network);
   await network.run('a', nftExecutable, 'insert', 'rule', 'ip', table, 'pre', 'udp', 'dport', '53', 'drop');
   t.is((await askByDatagrams(network, VIP, DNS)).by[0], '');
@@ -101,7 +101,7 @@ test.serial('A rule that another process adds makes all rules be loaded again, o
 });
 
 test.serial('A change while nothing watches the changes is mended when they are watched again', async (t) => {
-  const { host, network, agent } = await kernelServed(t);
+  const { host, network, agent } = await watched(t);
   const table = await kernelTable(network);
   const found = await network.run('a', 'ip', 'netns', 'pids', network.netns('a'));
   const watching = found.split('\n').filter((pid) => pid !== '' && isWatch(pid));
@@ -115,7 +115,7 @@ test.serial('A change while nothing watches the changes is mended when they are 
 });
 
 test.serial('Changes of the agent itself are no repairs, and end none of another process', async (t) => {
-  const { host, network, agent } = await kernelServed(t);
+  const { host, network, agent } = await watched(t);
   const table = await kernelTable(network);
   const many = (members: readonly string[]) =>
     Array.from({ length: 10 }, (_, at) => dns(members, network, {}, `dns-${at}`, 1_000 + at)).flat();
@@ -145,6 +145,16 @@ function isWatch(pid: string): boolean {
   } catch {
     return false; // It has ended.
   }
+}
+
+/** The agent serves, and the kernel reports changes to it (group 7 of netlink's protocol 12). */
+async function watched(t: Parameters<typeof kernelServed>[0]): ReturnType<typeof kernelServed> {
+  const served = await kernelServed(t);
+  const { host, network } = served;
+  await host.until('its tables are watched', async () =>
+    /^\w+ +12 +\d+ +0*40 /m.test(await network.run('a', 'cat', '/proc/net/netlink')),
+  );
+  return served;
 }
 
 async function repairs(agent: RunningAgent): Promise<number> {

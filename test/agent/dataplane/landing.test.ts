@@ -305,6 +305,34 @@ test('Until the landing serves a changed load balancer, a reload of the main dat
   t.is(main.running?.get(web.key), grown);
 });
 
+test('The main dataplane keeps a changed load balancer that the landing has from before, and loses by a reload under way', async (t) => {
+  const { main, landing, both, set, loop, reload, advance } = await setUp({}, [web]);
+  const [other, third] = [loadBalancer('web', { limit: 7 }), loadBalancer('web', { limit: 8 })];
+  await set(other);
+  await reload(landing);
+  await advance(REST);
+  await reload(main);
+  await advance(2_000);
+  t.deepEqual(landing.seen.at(-1), `withdraw ${web.key}`);
+  // The landing still has it, and the next reload goes without it.
+  both.configure({ landing: false, landingRest: REST });
+  await set(third);
+  await reload(main);
+  both.configure({ landing: true, landingRest: REST });
+  landing.beginReload();
+  const withdrawn = main.seen.length;
+  await set(other);
+  t.is(both.status().landed, 1);
+  t.deepEqual(main.seen.slice(withdrawn), [], 'nothing else serves it after the reload');
+  landing.reload();
+  await loop();
+  t.false(landing.serves(web.listeners[0]?.name ?? ''));
+  t.true(main.continues(web.listeners[0]?.name ?? ''));
+  await reload(landing);
+  t.deepEqual(main.seen.slice(withdrawn), [`withdraw ${web.key}`]);
+  t.true(landing.continues(web.listeners[0]?.name ?? ''));
+});
+
 test('The main dataplane is reloaded without a changed load balancer that is in the landing', async (t) => {
   const { main, landing, both, set, remove, reload, advance } = await setUp({}, [web, api]);
   const changed = loadBalancer('web', { limit: 2 });

@@ -44,6 +44,8 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
   running: Map<string, LoadBalancer> | undefined;
   isDue = false;
   reloads = 0;
+  /** What the reload under way will serve. */
+  #next: Map<string, LoadBalancer> | undefined;
   /** Keys that take no more connections. */
   readonly withdrawn = new Set<string>();
   /** Keys that it refuses. */
@@ -57,13 +59,20 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
     this.replan = replan;
   }
 
-  /** Starts or reloads it with what it should serve now. */
+  /** A reload begins, with what it should serve now. */
+  beginReload(): void {
+    this.#next ??= new Map([...this.part].filter(([key]) => !this.refuses.has(key)));
+  }
+
+  /** Starts or reloads it with what it should serve now, or should have when the reload began. */
   reload(): void {
     const before = this.running;
-    this.running = new Map([...this.part].filter(([key]) => !this.refuses.has(key)));
+    this.beginReload();
+    this.running = this.#next;
+    this.#next = undefined;
     if (before !== undefined) this.reloads++;
     this.isDue = false;
-    this.replan([...this.running.keys(), ...(before?.keys() ?? [])]);
+    this.replan([...(this.running?.keys() ?? []), ...(before?.keys() ?? [])]);
   }
 
   prepare(): void {}
@@ -114,7 +123,8 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
   }
 
   continues(listener: string): boolean {
-    return this.serves(listener) && !this.withdrawn.has(ownerOfListener(listener));
+    const owner = ownerOfListener(listener);
+    return this.serves(listener) && !this.withdrawn.has(owner) && this.#next?.has(owner) !== false;
   }
 
   servesElsewhere(key: string, addresses: readonly string[] = []): boolean {
