@@ -2,7 +2,7 @@
 // test.ts [--fast] [--again] [--directory DIR] [FILE...] runs the named files and folders, or the checks and all tests.
 // --fast runs only tests that need nothing but Node, without the checks, and prints no line for a test that passes.
 // In a run of all tests, or with --again, a file with a failed test runs once more, alone. If it passes then, its failed
-// tests count as passed and are printed as `PASSED ALONE`. If more than five files have failed tests, none runs again
+// tests count as passed and are printed as `PASSED ALONE`. If more than eight files have failed tests, none runs again
 // (docs/design/decisions/0083-a-failed-test-runs-once-more.md).
 // A failed check counts as a failed test. A skipped test makes the run fail, unless ALLOW_SKIP=1.
 
@@ -24,7 +24,7 @@ const KUBE_PROGRAMS = [...PROGRAMS, 'kubectl', 'helm', 'h2spec'];
 const FAST_CONCURRENCY = availableParallelism() + 1;
 
 /** More files fail for a fault, not for a busy machine. */
-const MAX_SECOND_RUNS = 5;
+const MAX_SECOND_RUNS = 8;
 
 const { values, positionals } = parseArgs({
   options: {

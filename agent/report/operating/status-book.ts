@@ -79,8 +79,9 @@ export class StatusBook {
       this.#entries.set(key, entry);
       this.#count(entry, 1);
     }
-    // A class without Ingresses has no listener, and nothing is wrong with it.
-    const isOffline = after?.status === 'OFFLINE' && after.listeners.length > 0;
+    // A class without Ingresses has neither a listener nor a problem, and nothing is wrong with it.
+    const isUsed = (loadBalancer?.listeners.length ?? 0) + (loadBalancer?.problems.length ?? 0) > 0;
+    const isOffline = after?.status === 'OFFLINE' && isUsed;
     if (hasFault || isOffline) this.#unwell.add(key);
     else this.#unwell.delete(key);
     if (before === undefined || after === undefined) return before !== undefined || after !== undefined;

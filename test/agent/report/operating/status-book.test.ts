@@ -70,6 +70,10 @@ test('A load balancer that no client reaches counts as OFFLINE, with its listene
 test('A class without Ingresses has no listener, and is not among the unwell', (t) => {
   const book = new StatusBook();
   const dataplane = { serves: () => true, members: () => new Map(), failures: () => undefined };
-  book.update('ingress:-/edge', { ...web, key: 'ingress:-/edge', listeners: [] }, dataplane);
+  const edge = { ...web, key: 'ingress:-/edge', listeners: [] };
+  book.update(edge.key, edge, dataplane);
   t.deepEqual(book.unwell(), []);
+  const problem = { object: 'Service default/web', reason: 'AddressPending', message: 'It waits' } as const;
+  book.update(web.key, { ...web, listeners: [], problems: [problem] }, dataplane);
+  t.is(book.unwell().length, 1);
 });
