@@ -35,6 +35,8 @@ for (const kind of poisons) {
       const [problem] = (await host.why('default/shop')).problems;
       t.is(problem?.reason, 'ConfigurationRejected');
       t.regex(problem?.message ?? '', said[kind]);
+      // Not in the moment of the start, when what is solved at once is no line.
+      await host.until('the log says so', async () => agent.hasLogged('HAProxy rejects its configuration'));
       t.is((await agent.metrics())('headgate_problems', { reason: 'ConfigurationRejected' }), 1);
       // Its endpoints still change.
       await host.serve({

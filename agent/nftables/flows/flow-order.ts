@@ -25,12 +25,28 @@ export function keysOf(listener: KernelListener): readonly PlaceKey[] {
   return listener.addresses.map((address) => placeKey({ ...listener, address }));
 }
 
-/** undefined: the place is gone. */
-export function orderOf(key: PlaceKey, listener: KernelListener | undefined): string {
+/** undefined: the place is gone. `leaving`: endpoints of members that are gone, and still answer. */
+export function orderOf(
+  key: PlaceKey,
+  listener: KernelListener | undefined,
+  leaving: readonly string[] = [],
+): string {
   if (listener === undefined) return `${key} all`;
-  const { family, slots } = listener;
-  const members = [...keeping(listener)].map(({ address, port }) => endpoint(family, address, port));
-  return [key, slots.length > 0 ? 'some' : 'few', ...members].join(' ');
+  const { slots } = listener;
+  return [key, slots.length > 0 ? 'some' : 'few', ...new Set([...keptEndpoints(listener), ...leaving])].join(
+    ' ',
+  );
+}
+
+/** The endpoints whose flows end with the change, in hexadecimal. */
+export function goneWith({ before, after }: ListenerChange): readonly string[] {
+  if (before === undefined || after === undefined) return [];
+  const kept = new Set(keptEndpoints(after));
+  return keptEndpoints(before).filter((each) => !kept.has(each));
+}
+
+function keptEndpoints(listener: KernelListener): readonly string[] {
+  return [...keeping(listener)].map(({ address, port }) => endpoint(listener.family, address, port));
 }
 
 export interface Due {

@@ -9,7 +9,7 @@ import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
 import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
-import { dueAfter, familyOfKey, keysOf, orderOf, type PlaceKey } from './flow-order.ts';
+import { dueAfter, familyOfKey, goneWith, keysOf, orderOf, type PlaceKey } from './flow-order.ts';
 import { FlowProgram } from './flow-program.ts';
 
 export interface ForgetFlowsOptions {
@@ -37,6 +37,8 @@ export class ForgetFlows {
   readonly #later = new Map<PlaceKey, number>();
   /** Those of the rules, and those that are gone and due. */
   readonly #places = new Map<PlaceKey, KernelListener | undefined>();
+  /** Place → endpoint of a member that has left it → until when its last answers reach their clients. */
+  readonly #leaving = new Map<PlaceKey, Map<string, number>>();
   #cancel: (() => void) | undefined;
   #isPassing = false;
   #restUntil = 0;
@@ -61,6 +63,7 @@ export class ForgetFlows {
     for (const key of old) this.#places.set(key, undefined);
     for (const { after } of changes)
       for (const key of after === undefined ? [] : keysOf(after)) this.#places.set(key, after);
+    for (const change of changes) this.#noteLeaving(change);
     this.#due(
       dues.flatMap(({ now }) => now),
       dues.flatMap(({ later }) => later),
@@ -109,7 +112,7 @@ export class ForgetFlows {
     this.#isPassing = true;
     const at = this.#clock.monotonic();
     const keys = [...new Set([...taken(this.#now, at), ...taken(this.#later, at)])];
-    const orders = keys.map((key) => orderOf(key, this.#places.get(key)));
+    const orders = keys.map((key) => orderOf(key, this.#places.get(key), this.#stillLeaving(key, at)));
     const why = await this.#program.pass(orders, new Set(keys.map(familyOfKey))).then(({ flows }) => {
       this.#restUntil = at + (flows * FLOW_COST_MS) / SHARE_OF_TIME;
       return '';
@@ -122,6 +125,25 @@ export class ForgetFlows {
       this.#due(keys, []);
     }
     this.#schedule();
+  }
+
+  #noteLeaving(change: ListenerChange): void {
+    const until = this.#clock.monotonic() + LAST_ANSWERS_MS;
+    const gone = goneWith(change);
+    for (const key of gone.length === 0 || change.after === undefined ? [] : keysOf(change.after)) {
+      const leaving = this.#leaving.get(key) ?? new Map<string, number>();
+      for (const each of gone) leaving.set(each, until);
+      this.#leaving.set(key, leaving);
+    }
+  }
+
+  /** Members that left the place after the change for which the pass is due; another pass follows for them. */
+  #stillLeaving(key: PlaceKey, at: number): readonly string[] {
+    const leaving = this.#leaving.get(key) ?? new Map<string, number>();
+    for (const [each, until] of leaving) if (until <= at) leaving.delete(each);
+    if (leaving.size === 0) this.#leaving.delete(key);
+    else if (!this.#later.has(key)) this.#later.set(key, Math.max(...leaving.values()));
+    return [...leaving.keys()];
   }
 
   #judge(why: string): void {

@@ -96,6 +96,20 @@ test('ForgetFlows is due at an unchanged time however often a place changes', as
   t.is(passes.length, 1);
 });
 
+test('A member that leaves shortly before the pass for another one has its own half second', async (t) => {
+  const { clock, passes, flows } = rig();
+  flows.changed(changes.slice(0, 1));
+  await clock.advance(400);
+  flows.changed([{ before: listener(1_000, ['10.0.0.2']), after: listener(1_000, ['10.0.0.3']) }]);
+  await clock.advance(100);
+  t.regex(passes[0]?.orders[0] ?? '', / some 0a0000030035 0a0000020035$/);
+  passes[0]?.end();
+  await clock.advance(399);
+  t.is(passes.length, 1);
+  await clock.advance(1);
+  t.regex(passes[1]?.orders[0] ?? '', / some 0a0000030035$/);
+});
+
 test('ForgetFlows sends the members of the moment: one that is back keeps its flows', async (t) => {
   const { clock, passes, flows } = rig();
   flows.changed(changes.slice(0, 1));
