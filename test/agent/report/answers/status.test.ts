@@ -8,7 +8,11 @@ test('countsWithoutPools() counts what clients reach, and the members behind rou
   const facts = { serves: () => true, members: () => new Map(), failures: () => undefined };
   const book = new StatusBook();
   for (const key of ['gateway:shop/edge', 'pool:shop/api', 'shop/web'])
-    book.update(key, { key, listeners: [] } as unknown as LoadBalancer, facts as unknown as DataplaneFacts);
+    book.update(
+      key,
+      { key, listeners: [], problems: [] } as unknown as LoadBalancer,
+      facts as unknown as DataplaneFacts,
+    );
   t.is(book.counts.load_balancer.OFFLINE, 3);
   t.is(countsWithoutPools(book).load_balancer.OFFLINE, 2);
   t.is(countsWithoutPools(book).member, book.counts.member);
