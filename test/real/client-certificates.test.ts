@@ -5,11 +5,11 @@ import type { LoadBalancer, Tls } from '../../agent/model/load-balancer.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { ModelHost } from '../support/haproxy/model-host.ts';
-import { Texts } from '../support/haproxy/pem-texts.ts';
 import { request, startEcho } from '../support/traffic/echo.ts';
 import { type Client, ResumingClients, WAYS_TO_RESUME } from '../support/traffic/resumption.ts';
 import { Authority, askInTls, handshake, type IssuedCertificate } from '../support/traffic/tls.ts';
 import type { Place } from '../support/traffic/traffic.ts';
+import { CertificateTexts } from '../support/values/certificate-texts.ts';
 import { entryOf, gatewayOf, patternOf, poolOf, sectionOf } from '../support/values/routes.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['openssl'] });
@@ -24,7 +24,7 @@ async function prepared(t: ExecutionContext) {
     await owners.issue({ names: ['owner'] }),
     await strangers.issue({ names: ['root'] }),
   ];
-  const texts = new Texts();
+  const texts = new CertificateTexts();
   const certificate = texts.pair('default/web', await authority.issue({ names: ['*.example.org'] }));
   const ofOwners = texts.clients('configmap default/owners', owners.cert);
   const ofStrangers = texts.clients('configmap other/strangers', strangers.cert);
