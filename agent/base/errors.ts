@@ -36,7 +36,11 @@ export type ErrorCode =
   | 'PAIR_CREDENTIALS'
   | 'API_UNREACHABLE'
   | 'API_CREDENTIALS'
-  | 'API_REFUSED';
+  | 'API_REFUSED'
+  | 'OCTAVIA_INVALID'
+  | 'OCTAVIA_NO_INTERFACE'
+  | 'OCTAVIA_EXISTS'
+  | 'OCTAVIA_NOT_FOUND';
 
 export type Retry = 'now' | 'later' | 'never';
 

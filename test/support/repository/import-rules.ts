@@ -317,6 +317,14 @@ const PLACES: readonly Place[] = [
     imports: ['haproxy-routes', 'haproxy-paths', 'daemon', ...LOW],
   },
   { name: 'haproxy-routes', files: /^agent\/haproxy\/routes\//, imports: [...LOW] },
+  // HAProxy with a text that its author pushed.
+  {
+    name: 'pushed',
+    files: /^agent\/pushed\//,
+    imports: ['haproxy-socket', 'haproxy-process', 'haproxy-doors', 'haproxy-paths', 'daemon', ...LOW],
+  },
+  // An amphora: what Octavia's controller sends, and the parts that carry it out.
+  { name: 'octavia-parts', files: /^agent\/octavia\/parts\.ts$/, imports: [] },
   // The kernel, by nftables; conntrackd copies its flows to the peer.
   {
     name: 'conntrackd',
