@@ -14,6 +14,8 @@ export interface RunOptions {
   /** Milliseconds until the program is killed. */
   readonly timeout: number;
   readonly env?: NodeJS.ProcessEnv;
+  /** What the program reads from its standard input; absent: nothing, and the input stays open. */
+  readonly input?: string;
   /** As in nice(1), from 0 up: other processes get the processor first. */
   readonly nice?: number;
   /** Gets the id of the process. */
@@ -33,7 +35,7 @@ export function runCommand(
       maxBuffer: 16 * 1024 * 1024,
       killSignal: 'SIGKILL' as const,
     };
-    const { pid } = execFile(program, args, settings, (error, stdout, stderr) => {
+    const { pid, stdin } = execFile(program, args, settings, (error, stdout, stderr) => {
       if (error === null) resolve({ exitCode: 0, stdout, stderr });
       else if (typeof error.code === 'number') resolve({ exitCode: error.code, stdout, stderr });
       else {
@@ -46,6 +48,8 @@ export function runCommand(
         );
       }
     });
+    // A program that ends before it has read all says so by its status.
+    if (options.input !== undefined) stdin?.on('error', () => undefined).end(options.input);
     if (pid !== undefined && options.nice !== undefined) makeNice(pid, options.nice);
     if (pid !== undefined) options.onStart?.(pid);
   });
