@@ -324,6 +324,13 @@ const PLACES: readonly Place[] = [
     imports: ['haproxy-socket', 'haproxy-process', 'haproxy-doors', 'haproxy-paths', 'daemon', ...LOW],
   },
   // An amphora: what Octavia's controller sends, and the parts that carry it out.
+  {
+    name: 'octavia-heartbeat',
+    files: /^agent\/octavia\/heartbeat\//,
+    imports: ['pushed', 'octavia-settings', 'octavia-text', 'octavia-parts', ...LOW],
+  },
+  { name: 'octavia-settings', files: /^agent\/octavia\/settings\//, imports: [...LOW] },
+  { name: 'octavia-text', files: /^agent\/octavia\/text\//, imports: VALUES },
   { name: 'octavia-parts', files: /^agent\/octavia\/parts\.ts$/, imports: [] },
   // The kernel, by nftables; conntrackd copies its flows to the peer.
   {
