@@ -8,7 +8,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import { startHaproxy } from '../../agent/haproxy/process/process.ts';
+import { startHaproxy } from '../../agent/haproxy/instance/process.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
 import { type RunningAgent, signal, TestHost } from '../support/host/agent.ts';

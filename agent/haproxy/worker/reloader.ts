@@ -2,29 +2,27 @@
 // when it serves exactly that file. After a refused reload the old worker continues, and the last good file is restored.
 // Why: docs/design/decisions/0023-little-work-during-a-reload.md
 
-import { dirname } from 'node:path';
 import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { logSince, logSize } from '../../host/daemon-output.ts';
 import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
 import type { Log } from '../../host/log.ts';
-import { makeFolder } from '../../host/make-directory.ts';
-import { proveNewFiles } from '../../host/takes-files.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { BootedWorker } from '../booted-worker.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
 import type { Persister } from '../config/persister.ts';
+import type { Phase } from '../instance/connect.ts';
+import { orderReload, proveRestart } from '../instance/order-reload.ts';
+import { residentMemory } from '../instance/process.ts';
 import type { HaproxyPaths } from '../paths.ts';
-import { findMaster, hasListened } from '../process/find-master.ts';
-import { residentMemory } from '../process/process.ts';
-import { type ReloadOutcome, reload, showProc, signalReload } from '../socket/master.ts';
+import { type ReloadOutcome, showProc } from '../socket/master.ts';
 import type { ReloadCause, ReloadResult } from './reload-arbiter.ts';
 import { forgetServerStates, keepServerStates } from './server-states.ts';
 import type { StartFaults } from './start-faults.ts';
 import { tablesLearned } from './table-sync.ts';
-import type { Expected, Phase, WorkerFinder } from './worker-finder.ts';
+import type { Expected, WorkerFinder } from './worker-finder.ts';
 
 export interface ReloaderOptions {
   readonly paths: HaproxyPaths;
@@ -63,9 +61,6 @@ const FORCED: readonly ReloadCause[] = [
   'server-changed',
   'certificate-too-long',
 ];
-
-/** reload() fails with these codes before the master has the order. */
-const NOT_ORDERED: readonly string[] = ['RUNTIME_CONNECT', 'RUNTIME_TIMEOUT'];
 
 /** A reload under way. */
 interface Replacement {
@@ -107,7 +102,7 @@ export class Reloader {
     const { maker, file, persister, desired, onReload, log } = this.#options;
     const isLost = (): boolean => this.#options.worker() !== worker;
     try {
-      await this.#proveRestart();
+      await proveRestart(this.#options.paths);
       await tablesLearned(worker);
       await file.keepBeside();
       this.#next = new Map(desired);
@@ -170,18 +165,6 @@ export class Reloader {
     return 'done';
   }
 
-  /** A reload executes the master again, which then ends, with its workers, if it cannot make its socket and pid file. */
-  async #proveRestart(): Promise<void> {
-    const { masterSocket } = this.#options.paths;
-    try {
-      await makeFolder(dirname(masterSocket), 0o711);
-      await proveNewFiles(dirname(masterSocket));
-    } catch (error) {
-      const message = `HAProxy does not reload, because its master could not make its socket again and would end: ${messageOf(error)}`;
-      throw new HeadgateError('HAPROXY_RELOAD', message);
-    }
-  }
-
   async #replace(worker: BootedWorker, candidate: Candidate): Promise<'done' | 'failed'> {
     const { paths, file, maker, faults, log, persister, shortage } = this.#options;
     const from = await logSize(paths.log);
@@ -192,7 +175,9 @@ export class Reloader {
     early.catch(() => undefined);
     let result: ReloadOutcome;
     try {
-      result = await this.#withServerStates(worker, candidate, () => this.#order(replacement));
+      result = await this.#withServerStates(worker, candidate, () =>
+        orderReload(paths, { isServed: () => replacement.isTaken, log }),
+      );
     } finally {
       replacement.isOver = true;
     }
@@ -280,25 +265,6 @@ export class Reloader {
       return await order();
     } finally {
       await forgetServerStates(paths).catch(warn);
-    }
-  }
-
-  /** By signal if the master cannot be reached on its socket: the reload makes the socket again and ends its connections. */
-  async #order(replacement: Replacement): Promise<ReloadOutcome> {
-    const { paths, log } = this.#options;
-    const { masterSocket } = paths;
-    const isServed = (): boolean => replacement.isTaken;
-    try {
-      return await reload(masterSocket, { isServed });
-    } catch (error) {
-      if (!(error instanceof HeadgateError && NOT_ORDERED.includes(error.code))) throw error;
-      const pid = await findMaster(paths);
-      // The signal would end a master that starts.
-      if (pid === undefined || !(await hasListened(pid, paths))) throw error;
-      log.warn('Reloading HAProxy by signal, because its master cannot be reached', {
-        error: messageOf(error),
-      });
-      return signalReload(pid, masterSocket, { isServed });
     }
   }
 }

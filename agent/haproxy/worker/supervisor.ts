@@ -10,9 +10,9 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { BootedWorker } from '../booted-worker.ts';
 import type { Candidate, CandidateMaker } from '../config/candidate.ts';
 import type { ConfigFile } from '../config/config-file.ts';
+import { findMaster, hasListened, isBooting, otherMaster } from '../instance/find-master.ts';
+import { startHaproxy } from '../instance/process.ts';
 import type { HaproxyPaths } from '../paths.ts';
-import { findMaster, hasListened, isBooting, otherMaster } from '../process/find-master.ts';
-import { startHaproxy } from '../process/process.ts';
 import type { StartFaults } from './start-faults.ts';
 import type { WorkerFinder } from './worker-finder.ts';
 

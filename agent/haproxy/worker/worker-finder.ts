@@ -1,8 +1,6 @@
 // Connects to the running HAProxy worker and finds out what it booted from: the desired state, a candidate, or an
 // unknown file. Changes nothing.
 
-import { existsSync } from 'node:fs';
-import { HeadgateError } from '../../base/errors.ts';
 import { Slice } from '../../base/slice.ts';
 import type { Log } from '../../host/log.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
@@ -14,12 +12,12 @@ import { bindsOf } from '../config/listener-config.ts';
 import { descriptionOf, structureHash } from '../config/render.ts';
 import type { RenderContext } from '../config/render-context.ts';
 import { spareProfile } from '../config/spare-pools.ts';
+import { connectOwnWorker, connectWorker, type Phase } from '../instance/connect.ts';
 import type { HaproxyPaths } from '../paths.ts';
-import { isOwn } from '../process/find-master.ts';
 import { readRunning } from '../readback.ts';
 import type { Tables } from '../routes/patched-tables.ts';
 import { Running } from '../running.ts';
-import { Runtime } from '../socket/runtime.ts';
+import type { Runtime } from '../socket/runtime.ts';
 import { Spares } from '../spares.ts';
 
 export interface WorkerFinderOptions {
@@ -33,13 +31,9 @@ export interface WorkerFinderOptions {
   readonly log: Log;
 }
 
-/** While HAProxy starts only its own socket is tried, not the master's. */
-export type Phase = 'starting' | 'running';
-
 /** A worker without its connection. */
 export type Expected = Omit<BootedWorker, 'runtime'>;
 
-const CONNECT_TIMEOUT_MS = 2_000;
 /** The computation of a new worker's state delays a change by this much at most. */
 const EXPECT_SLICE_MS = 2;
 
@@ -51,22 +45,9 @@ export class WorkerFinder {
     this.#options = options;
   }
 
-  /** Connects to the worker by the admin socket; if that was removed and HAProxy is not starting, by the master's. */
-  async connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
-    const { adminSocket: socketPath, masterSocket: masterSocketPath } = this.#options.paths;
-    const isStarting = phase === 'starting';
-    if (!existsSync(socketPath) && (isStarting || !existsSync(masterSocketPath))) return undefined;
-    try {
-      return await Runtime.connect({
-        socketPath,
-        masterSocketPath,
-        isStarting,
-        timeoutMs: CONNECT_TIMEOUT_MS,
-      });
-    } catch (error) {
-      if (error instanceof HeadgateError && error.code === 'RUNTIME_CONNECT') return undefined;
-      throw error;
-    }
+  /** As connectWorker(). */
+  connect(phase: Phase = 'running'): Promise<Runtime | undefined> {
+    return connectWorker(this.#options.paths, phase);
   }
 
   /** True if a HAProxy answers at the sockets, whichever process started it. Reads only. */
@@ -150,32 +131,8 @@ export class WorkerFinder {
     return this.#reading > 0;
   }
 
-  /**
-   * As connect(), but a HAProxy that an operator started beside this one may have replaced the admin socket: then the
-   * master leads to the worker, or nothing does while the master starts it. Errors: also FILE_READ.
-   */
-  async #connectOwn(phase: Phase): Promise<Runtime | undefined> {
-    const { paths, log } = this.#options;
-    const runtime = await this.connect(phase);
-    if (runtime === undefined || runtime.worker.via === 'master') return runtime;
-    const { pid } = runtime.worker;
-    const isKnown = await isOwn(pid, paths).catch((error: unknown) => {
-      runtime.close();
-      throw error;
-    });
-    if (isKnown) return runtime;
-    if (phase === 'starting') {
-      runtime.close();
-      return undefined;
-    }
-    const { adminSocket: socketPath, masterSocket: masterSocketPath } = paths;
-    const own = await Runtime.connect({ socketPath, masterSocketPath, isReplaced: true }).catch(
-      () => undefined,
-    );
-    if (own === undefined) return runtime;
-    runtime.close();
-    log.warn('Another HAProxy answers at the admin socket', { pid, own: own.worker.pid });
-    return own;
+  #connectOwn(phase: Phase): Promise<Runtime | undefined> {
+    return connectOwnWorker(this.#options.paths, phase, this.#options.log);
   }
 
   /**

@@ -18,8 +18,8 @@ import {
   type RenderContext,
   renderContext,
 } from '../../../agent/haproxy/config/render-context.ts';
+import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/instance/process.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
-import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/process/process.ts';
 import { RouteFiles } from '../../../agent/haproxy/routes/route-files.ts';
 import { tablesOf } from '../../../agent/haproxy/routes/tables.ts';
 import { Running } from '../../../agent/haproxy/running.ts';

@@ -263,6 +263,7 @@ const PLACES: readonly Place[] = [
       ...[
         'haproxy-worker',
         'haproxy-process',
+        'haproxy-instance',
         'haproxy-stats',
         'haproxy-doors',
         'haproxy-paths',
@@ -278,7 +279,7 @@ const PLACES: readonly Place[] = [
     files: /^agent\/haproxy\/worker\//,
     imports: [
       ...[
-        'haproxy-process',
+        'haproxy-instance',
         'haproxy-stats',
         'haproxy-doors',
         'haproxy-paths',
@@ -294,6 +295,12 @@ const PLACES: readonly Place[] = [
     name: 'haproxy-process',
     files: /^agent\/haproxy\/process\//,
     imports: ['haproxy-socket', 'haproxy-doors', 'haproxy-paths', 'daemon', ...LOW],
+  },
+  // The process of one HAProxy, whatever text it boots.
+  {
+    name: 'haproxy-instance',
+    files: /^agent\/haproxy\/instance\//,
+    imports: ['haproxy-socket', 'daemon', ...LOW],
   },
   {
     name: 'haproxy-stats',
@@ -321,7 +328,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'pushed',
     files: /^agent\/pushed\//,
-    imports: ['haproxy-socket', 'haproxy-process', 'haproxy-doors', 'haproxy-paths', 'daemon', ...LOW],
+    imports: ['haproxy-socket', 'haproxy-instance', 'daemon', ...LOW],
   },
   // An amphora: what Octavia's controller sends, and the parts that carry it out.
   {

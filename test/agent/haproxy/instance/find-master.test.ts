@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { hasListened } from '../../../../agent/haproxy/process/find-master.ts';
+import { hasListened } from '../../../../agent/haproxy/instance/find-master.ts';
 
 test('hasListened() finds a socket that HAProxy has bound, even if its file was removed', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'headgate-master-'));

@@ -7,7 +7,7 @@ import { pidIn } from '../../host/daemon/find.ts';
 import { type DaemonKind, startDaemon } from '../../host/daemon/start.ts';
 import { sendSignal, stopDaemon } from '../../host/daemon/stop.ts';
 import { inNamespace } from '../../host/namespace.ts';
-import type { HaproxyPaths } from '../paths.ts';
+import type { InstanceFiles } from './files.ts';
 import { ownProcesses } from './find-master.ts';
 
 const HAPROXY: DaemonKind = { name: 'HAProxy', missing: 'HAPROXY_MISSING', failed: 'HAPROXY_START' };
@@ -18,12 +18,13 @@ const HAPROXY: DaemonKind = { name: 'HAProxy', missing: 'HAPROXY_MISSING', faile
  */
 export async function startHaproxy<T>(
   executable: string,
-  paths: HaproxyPaths,
+  paths: InstanceFiles,
   find: () => Promise<T | undefined>,
   timeoutMs: number,
   netns = '',
 ): Promise<T> {
-  const words = ['-W', '-S', `${paths.masterSocket},mode,600`, '-p', paths.pidFile, '-f', paths.config];
+  const { config, masterSocket, pidFile, more = [] } = paths;
+  const words = ['-W', '-S', `${masterSocket},mode,600`, '-p', pidFile, '-f', config, ...more];
   const command = inNamespace(netns, executable, words);
   const start = { command, log: paths.log, find, timeoutMs, excerpt: complaints };
   return (await startDaemon(HAPROXY, start)).found;
@@ -43,12 +44,12 @@ function complaints(messages: string): string {
 }
 
 /** The master's pid, if the pid file names a process that runs HAProxy with this file. Errors: as pidIn(). */
-export function masterPid(paths: HaproxyPaths): Promise<number | undefined> {
+export function masterPid(paths: InstanceFiles): Promise<number | undefined> {
   return pidIn(paths.pidFile, paths.config);
 }
 
 /** Lets connections end for `graceMs`, then closes the rest. Also one that has no pid file yet. */
-export async function stopHaproxy(paths: HaproxyPaths, graceMs: number): Promise<void> {
+export async function stopHaproxy(paths: InstanceFiles, graceMs: number): Promise<void> {
   await stopDaemon(HAPROXY, (await masterPid(paths)) ?? 0, paths.config, [
     { signal: 'SIGUSR1', waitMs: graceMs },
     { signal: 'SIGTERM', waitMs: 2_000 },
@@ -58,7 +59,7 @@ export async function stopHaproxy(paths: HaproxyPaths, graceMs: number): Promise
 }
 
 /** Ends all processes with these files at once, such as one that hangs; their number. Errors: as startedWith(). */
-export async function killHaproxy(paths: HaproxyPaths): Promise<number> {
+export async function killHaproxy(paths: InstanceFiles): Promise<number> {
   const pids = await ownProcesses(paths);
   // The master first, because it would start another worker.
   for (const pid of [...pids].sort((a, b) => a - b)) sendSignal(HAPROXY, pid, 'SIGKILL');

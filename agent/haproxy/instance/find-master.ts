@@ -4,10 +4,10 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { findDaemon, leadsGroup, runsWith, startedWith } from '../../host/daemon/find.ts';
-import type { HaproxyPaths } from '../paths.ts';
+import type { InstanceFiles } from './files.ts';
 
 /** undefined if no HAProxy runs with this file. Errors: as findDaemon(). */
-export function findMaster(paths: HaproxyPaths): Promise<number | undefined> {
+export function findMaster(paths: InstanceFiles): Promise<number | undefined> {
   return findDaemon(paths, isStartedWith(paths));
 }
 
@@ -15,14 +15,14 @@ export function findMaster(paths: HaproxyPaths): Promise<number | undefined> {
  * True if a started HAProxy still reads its file: it has no pid file and no worker yet, and the signal for a reload
  * would end it. Errors: as startedWith().
  */
-export async function isBooting(paths: HaproxyPaths): Promise<boolean> {
+export async function isBooting(paths: InstanceFiles): Promise<boolean> {
   // A worker without a master does not lead the process group that it was started in.
   for (const pid of (await startedWith(isStartedWith(paths))).keys()) if (await leadsGroup(pid)) return true;
   return false;
 }
 
 /** All processes of the HAProxy with these files, also one that still reads its file. Errors: as startedWith(). */
-export async function ownProcesses(paths: HaproxyPaths): Promise<readonly number[]> {
+export async function ownProcesses(paths: InstanceFiles): Promise<readonly number[]> {
   return [...(await startedWith(isStartedWith(paths))).keys()];
 }
 
@@ -34,7 +34,7 @@ export async function ownProcesses(paths: HaproxyPaths): Promise<readonly number
  */
 export async function hasListened(
   pid: number,
-  { adminSocket }: Pick<HaproxyPaths, 'adminSocket'>,
+  { adminSocket }: Pick<InstanceFiles, 'adminSocket'>,
 ): Promise<boolean> {
   const sockets = await readFile(`/proc/${pid}/net/unix`, 'utf8').catch(() => undefined);
   return sockets === undefined || sockets.includes(` ${adminSocket}`);
@@ -45,7 +45,7 @@ export async function hasListened(
  * connections, and its members never change. Errors: as startedWith().
  */
 export async function strangers(
-  { config }: Pick<HaproxyPaths, 'config'>,
+  { config }: Pick<InstanceFiles, 'config'>,
   workerPid: number,
 ): Promise<readonly number[]> {
   const found = await startedWith((words) => {
@@ -66,7 +66,7 @@ export async function strangers(
 export async function otherMaster({
   config,
   pidFile,
-}: HaproxyPaths): Promise<{ readonly pid: number; readonly config: string } | undefined> {
+}: InstanceFiles): Promise<{ readonly pid: number; readonly config: string } | undefined> {
   let others = '';
   const found = await startedWith((words) => {
     const file = words[words.indexOf('-f') + 1] ?? '';
@@ -79,10 +79,10 @@ export async function otherMaster({
 }
 
 /** True if the process was started with this pid file, as the agent and its units start HAProxy. Errors: as runsWith(). */
-export function isOwn(pid: number, { pidFile }: Pick<HaproxyPaths, 'pidFile'>): Promise<boolean> {
+export function isOwn(pid: number, { pidFile }: Pick<InstanceFiles, 'pidFile'>): Promise<boolean> {
   return runsWith(pid, pidFile);
 }
 
-function isStartedWith({ config, pidFile }: HaproxyPaths): (words: readonly string[]) => boolean {
+function isStartedWith({ config, pidFile }: InstanceFiles): (words: readonly string[]) => boolean {
   return (words) => ['-W', config, pidFile].every((word) => words.includes(word));
 }
