@@ -338,7 +338,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     this.#afterApply.close();
     logNames.close();
     logTargetWatch.close();
-    logWriter?.close();
+    await logWriter?.close();
     arbiter.close();
     if (this.#hasOwnStatistics) await statistics.close();
     await persister.close();

@@ -3,7 +3,7 @@
 // in the folder could have put a link or a pipe at their names.
 
 import { closeSync, constants, fsync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { copyFile, type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { copyFile, type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { HeadgateError } from '../base/errors.ts';
@@ -24,6 +24,11 @@ export async function writeAtomically(
   );
   await renameDurably(temporary, path);
   return written;
+}
+
+/** undefined if the file cannot be read, such as one that does not exist. */
+export function contentOf(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch(() => undefined);
 }
 
 /**

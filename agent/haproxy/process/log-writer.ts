@@ -2,16 +2,12 @@
 // outlives the agent, which adopts it, starts it again if it has ended, and makes the file again if it is gone.
 
 import { existsSync, statSync } from 'node:fs';
-import { open, readFile, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { messageOf } from '../../base/errors.ts';
-import { Fault } from '../../base/fault.ts';
-import { Rounds } from '../../base/rounds.ts';
-import { writeAtomically } from '../../host/atomic-file.ts';
-import { runsWith, startedWith } from '../../host/daemon/find.ts';
+import type { StartedDaemon } from '../../host/daemon/daemon-process.ts';
+import { startedWith } from '../../host/daemon/find.ts';
+import { KeptDaemon } from '../../host/daemon/kept-daemon.ts';
 import { type DaemonKind, startDaemon, TO_APPEND } from '../../host/daemon/start.ts';
-import { stopDaemon } from '../../host/daemon/stop.ts';
-import { DaemonLog } from '../../host/daemon-output.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 
@@ -26,78 +22,54 @@ export interface LogWriterOptions {
   readonly log: Log;
 }
 
-const WRITER: DaemonKind = { name: 'The log writer', missing: 'HAPROXY_MISSING', failed: 'HAPROXY_START' };
-const CHECK_INTERVAL_MS = 5_000;
+const WRITER: DaemonKind = { name: 'the log writer', missing: 'HAPROXY_MISSING', failed: 'HAPROXY_START' };
 const START_TIMEOUT_MS = 5_000;
 /** It has no connections to end. */
 const END_TIMEOUT_MS = 1_000;
-const MAX_LOG_BYTES = 1024 * 1024;
 
 export class LogWriter {
   readonly #options: LogWriterOptions;
   readonly #config: string;
-  readonly #messagesFile: string;
-  readonly #messages: DaemonLog;
-  readonly #rounds: Rounds;
-  readonly #fault = new Fault();
-  #pid = 0;
+  readonly #messages: string;
+  readonly #daemon: KeptDaemon;
 
   constructor(options: LogWriterOptions) {
+    const { file, log } = options;
     const folder = dirname(options.socket);
     this.#options = options;
     this.#config = join(folder, 'log-writer.cfg');
-    this.#messagesFile = join(folder, 'log-writer.log');
-    this.#messages = new DaemonLog(this.#messagesFile, MAX_LOG_BYTES);
-    this.#rounds = new Rounds({
-      intervalMs: () => CHECK_INTERVAL_MS,
-      work: () => this.#check(),
-      onFailed: (error) => this.#failed(error),
+    this.#messages = join(folder, 'log-writer.log');
+    this.#daemon = new KeptDaemon({
+      program: {
+        kind: WRITER,
+        config: this.#config,
+        find: async () => (await this.running())[0],
+        start: () => this.#start(),
+        endTimeoutMs: END_TIMEOUT_MS,
+      },
+      messages: this.#messages,
+      text: () => this.#text(),
+      onFault: (reason) => {
+        if (reason === '') log.info('The connection log is written again', { file });
+        else log.error('Cannot write the connection log', { file, error: reason });
+      },
+      log,
     });
   }
 
   /** Adopts the writer that runs, or starts one. Never rejects: a fault is logged, and retried. */
-  async start(): Promise<void> {
-    await this.#rounds.now();
-    if (this.#options.file !== '') this.#rounds.start();
+  start(): Promise<void> {
+    return this.#daemon.keep();
   }
 
   /** The writer continues. */
-  close(): void {
-    this.#rounds.close();
-    this.#messages.close();
+  close(): Promise<void> {
+    return this.#daemon.close();
   }
 
   /** After close(). Errors: HAPROXY_START if the agent may not signal it. */
-  async stop(): Promise<void> {
-    for (const pid of await this.running())
-      await stopDaemon(WRITER, pid, this.#config, [
-        { signal: 'SIGTERM', waitMs: END_TIMEOUT_MS },
-        { signal: 'SIGKILL', waitMs: END_TIMEOUT_MS },
-      ]);
-    this.#pid = 0;
-  }
-
-  async #check(): Promise<void> {
-    const { file, text, log } = this.#options;
-    if (file === '') {
-      // Without its configuration there has been no writer.
-      if (!existsSync(this.#config)) return;
-      await this.stop();
-      await rm(this.#config, { force: true });
-      return;
-    }
-    if (!(await runsWith(this.#pid, this.#config))) await this.#adopt();
-    const isOurs = (await contentOf(this.#config)) === text && isOpenIn(this.#pid, file);
-    if (!isOurs) await this.#start();
-    this.#messages.trim(this.#pid);
-    if (this.#fault.clear()) log.info('The connection log is written again', { file });
-  }
-
-  async #adopt(): Promise<void> {
-    const [found = 0] = await this.running();
-    if (found === 0 && this.#pid !== 0)
-      this.#options.log.warn('The log writer has ended', { pid: this.#pid });
-    this.#pid = found;
+  stop(): Promise<void> {
+    return this.#daemon.end();
   }
 
   /** The pids of writers, of this agent or an earlier one. */
@@ -106,34 +78,33 @@ export class LogWriter {
     return [...(await startedWith((words) => words.join(' ').trimEnd().endsWith(command))).keys()];
   }
 
-  /** Errors: FILE_WRITE, HAPROXY_MISSING, HAPROXY_START with its messages; those of opening the file. */
-  async #start(): Promise<void> {
-    const { executable, file, socket, text, log } = this.#options;
-    await this.stop();
+  /** A writer whose file is gone, or is another one, ends before. Errors: FILE_WRITE, HAPROXY_START. */
+  async #text(): Promise<string | undefined> {
+    const { file, socket, text } = this.#options;
+    if (file === '') return undefined;
+    if (!isOpenIn(this.#daemon.pid, file)) await this.#daemon.end();
     await makeFolder(dirname(socket), 0o711);
-    await writeAtomically(this.#config, [text]);
+    return text;
+  }
+
+  /** Errors: HAPROXY_MISSING, HAPROXY_START with its messages; those of opening the file. */
+  async #start(): Promise<StartedDaemon> {
+    const { executable, file, socket } = this.#options;
     await rm(socket, { force: true });
     const output = await open(file, TO_APPEND, 0o640);
     try {
       const { child } = await startDaemon(WRITER, {
         command: [executable, ['-db', '-f', this.#config]],
-        log: this.#messagesFile,
+        log: this.#messages,
         output: output.fd,
         find: async () => existsSync(socket) || undefined,
         timeoutMs: START_TIMEOUT_MS,
         excerpt: (messages) => messages.trim().slice(-2_000),
       });
-      this.#pid = child.pid ?? 0;
+      return { child, pid: child.pid ?? 0 };
     } finally {
       await output.close();
     }
-    log.info('Started the log writer', { pid: this.#pid, file });
-  }
-
-  #failed(error: unknown): void {
-    const message = messageOf(error);
-    const { file, log } = this.#options;
-    if (this.#fault.set(message)) log.error('Cannot write the connection log', { file, error: message });
   }
 }
 
@@ -141,9 +112,4 @@ export class LogWriter {
 function isOpenIn(pid: number, file: string): boolean {
   const [here, there] = [file, `/proc/${pid}/fd/1`].map((path) => statSync(path, { throwIfNoEntry: false }));
   return here !== undefined && here.ino === there?.ino && here.dev === there.dev;
-}
-
-/** undefined if there is no such file. */
-function contentOf(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch(() => undefined);
 }

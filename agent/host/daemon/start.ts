@@ -11,8 +11,9 @@ import { type ErrorCode, HeadgateError } from '../../base/errors.ts';
 import { logSince } from '../daemon-output.ts';
 import { SAFELY } from '../safe-open.ts';
 
-/** A daemon as errors report it. */
+/** A daemon as errors and the log report it. */
 export interface DaemonKind {
+  /** As within a sentence: `keepalived`, `the log writer`. */
   readonly name: string;
   /** The program cannot be started. */
   readonly missing: ErrorCode;
@@ -68,7 +69,12 @@ export async function startDaemon<T>(
     if (found !== undefined) return { child, found };
     if (end === undefined && performance.now() <= until) continue;
     const why = end === undefined ? `does not serve after ${timeoutMs} ms` : `ended with ${end}`;
-    const message = `${kind.name} ${why}\n${excerpt(await logSince(start.log, from))}`;
+    const message = `${atBegin(kind)} ${why}\n${excerpt(await logSince(start.log, from))}`;
     throw new HeadgateError(kind.failed, message, { retry: end === undefined ? 'now' : 'later' });
   }
+}
+
+/** The daemon's name at the begin of a sentence. */
+export function atBegin({ name }: DaemonKind): string {
+  return name.replace(/^the /, 'The ');
 }

@@ -3,43 +3,33 @@
 // Why: docs/design/decisions/0041-connection-sync.md
 
 import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { HeadgateError, messageOf } from '../../base/errors.ts';
-import { Fault } from '../../base/fault.ts';
-import { Reconciler } from '../../base/reconciler.ts';
-import { Rounds } from '../../base/rounds.ts';
+import { HeadgateError } from '../../base/errors.ts';
 import type { ConnectionSyncStatus } from '../../dataplane/status.ts';
-import { writeAtomically } from '../../host/atomic-file.ts';
-import { runsWith } from '../../host/daemon/find.ts';
-import { DaemonLog } from '../../host/daemon-output.ts';
+import { contentOf, writeAtomically } from '../../host/atomic-file.ts';
+import { KeptDaemon } from '../../host/daemon/kept-daemon.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { type CommandResult, runCommand } from '../../host/run-command.ts';
 import { type ConntrackdPaths, conntrackdPaths } from './paths.ts';
 import {
-  awaitConntrackd,
+  type ConntrackdProgram,
+  conntrackdProgram,
   conntrackdVersion,
-  findConntrackd,
   packetsReceived,
   sendAll,
-  startConntrackd,
-  stopConntrackd,
 } from './process.ts';
 import { conntrackdText, syncRulesText } from './render.ts';
 import type { SyncLink } from './sync-link.ts';
 
-export interface ConnectionSyncSettings {
+export interface ConnectionSyncSettings extends ConntrackdProgram {
   readonly stateDir: string;
   readonly runtimeDir: string;
   /** The network namespace of the VIPs; '' for the agent's own. */
   readonly netns: string;
-  /** The programs. */
   readonly nft: string;
-  readonly conntrackd: string;
-  /** `external`: another program, such as systemd, starts and restarts conntrackd. */
-  readonly conntrackdSupervisor: 'agent' | 'external';
 }
 
 export interface ConnectionSyncOptions {
@@ -49,24 +39,16 @@ export interface ConnectionSyncOptions {
   readonly log: Log;
 }
 
-/** The two conntrackds send something each second. */
-const CHECK_INTERVAL_MS = 5_000;
 const COMMAND_TIMEOUT_MS = 5_000;
-const MAX_LOG_BYTES = 4 * 1024 * 1024;
 
 export class ConnectionSync {
   readonly #options: ConnectionSyncOptions;
   readonly #paths: ConntrackdPaths;
-  readonly #reconciler: Reconciler;
-  readonly #rounds: Rounds;
-  readonly #fault = new Fault();
-  readonly #daemonLog: DaemonLog;
+  readonly #daemon: KeptDaemon;
   #version = '';
-  #pid = 0;
   /** At the last check. */
   #received: number | undefined;
   #isPeerHeard = false;
-  #hasStarted = false;
   /** The rules that nft has loaded for this agent. */
   #rules = '';
 
@@ -74,78 +56,65 @@ export class ConnectionSync {
     const { settings, log } = options;
     this.#options = options;
     this.#paths = conntrackdPaths(settings.stateDir, settings.runtimeDir);
-    this.#daemonLog = new DaemonLog(this.#paths.log, MAX_LOG_BYTES);
-    this.#reconciler = new Reconciler({
-      step: async () => {
-        await this.#step();
-        return false;
+    this.#daemon = new KeptDaemon({
+      program: conntrackdProgram(settings, this.#paths),
+      messages: this.#paths.log,
+      text: () => this.#text(),
+      hooks: {
+        onServes: () => sendAll(settings.conntrackd, this.#paths),
+        onRemoved: () => this.#removeRules(),
+        onChecked: () => this.#listen(),
       },
-      onDone: () => void this.#fault.clear(),
-      onFailed: (error) => {
-        const message = messageOf(error);
-        if (this.#fault.set(message)) log.error('Cannot synchronise connections', { error: message });
+      onFault: (error) => {
+        if (error !== '') log.error('Cannot synchronise connections', { error });
       },
-      spacingMs: 0,
-      backoff: { firstMs: 200, mostMs: 30_000 },
-    });
-    this.#rounds = new Rounds({
-      intervalMs: () => CHECK_INTERVAL_MS,
-      work: () => this.#check(),
-      onFailed: (error) => this.#reconciler.fail(error),
+      log,
     });
   }
 
   /** Adopts the conntrackd that runs, or starts one. Never rejects: an error is a fault, and is retried in the background. */
-  async start(): Promise<void> {
-    await this.#reconciler.reconcile();
-    if (this.#options.link() !== undefined) this.#rounds.start();
+  start(): Promise<void> {
+    return this.#daemon.keep();
   }
 
   /** The link may have changed. */
   configure(): void {
-    void this.#reconciler.reconcile();
+    void this.#daemon.keep();
   }
 
   /** undefined if connections are not synchronised. */
   status(): ConnectionSyncStatus | undefined {
     const link = this.#options.link();
     if (link === undefined) return undefined;
-    const fault = this.#fault.text && `Connections are not synchronised: ${this.#fault.text}`;
-    const [version, pid, isPeerHeard] = [this.#version, this.#pid, this.#isPeerHeard];
-    return { version, pid, peer: link.peer, isPeerHeard, fault };
+    const { pid, fault } = this.#daemon;
+    return {
+      version: this.#version,
+      pid,
+      peer: link.peer,
+      isPeerHeard: this.#isPeerHeard,
+      fault: fault && `Connections are not synchronised: ${fault}`,
+    };
   }
 
   /** conntrackd and the rules stay. */
-  async close(): Promise<void> {
-    this.#rounds.close();
-    await this.#reconciler.close();
-    this.#daemonLog.close();
+  close(): Promise<void> {
+    return this.#daemon.close();
   }
 
   /** After close(): stops a conntrackd that was started here, for demonstrations and tests. */
-  async stop(): Promise<void> {
-    if (this.#hasStarted) await this.#remove();
+  stop(): Promise<void> {
+    return this.#daemon.stop();
   }
 
-  /** Errors: any of the files, nft and conntrackd. */
-  async #step(): Promise<void> {
+  /** Errors: any of the program, the files and nft. */
+  async #text(): Promise<string | undefined> {
     const link = this.#options.link();
-    const { settings, log } = this.#options;
-    const { config, rules, directory } = this.#paths;
-    if (link === undefined) {
-      if (existsSync(rules)) await this.#remove();
-      return;
-    }
-    this.#version ||= await conntrackdVersion(settings.conntrackd);
+    if (link === undefined) return undefined;
+    this.#version ||= await conntrackdVersion(this.#options.settings.conntrackd);
+    const { config, directory } = this.#paths;
     for (const folder of [dirname(config), directory]) await makeFolder(folder, 0o700);
     await this.#putRules(syncRulesText(link, this.#paths));
-    await this.#putConfig(conntrackdText(link, this.#paths));
-    const before = this.#pid;
-    this.#pid = (await runsWith(before, config)) ? before : await findConntrackd(this.#paths);
-    if (before !== 0 && this.#pid !== before) log.error('conntrackd has ended', { pid: before });
-    if (this.#pid === 0) await this.#start();
-    else if (this.#pid !== before) log.info('Adopted the conntrackd that runs', { pid: this.#pid });
-    if (this.#pid !== before) await sendAll(settings.conntrackd, this.#paths);
+    return conntrackdText(link, this.#paths);
   }
 
   /** Loads rules that are new or that another process has removed. Errors: NFT_FAILED, FILE_WRITE. */
@@ -162,44 +131,10 @@ export class ConnectionSync {
     this.#rules = text;
   }
 
-  /**
-   * Stops a conntrackd that has another file, because it cannot reload one. The file is absent until then, so that no
-   * conntrackd ever runs with another text than that on disk. Errors: FILE_WRITE, CONNTRACKD_START.
-   */
-  async #putConfig(text: string): Promise<void> {
-    const { config } = this.#paths;
-    if ((await contentOf(config)) === text) return;
-    await rm(config, { force: true });
-    await this.#stopDaemon();
-    await writeAtomically(config, [text]);
-  }
-
-  /** Errors: CONNTRACKD_MISSING, CONNTRACKD_START. */
-  async #start(): Promise<void> {
-    const { settings, log } = this.#options;
-    if (settings.conntrackdSupervisor === 'external') {
-      this.#pid = await awaitConntrackd(this.#paths);
-      log.info('The supervisor has started conntrackd', { pid: this.#pid });
-      return;
-    }
-    this.#hasStarted = true;
-    const { child, pid } = await startConntrackd(settings.conntrackd, settings.netns, this.#paths);
-    child.once('exit', () => void this.#reconciler.reconcile());
-    this.#pid = pid;
-    log.info('Started conntrackd', { pid, version: this.#version });
-  }
-
-  async #stopDaemon(): Promise<void> {
-    const pid = await findConntrackd(this.#paths);
-    if (pid !== 0) await stopConntrackd(pid, this.#paths);
-    this.#pid = 0;
-  }
-
-  /** The conntrackd of an earlier agent, or of this one, and its rules. */
-  async #remove(): Promise<void> {
-    const { config, rules, table } = this.#paths;
-    await rm(config, { force: true });
-    await this.#stopDaemon();
+  /** The rules of an earlier agent, or of this one. */
+  async #removeRules(): Promise<void> {
+    const { rules, table } = this.#paths;
+    if (!existsSync(rules)) return;
     await this.#nft(['delete', 'table', 'inet', table]);
     this.#rules = '';
     // Last, because this file shows that there is something to remove.
@@ -207,10 +142,9 @@ export class ConnectionSync {
     this.#options.log.info('Stopped conntrackd: connections are not synchronised');
   }
 
-  async #check(): Promise<void> {
+  /** Finds out if the peer's conntrackd, which sends something each second, was heard since the last time. */
+  async #listen(): Promise<void> {
     const { link, settings, log } = this.#options;
-    await this.#reconciler.reconcile();
-    this.#daemonLog.trim(this.#pid);
     const received = await packetsReceived(settings.conntrackd, this.#paths);
     const isHeard = received !== undefined && this.#received !== undefined && received !== this.#received;
     this.#received = received;
@@ -225,9 +159,4 @@ export class ConnectionSync {
     const { nft, netns } = this.#options.settings;
     return runCommand(...inNamespace(netns, nft, words), { timeout: COMMAND_TIMEOUT_MS });
   }
-}
-
-/** undefined if there is no such file. */
-function contentOf(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch(() => undefined);
 }

@@ -1,13 +1,11 @@
-// The program conntrackd and its process: finds, starts and stops it, and reads what it has received. A conntrackd that the
-// agent has started outlives the agent.
+// The program conntrackd: finds and starts it, and reads what it has received. A conntrackd that the agent has started
+// outlives the agent.
 
-import type { ChildProcess } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { sleep } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
+import type { DaemonProgram, StartedDaemon } from '../../host/daemon/daemon-process.ts';
 import { startedWith } from '../../host/daemon/find.ts';
 import { type DaemonKind, startDaemon } from '../../host/daemon/start.ts';
-import { stopDaemon } from '../../host/daemon/stop.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
 import type { ConntrackdPaths } from './paths.ts';
@@ -20,7 +18,6 @@ const CONNTRACKD: DaemonKind = {
 const START_TIMEOUT_MS = 5_000;
 const END_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 5_000;
-const POLL_INTERVAL_MS = 100;
 
 /** Its version, such as `1.4.7`. Errors: CONNTRACKD_MISSING. */
 export async function conntrackdVersion(executable: string): Promise<string> {
@@ -31,8 +28,29 @@ export async function conntrackdVersion(executable: string): Promise<string> {
   throw new HeadgateError('CONNTRACKD_MISSING', message);
 }
 
+export interface ConntrackdProgram {
+  readonly conntrackd: string;
+  readonly netns: string;
+  /** `external`: another program, such as systemd, starts and restarts conntrackd. */
+  readonly conntrackdSupervisor: 'agent' | 'external';
+}
+
+export function conntrackdProgram(
+  { conntrackd, netns, conntrackdSupervisor }: ConntrackdProgram,
+  paths: ConntrackdPaths,
+): DaemonProgram {
+  return {
+    kind: CONNTRACKD,
+    config: paths.config,
+    find: () => findConntrackd(paths),
+    start: () => startConntrackd(conntrackd, netns, paths),
+    endTimeoutMs: END_TIMEOUT_MS,
+    supervisorMs: conntrackdSupervisor === 'external' ? START_TIMEOUT_MS : undefined,
+  };
+}
+
 /** The pid of the daemon; 0 if it does not run. Errors: those of startedWith(). */
-export async function findConntrackd({ config }: ConntrackdPaths): Promise<number> {
+async function findConntrackd({ config }: ConntrackdPaths): Promise<number> {
   // A request to the daemon has further words; a process that the daemon has forked has the same words.
   const found = await startedWith(
     ([program = '', flag, file, ...rest]) =>
@@ -41,21 +59,12 @@ export async function findConntrackd({ config }: ConntrackdPaths): Promise<numbe
   return [...found.keys()].find((pid) => !found.has(found.get(pid) ?? 0)) ?? 0;
 }
 
-/** The pid of a conntrackd that a supervisor starts. Errors: CONNTRACKD_START if it does not; those of startedWith(). */
-export async function awaitConntrackd(paths: ConntrackdPaths): Promise<number> {
-  for (const until = performance.now() + START_TIMEOUT_MS; ; await sleep(POLL_INTERVAL_MS)) {
-    const pid = await findConntrackd(paths);
-    if (pid !== 0) return pid;
-    if (performance.now() > until) throw new HeadgateError('CONNTRACKD_START', 'conntrackd does not run');
-  }
-}
-
 /** Resolves when it answers requests. Errors: CONNTRACKD_MISSING; CONNTRACKD_START with its messages; those of startedWith(). */
-export async function startConntrackd(
+async function startConntrackd(
   executable: string,
   netns: string,
   paths: ConntrackdPaths,
-): Promise<{ readonly child: ChildProcess; readonly pid: number }> {
+): Promise<StartedDaemon> {
   // A killed conntrackd leaves its lock, which would prevent the start of another.
   for (const file of [paths.lock, paths.socket]) await rm(file, { force: true });
   const { child, found } = await startDaemon(CONNTRACKD, {
@@ -67,14 +76,6 @@ export async function startConntrackd(
     excerpt: (messages) => messages.trim().slice(-2_000),
   });
   return { child, pid: found };
-}
-
-/** Errors: CONNTRACKD_START if the agent may not signal it. */
-export function stopConntrackd(pid: number, { config }: ConntrackdPaths): Promise<void> {
-  return stopDaemon(CONNTRACKD, pid, config, [
-    { signal: 'SIGTERM', waitMs: END_TIMEOUT_MS },
-    { signal: 'SIGKILL', waitMs: END_TIMEOUT_MS },
-  ]);
 }
 
 /** The packets that the daemon has received from the peer, one each second at least; undefined if it does not answer. */

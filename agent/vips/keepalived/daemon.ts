@@ -3,6 +3,7 @@
 
 import { sleep, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
+import { DaemonProcess } from '../../host/daemon/daemon-process.ts';
 import { ageOf, runsWith } from '../../host/daemon/find.ts';
 import { differenceOf, heldIn } from './files/config-text.ts';
 import type { KeepalivedOptions } from './options.ts';
@@ -10,15 +11,13 @@ import type { KeepalivedPaths } from './paths.ts';
 import { DumpReader, type InstanceDump } from './process/dump.ts';
 import { removeForeign, removeLeftovers } from './process/leftovers.ts';
 import {
-  findKeepalived,
   type KeepalivedProgram,
+  keepalivedDaemon,
   keepalivedPid,
   keepalivedProgram,
   killKeepalived,
   secondKeepalived,
   signalKeepalived,
-  startKeepalived,
-  stopKeepalived,
   vrrpProcess,
 } from './process/process.ts';
 import type { VrrpStates } from './states/vrrp-states.ts';
@@ -39,12 +38,11 @@ const NO_ANSWER = 'it does not answer';
 
 export class Daemon {
   readonly #options: DaemonOptions;
+  readonly #process: DaemonProcess;
   readonly #dumps: DumpReader;
   #program: KeepalivedProgram = { version: '', dumpSignal: 0 };
-  #pid = 0;
   #isVerified = false;
   #isReloading = false;
-  #hasStarted = false;
   /** Addresses of an ended keepalived may still be on the interfaces. */
   #hasLeftovers = true;
   /** Processes of a second keepalived with the same files. */
@@ -52,8 +50,10 @@ export class Daemon {
   #onNotified: () => void = () => undefined;
 
   constructor(options: DaemonOptions) {
+    const { settings, paths, onExit, log } = options;
     this.#options = options;
-    this.#dumps = new DumpReader(options.paths);
+    this.#process = new DaemonProcess(keepalivedDaemon(settings, paths), onExit, log);
+    this.#dumps = new DumpReader(paths);
   }
 
   /** '' until the program is found. */
@@ -63,7 +63,7 @@ export class Daemon {
 
   /** 0 if keepalived does not run. */
   get pid(): number {
-    return this.#pid;
+    return this.#process.pid;
   }
 
   /** True if its state was seen to match keepalived.conf. */
@@ -92,32 +92,31 @@ export class Daemon {
    * is that of keepalived.conf. Errors: FILE_READ, COMMAND_FAILED.
    */
   async refresh(text = ''): Promise<void> {
-    const { states, metrics, log } = this.#options;
-    const [before, now] = [this.#pid, await this.#current()];
-    if (now !== before) {
-      this.#pid = now;
-      this.#isVerified = false;
-      if (before !== 0) {
-        this.#hasLeftovers = true;
-        log.error('keepalived has ended', { pid: before });
-        metrics.repaired('keepalived');
-        states.lost(new Date());
-      }
-      if (now !== 0) await this.#adopt(now, text);
+    const { states, metrics } = this.#options;
+    const before = this.pid;
+    const hasEnded = await this.#process.refresh();
+    if (hasEnded) {
+      this.#hasLeftovers = true;
+      metrics.repaired('keepalived');
+      states.lost(new Date());
     }
-    if (now === 0 && this.#hasLeftovers) await this.#removeLeftovers(text);
+    if (this.pid !== before) {
+      this.#isVerified = false;
+      if (this.pid !== 0) await this.#adopt(this.pid, text);
+    }
+    if (this.pid === 0 && this.#hasLeftovers) await this.#removeLeftovers(text);
     this.#hasLeftovers = false;
   }
 
   /** True if another keepalived runs than at the last refresh(), or none. Errors: FILE_READ. */
   async hasChanged(): Promise<boolean> {
     const { paths } = this.#options;
-    if (this.#pid === 0) return (await keepalivedPid(paths)) !== undefined;
-    return !(await runsWith(this.#pid, paths.config));
+    if (this.pid === 0) return (await keepalivedPid(paths)) !== undefined;
+    return !(await runsWith(this.pid, paths.config));
   }
 
   /** The process that speaks VRRP; undefined if there is none. */
-  readonly vrrpProcess = (): Promise<number | undefined> => vrrpProcess(this.#pid);
+  readonly vrrpProcess = (): Promise<number | undefined> => vrrpProcess(this.pid);
 
   /**
    * A second keepalived gets no changes and keeps withdrawn VIPs. It is only reported, because the process that has
@@ -125,7 +124,7 @@ export class Daemon {
    */
   async checkForSecond(): Promise<void> {
     const before = this.fault;
-    this.#second = this.#pid === 0 ? [] : await secondKeepalived(this.#options.paths, this.#pid);
+    this.#second = this.pid === 0 ? [] : await secondKeepalived(this.#options.paths, this.pid);
     if (this.fault === before) return;
     if (this.fault === '') this.#options.log.info('There is one keepalived again');
     else this.#options.log.error(this.fault);
@@ -138,16 +137,8 @@ export class Daemon {
 
   /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_MISSING, KEEPALIVED_START, KEEPALIVED_RELOAD. */
   async start(text: string): Promise<void> {
-    const { settings, paths, onExit, log } = this.#options;
-    if (settings.keepalivedSupervisor === 'external')
-      throw new HeadgateError('KEEPALIVED_START', 'keepalived does not run', { retry: 'later' });
     const isReady = this.#firstNotification();
-    // Set first: keepalived may be there even if the start fails.
-    this.#hasStarted = true;
-    const { child, pid } = await startKeepalived(settings.keepalived, settings.netns, paths);
-    child.once('exit', onExit);
-    this.#pid = pid;
-    log.info('Started keepalived', { pid, version: this.version });
+    await this.#process.start({ version: this.version });
     await isReady;
     await this.#verify(text);
   }
@@ -157,7 +148,7 @@ export class Daemon {
     const { metrics } = this.#options;
     this.#isReloading = true;
     try {
-      signalKeepalived(this.#pid, 'SIGHUP');
+      signalKeepalived(this.pid, 'SIGHUP');
       await this.#verify(text);
       metrics.keepalivedReloaded('done');
     } catch (error) {
@@ -170,7 +161,7 @@ export class Daemon {
 
   /** The state of keepalived; undefined if it does not run or does not answer. Never rejects. */
   readonly readDump = (): Promise<readonly InstanceDump[] | undefined> =>
-    this.#dumps.read(this.#pid, this.#program.dumpSignal);
+    this.#dumps.read(this.pid, this.#program.dumpSignal);
 
   /** Reads the state; false if keepalived does not run or does not answer. Never rejects. */
   async readStates(): Promise<boolean> {
@@ -204,19 +195,12 @@ export class Daemon {
 
   /** Kills it; its addresses stay on the interfaces. */
   async kill(): Promise<void> {
-    await killKeepalived(this.#pid, await this.vrrpProcess(), this.#options.paths);
+    await killKeepalived(this.pid, await this.vrrpProcess(), this.#options.paths);
   }
 
   /** Stops a keepalived that was started here, in order. */
   async stop(): Promise<void> {
-    if (this.#hasStarted) await stopKeepalived(await this.#current(), this.#options.paths);
-  }
-
-  /** The pid of the keepalived that runs, 0 for none. A pid that is known and lives counts, whatever the pid file says. */
-  async #current(): Promise<number> {
-    const { paths } = this.#options;
-    if (await runsWith(this.#pid, paths.config)) return this.#pid;
-    return (await findKeepalived(paths)) ?? 0;
+    if (this.#process.hasStarted) await this.#process.end();
   }
 
   async #adopt(pid: number, text: string): Promise<void> {

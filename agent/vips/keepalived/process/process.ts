@@ -1,15 +1,16 @@
-// The program keepalived and its processes: checks a file, finds, starts, signals and stops. A keepalived that the agent
+// The program keepalived and its processes: checks a file, finds, starts, signals and kills. A keepalived that the agent
 // has started outlives the agent.
 
-import type { ChildProcess } from 'node:child_process';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { HeadgateError } from '../../../base/errors.ts';
 import { quote } from '../../../base/quote.ts';
+import type { DaemonProgram, StartedDaemon } from '../../../host/daemon/daemon-process.ts';
 import { ageOf, findDaemon, pidIn, startedWith } from '../../../host/daemon/find.ts';
 import { type DaemonKind, startDaemon } from '../../../host/daemon/start.ts';
 import { sendSignal, stopDaemon } from '../../../host/daemon/stop.ts';
 import { inNamespace } from '../../../host/namespace.ts';
 import { runCommand } from '../../../host/run-command.ts';
+import type { KeepalivedSettings } from '../options.ts';
 import type { KeepalivedPaths } from '../paths.ts';
 
 const KEEPALIVED: DaemonKind = {
@@ -53,6 +54,21 @@ export async function keepalivedProgram(executable: string): Promise<KeepalivedP
   return { version, dumpSignal };
 }
 
+/** SIGTERM ends keepalived in order: it hands its addresses over to the other host first. */
+export function keepalivedDaemon(
+  settings: Pick<KeepalivedSettings, 'keepalived' | 'netns' | 'keepalivedSupervisor'>,
+  paths: KeepalivedPaths,
+): DaemonProgram {
+  return {
+    kind: KEEPALIVED,
+    config: paths.config,
+    find: () => findKeepalived(paths),
+    start: () => startKeepalived(settings.keepalived, settings.netns, paths),
+    endTimeoutMs: END_TIMEOUT_MS,
+    supervisorMs: settings.keepalivedSupervisor === 'external' ? 0 : undefined,
+  };
+}
+
 /** The faults that keepalived finds in a file, '' if it accepts the file. Errors: COMMAND_FAILED. */
 export async function checkConfig(executable: string, netns: string, path: string): Promise<string> {
   const [program, args] = inNamespace(netns, executable, ['-t', '-f', path]);
@@ -69,11 +85,11 @@ export async function checkConfig(executable: string, netns: string, path: strin
  * Realtime scheduling is set here and not by `vrrp_rt_priority`: keepalived 2.2.7 sets the limit of realtime processor
  * time to 0 at a reload, and without CAP_SYS_RESOURCE, with which it could raise the limit, the kernel kills it.
  */
-export async function startKeepalived(
+async function startKeepalived(
   executable: string,
   netns: string,
   paths: KeepalivedPaths,
-): Promise<{ readonly child: ChildProcess; readonly pid: number }> {
+): Promise<StartedDaemon> {
   // The pid files of a killed keepalived can prevent the start of another.
   for (const file of [paths.pidFile, paths.vrrpPidFile]) await rm(file, { force: true });
   const words = ['-n', '-l', '-G', '-f', paths.config, '-p', paths.pidFile, '-r', paths.vrrpPidFile];
@@ -150,14 +166,6 @@ function isStartedWith({ config, pidFile }: KeepalivedPaths): (words: readonly s
 /** False if the process is gone. Errors: KEEPALIVED_START if the agent may not signal it. */
 export function signalKeepalived(pid: number, signal: NodeJS.Signals | number): boolean {
   return sendSignal(KEEPALIVED, pid, signal);
-}
-
-/** Ends keepalived in order: it hands its addresses over to the other host first. Errors: as signalKeepalived(). */
-export function stopKeepalived(pid: number, { config }: KeepalivedPaths): Promise<void> {
-  return stopDaemon(KEEPALIVED, pid, config, [
-    { signal: 'SIGTERM', waitMs: END_TIMEOUT_MS },
-    { signal: 'SIGKILL', waitMs: END_TIMEOUT_MS },
-  ]);
 }
 
 /** Kills the parent and the child; their addresses stay on the interfaces. Errors: as signalKeepalived(). */
