@@ -32,6 +32,7 @@ import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { routeChange } from './rows/route-change.ts';
 import { routeCost } from './rows/route-cost.ts';
 import { routesAtOnce } from './rows/routes-at-once.ts';
+import { rssKernel } from './rows/rss-kernel.ts';
 import { scrape } from './rows/scrape.ts';
 import { throughputHaproxy } from './rows/throughput-haproxy.ts';
 import { benchOf } from './support/bench.ts';
@@ -49,6 +50,7 @@ const benchmarks: readonly Benchmark[] = [
   editToTraffic,
   newService,
   kernel,
+  rssKernel,
   rolling,
   rollingAbrupt,
   burstReloads,

@@ -93,14 +93,15 @@ export const ack: Benchmark = {
           },
         ];
         const [p50, p99] = [median(agent.samples), percentile(agent.samples, 0.99)];
+        const ofBound = median(bound.samples);
         bench.measured(
           row({
             name: 'ack-1k',
             value: p50,
             unit: 'ms',
-            target: 'p50 ≤ 1 ms, p99 ≤ 5 ms',
-            met: p50 <= 1 && p99 <= 5,
-            reference: { name: 'lower bound, p50', value: median(bound.samples) },
+            target: 'p50 ≤ 1 ms or 3 × the lower bound, whichever is more; p99 ≤ 5 ms',
+            met: p50 <= Math.max(1, 3 * ofBound) && p99 <= 5,
+            reference: { name: 'lower bound, p50', value: ofBound },
             others: [{ name: 'lower bound, p99', value: percentile(bound.samples, 0.99) }, ...others],
             details: { p99, samples: agent.samples.length },
           }),

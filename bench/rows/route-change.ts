@@ -81,8 +81,8 @@ export const routeChange: Benchmark = {
           name: 'route-change',
           value: p50,
           unit: 'ms',
-          target: 'p50 ≤ 10 ms, p99 ≤ 30 ms, no failed request, no reload',
-          met: p50 <= 10 && p99 <= 30 && made === 0 && failures.length === 0,
+          target: 'p50 ≤ 8 ms, p99 ≤ 30 ms, no failed request, no reload',
+          met: p50 <= 8 && p99 <= 30 && made === 0 && failures.length === 0,
           reference: { name: '`set map` by hand, p50', value: median(samples.byHand) },
           others: [{ name: '`set map` by hand, p99', value: percentile(samples.byHand, 0.99) }],
           details: {
