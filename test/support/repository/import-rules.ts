@@ -338,6 +338,11 @@ const PLACES: readonly Place[] = [
   },
   { name: 'octavia-settings', files: /^agent\/octavia\/settings\//, imports: [...LOW] },
   { name: 'octavia-text', files: /^agent\/octavia\/text\//, imports: VALUES },
+  {
+    name: 'octavia-network',
+    files: /^agent\/octavia\/network\//,
+    imports: ['octavia-parts', ...LOW],
+  },
   { name: 'octavia-parts', files: /^agent\/octavia\/parts\.ts$/, imports: [] },
   // The kernel, by nftables; conntrackd copies its flows to the peer.
   {
