@@ -343,6 +343,11 @@ const PLACES: readonly Place[] = [
     files: /^agent\/octavia\/network\//,
     imports: ['octavia-parts', ...LOW],
   },
+  {
+    name: 'octavia-vrrp',
+    files: /^agent\/octavia\/vrrp\//,
+    imports: ['octavia-parts', 'daemon', ...LOW],
+  },
   { name: 'octavia-parts', files: /^agent\/octavia\/parts\.ts$/, imports: [] },
   // The kernel, by nftables; conntrackd copies its flows to the peer.
   {
