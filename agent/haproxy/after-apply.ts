@@ -7,7 +7,7 @@ import type { WorkerOutcome } from './apply.ts';
 import type { HaproxyOptions } from './options.ts';
 import type { HaproxyParts } from './parts.ts';
 import type { HaproxyPlan } from './plan.ts';
-import { UnusedPools } from './routes/unused-pools.ts';
+import { Lingering } from './routes/lingering.ts';
 import { isOfRow } from './socket/commands.ts';
 import { SPARE_TABLE } from './spares.ts';
 
@@ -18,12 +18,14 @@ export class AfterApply {
   readonly #parts: Parts;
   /** Keys whose routes wait for a pool that the worker does not have. */
   readonly #waiting = new Set<string>();
-  readonly #unusedPools: UnusedPools;
+  /** By key: pools to which no route sends. */
+  readonly #unusedPools: Lingering;
 
   constructor(options: Pick<HaproxyOptions, 'desired' | 'replan'>, parts: Parts) {
     this.#options = options;
     this.#parts = parts;
-    this.#unusedPools = new UnusedPools({
+    this.#unusedPools = new Lingering({
+      // The rows of before may still lead to them.
       isWaiting: () => {
         const { arbiter } = parts;
         return this.#waiting.size > 0 || arbiter.pending.size > 0 || arbiter.isReloading;

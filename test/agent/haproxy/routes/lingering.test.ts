@@ -1,12 +1,12 @@
 import test from 'ava';
-import { UnusedPools } from '../../../../agent/haproxy/routes/unused-pools.ts';
+import { Lingering } from '../../../../agent/haproxy/routes/lingering.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 
 function setUp() {
   const clock = new FakeClock();
   const due: (readonly string[])[] = [];
   const rows = { areWaiting: false };
-  const pools = new UnusedPools({
+  const pools = new Lingering({
     isWaiting: () => rows.areWaiting,
     onDue: (keys) => due.push(keys),
     clock,
@@ -14,7 +14,7 @@ function setUp() {
   return { clock, due, rows, pools };
 }
 
-test('UnusedPools reports a pool once, a second after it was first noted', async (t) => {
+test('Lingering reports a pool once, a second after it was first noted', async (t) => {
   const { clock, due, pools } = setUp();
   pools.note('pool:default/a');
   await clock.advance(900);
@@ -30,7 +30,7 @@ test('UnusedPools reports a pool once, a second after it was first noted', async
   t.false(pools.isDue('pool:default/a'));
 });
 
-test('UnusedPools does not report a pool that is used again', async (t) => {
+test('Lingering does not report a pool that is used again', async (t) => {
   const { clock, due, pools } = setUp();
   pools.note('pool:default/a');
   pools.forget('pool:default/a');
@@ -42,7 +42,7 @@ test('UnusedPools does not report a pool that is used again', async (t) => {
   pools.close();
 });
 
-test('UnusedPools reports no pool while rows wait for another one', async (t) => {
+test('Lingering reports no pool while rows wait for another one', async (t) => {
   const { clock, due, rows, pools } = setUp();
   rows.areWaiting = true;
   pools.note('pool:default/a');
