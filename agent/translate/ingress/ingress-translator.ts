@@ -16,10 +16,11 @@ import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
-import { byPrecedence, HostRoutesBook, type RouteEntries } from '../routes/host-routes.ts';
+import { byPrecedence, type RouteEntries } from '../routes/host-routes.ts';
 import { nothingElse } from '../routes/nothing-else.ts';
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { type RoutedPlace, routedListener } from '../routes/routed-listener.ts';
+import { SectionHosts } from '../routes/section-hosts.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { loadBalancerOf } from '../service/plain-listener.ts';
 import { parseVip } from '../service/service-vips.ts';
@@ -51,8 +52,8 @@ const SECTION = 'all';
 
 /** What one class remembers from one translation to the next. */
 interface Memory {
-  readonly plain: HostRoutesBook;
-  readonly secure: HostRoutesBook;
+  readonly plain: SectionHosts;
+  readonly secure: SectionHosts;
 }
 
 interface OnClass {
@@ -139,7 +140,7 @@ export class IngressTranslator implements Translator {
     const guards = ingressGuards(owned, certificates, reads, problems);
     const { tls, isServed } = ingressTls(ofClass, hosts, guards.hosts, certificates, reads, problems);
     const isHttps = (host: string): boolean => tls !== undefined && isServed(host);
-    const memory = this.#memories.get(key) ?? { plain: new HostRoutesBook(), secure: new HostRoutesBook() };
+    const memory = this.#memories.get(key) ?? { plain: new SectionHosts(), secure: new SectionHosts() };
     this.#memories.set(key, memory);
     const plain = hostRoutes(
       hosts,
@@ -250,11 +251,10 @@ function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
 
 function hostRoutes(
   { ingresses, ownerOf }: OwnedHosts,
-  book: HostRoutesBook,
+  section: SectionHosts,
   side: (entries: HostEntries, by: ByHost) => RouteEntries,
   isShared: (canary: Canary) => boolean = () => true,
 ): readonly HostRoutes[] {
-  book.begin();
   const canaries = ingresses.flatMap(({ read }) => read.canaries).filter(isShared);
   const byHost = new Map<string, RouteEntries[]>();
   const add = (entries: HostEntries, by: OwnedIngress): void => {
@@ -272,10 +272,12 @@ function hostRoutes(
         nothingElse(first, first.entries[0]?.rule.route ?? `Ingress ${first.key.replace(/^~/, '')}`),
       );
   }
-  return Array.from(byHost, ([host, entries]) => {
-    const pattern = hostPattern(host, 'one-label');
-    return book.of('', hostKey(pattern), pattern, entries);
+  const routes = [...byHost].flatMap(([text, all]) => {
+    const host = hostPattern(text, 'one-label');
+    const hosts = [{ host, key: hostKey(host) }];
+    return all.map((entries) => ({ entries, hosts }));
   });
+  return section.update(routes);
 }
 
 function poolsOf(all: readonly OnClass[]): readonly PoolUse[] {

@@ -1,7 +1,7 @@
 // The routes of one hostname: entries of many routes in one order of precedence, that of HTTPRoute and GRPCRoute
-// (https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule) and of Ingress. Pure; keeps what did not change.
+// (https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule) and of Ingress. Pure.
 
-import type { HostPattern, HostRoutes, RouteEntry, RouteMatch } from '../../model/routes.ts';
+import type { RouteEntry, RouteMatch } from '../../model/routes.ts';
 
 /** The entries of one route; keeps its identity while the route, and what it refers to, does not change. */
 export interface RouteEntries {
@@ -11,41 +11,6 @@ export interface RouteEntries {
   readonly key: string;
   /** In the order of the route's rules and matches. */
   readonly entries: readonly RouteEntry[];
-}
-
-/** Keeps a `HostRoutes` while it is made of the same entries. */
-export class HostRoutesBook {
-  /** Section → key of the host. */
-  #made = new Map<string, Map<string, Made>>();
-  #before = new Map<string, Map<string, Made>>();
-
-  /** Before all calls of `of()` for one translation: what is not asked for again is forgotten. */
-  begin(): void {
-    this.#before = this.#made;
-    this.#made = new Map();
-  }
-
-  /** `key`: of the host, unique in its section. */
-  of(section: string, key: string, host: HostPattern, routes: readonly RouteEntries[]): HostRoutes {
-    const last = this.#before.get(section)?.get(key);
-    const made = last !== undefined && isSameList(last.routes, routes) ? last : make(host, routes);
-    const ofSection = this.#made.get(section) ?? new Map<string, Made>();
-    this.#made.set(section, ofSection.set(key, made));
-    return made.value;
-  }
-}
-
-function make(host: HostPattern, routes: readonly RouteEntries[]): Made {
-  return { routes, value: { host, entries: inOrder(routes) } };
-}
-
-function isSameList(a: readonly RouteEntries[], b: readonly RouteEntries[]): boolean {
-  return a.length === b.length && a.every((each, at) => each === b[at]);
-}
-
-interface Made {
-  readonly routes: readonly RouteEntries[];
-  readonly value: HostRoutes;
 }
 
 /** The first that matches a request is taken. */

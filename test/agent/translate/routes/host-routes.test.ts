@@ -1,11 +1,6 @@
 import test from 'ava';
 import type { RouteEntry, RouteMatch } from '../../../../agent/model/routes.ts';
-import { ANY_HOST } from '../../../../agent/translate/routes/host-pattern.ts';
-import {
-  HostRoutesBook,
-  inOrder,
-  type RouteEntries,
-} from '../../../../agent/translate/routes/host-routes.ts';
+import { inOrder, type RouteEntries } from '../../../../agent/translate/routes/host-routes.ts';
 import { ruleOf } from '../../../support/values/routes.ts';
 
 let made = 0;
@@ -78,27 +73,4 @@ test('Of equal matches the older route counts, then the first by namespace and n
     inOrder(routes).map(({ rule }) => rule.name),
     ['z/z#0', 'a/z#0', 'b/a#0', 'b/a#1'],
   );
-});
-
-test('HostRoutesBook keeps the routes of a host while they are made of the same entries', (t) => {
-  const book = new HostRoutesBook();
-  const [one, two] = [route([matchOf({})]), route([matchOf({ method: 'GET' })])];
-  const of = (routes: readonly RouteEntries[]) => {
-    book.begin();
-    return book.of('http', 'any', ANY_HOST, routes);
-  };
-  const first = of([one, two]);
-  t.is(of([one, two]), first);
-  t.not(of([one]), first);
-  t.deepEqual(of([one, two]), first);
-});
-
-test('HostRoutesBook forgets a host that was not asked for', (t) => {
-  const book = new HostRoutesBook();
-  const routes = [route([matchOf({})])];
-  book.begin();
-  const first = book.of('http', 'any', ANY_HOST, routes);
-  book.begin();
-  book.begin();
-  t.not(book.of('http', 'any', ANY_HOST, routes), first);
 });
