@@ -17,6 +17,7 @@ import { routeTexts } from '../haproxy/routes/route-files.ts';
 import { tablesOf as rowsOf } from '../haproxy/routes/tables.ts';
 import { writeAtomically } from '../host/atomic-file.ts';
 import { fileLimit } from '../host/file-limit.ts';
+import type { NamedText } from '../host/file-set.ts';
 import { makeFolder } from '../host/make-directory.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import { conntrackdPaths } from '../nftables/conntrackd/paths.ts';
@@ -84,6 +85,17 @@ export const render: Command = {
   },
 };
 
+/** False if there are none. Errors: FILE_WRITE. */
+async function writeTexts(texts: Iterable<NamedText> | AsyncIterable<NamedText>): Promise<boolean> {
+  let hasWritten = false;
+  for await (const { path, text: textOf } of texts) {
+    const text = textOf();
+    if (text !== undefined) await writeFolder(path, [text]);
+    hasWritten ||= text !== undefined;
+  }
+  return hasWritten;
+}
+
 /** Returns the paths of the files. Errors: FILE_WRITE. */
 async function writeAll(
   output: string,
@@ -107,14 +119,9 @@ async function writeAll(
   await writeFolder(path, chunks);
 
   const files = [path];
-  const routes = await routeTexts(loadBalancers, rowsOf);
-  const folder = join(output, 'haproxy', 'routes');
-  if (routes.size > 0) files.push(folder);
-  for (const [name, text] of routes) await writeFolder(join(folder, name), [text]);
-  const ofPages = join(output, 'haproxy', 'pages');
-  const pageFiles = pageTexts(pagesOf(loadBalancers), ofPages, pages);
-  if (pageFiles.size > 0) files.push(ofPages);
-  for (const [file, text] of pageFiles) await writeFolder(file, [text]);
+  const [ofRoutes, ofPages] = [join(output, 'haproxy', 'routes'), join(output, 'haproxy', 'pages')];
+  if (await writeTexts(routeTexts(loadBalancers, ofRoutes, rowsOf))) files.push(ofRoutes);
+  if (await writeTexts(pageTexts(pagesOf(loadBalancers), ofPages, pages))) files.push(ofPages);
   if (settings.vrrp !== undefined) {
     const own = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const { usable } = usableVips(vipsOf(loadBalancers), settings.vrrp, [], new Set());

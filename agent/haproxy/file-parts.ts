@@ -1,19 +1,20 @@
 // Constructs what keeps haproxy.cfg, and the files that it names, at the desired state.
 
+import { FileSet } from '../host/file-set.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { BootedWorker } from './booted-worker.ts';
 import { CandidateMaker } from './config/candidate.ts';
 import { CertificateFiles } from './config/certificate-files.ts';
 import { ConfigFile } from './config/config-file.ts';
 import { GlobalSection } from './config/global-section.ts';
-import { PageFiles } from './config/page-files.ts';
+import { pagesOf, pageTexts } from './config/page-files.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
 import type { HaproxyOptions } from './options.ts';
 import type { HaproxyPaths } from './paths.ts';
 import { RefusedRows } from './routes/refused-rows.ts';
-import { RouteFiles } from './routes/route-files.ts';
+import { routeTexts } from './routes/route-files.ts';
 import type { HaproxySettings } from './settings.ts';
 import type { Repair } from './worker/haproxy-monitor.ts';
 
@@ -39,25 +40,25 @@ function namedFiles({ pems }: HaproxyOptions, paths: HaproxyPaths, refusedRows: 
     ...modes,
     pems: pems ?? NO_TEXTS,
   });
-  const routes = new RouteFiles({ folder: paths.routes, ...modes, tablesOf: refusedRows.tablesOf });
-  const pages = new PageFiles({ folder: paths.pages, ...modes, pages: pems?.pages ?? (() => undefined) });
+  const routes = new FileSet({ folder: paths.routes, ...modes });
+  const pages = new FileSet({ folder: paths.pages, ...modes });
+  const pagesIn = (all: Iterable<LoadBalancer>) =>
+    pageTexts(pagesOf(all), paths.pages, pems?.pages ?? (() => undefined));
   return {
     certificates,
     /** With the content that these load balancers need. */
     async write(all: Iterable<LoadBalancer>): Promise<void> {
       const loadBalancers = [...all];
       await certificates.write(loadBalancers);
-      await routes.write(loadBalancers);
-      await pages.write(loadBalancers);
+      await routes.write(routeTexts(loadBalancers, paths.routes, refusedRows.tablesOf));
+      await pages.write(pagesIn(loadBalancers));
     },
     async keep(): Promise<void> {
-      await certificates.keep();
-      await routes.keep();
-      await pages.keep();
+      for (const files of [certificates, routes, pages]) await files.keep();
     },
     async keepOnly(used: readonly LoadBalancer[]): Promise<void> {
       await certificates.keepOnly(used);
-      await pages.keepOnly(used);
+      await pages.keepOnly(new Set(pagesIn(used).map(({ path }) => path)));
     },
   };
 }

@@ -1,20 +1,13 @@
 // The certificates and crt-lists of one HAProxy's listeners, the certificates for members, and the users of routes, in a folder of the runtime
 // directory, which is in memory, so that no key reaches a disk. Files are written before HAProxy reads them or gets their content
 // by commands.
-// Owns the files, and the memory of certificates that HAProxy has refused.
+// Owns the files, and remembers the certificates that HAProxy has refused.
 // Why: docs/design/decisions/0043-certificates.md
 
-import { readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { serial } from '../../base/serial.ts';
-import { Slice } from '../../base/slice.ts';
-import { replaceInMemory } from '../../host/atomic-file.ts';
-import { type FileIdentity, identityOf, isSameFile } from '../../host/file-identity.ts';
-import { makeFolder } from '../../host/make-directory.ts';
+import { FileSet, type NamedText } from '../../host/file-set.ts';
 import type {
   Authority,
   Certificate,
-  Crl,
   Listener,
   LoadBalancer,
   Problem,
@@ -54,96 +47,41 @@ export interface CertificateFilesOptions {
   readonly pems: PemTexts;
 }
 
-interface Content {
-  /** Equal ids have equal texts. */
-  readonly id: string;
-  readonly text: string;
-}
-
 export class CertificateFiles {
   readonly #options: CertificateFilesOptions;
-  readonly #writes = serial();
-  /** By path: the present content. */
-  readonly #files = new Map<string, Content>();
-  /** By name of a certificate: the fingerprint in its file, as far as it is certain. */
-  readonly #written = new Map<string, string>();
-  /** Of the folder after the last write: another one shows that another process has added or removed files. */
-  #folder: FileIdentity | undefined;
+  readonly #files: FileSet;
   /** Fingerprint to HAProxy's reply. */
   readonly #refused = new Map<string, string>();
 
   constructor(options: CertificateFilesOptions) {
     this.#options = options;
+    this.#files = new FileSet({ ...options, isInMemory: true });
   }
 
   /** Brings the files of these load balancers to their present content. Errors: FILE_WRITE. */
   write(loadBalancers: Iterable<LoadBalancer>): Promise<void> {
-    const { folder, folderMode, pems } = this.#options;
-    const some = [...loadBalancers];
-    const listeners = [...tlsListeners(some)];
-    const certificates = certificatesIn(some);
-    const authorities = authoritiesOf(some);
-    const lists = userListsOf(some);
-    return this.#change(async () => {
-      const slice = new Slice();
-      if (certificates.length + authorities.length + lists.length > 0) await makeFolder(folder, folderMode);
-      for (const each of authorities) this.#writeList(authorityFile(folder, each), each, pems.authority);
-      for (const each of lists) this.#writeList(usersFile(folder, each), each, pems.users ?? NO_USERS);
-      for (const certificate of certificates) {
-        this.#writeCertificate(certificate);
-        if (slice.isOver) await slice.breathe();
-      }
-      for (const { name, tls } of listeners) {
-        for (const crl of clientCrls(tls)) this.#writeList(crlFile(folder, crl), crl, pems.crl);
-        const text = crtListText(folder, tls);
-        this.#write(crtListFile(folder, name), { id: text, text });
-        if (slice.isOver) await slice.breathe();
-      }
-    });
+    return this.#files.write(this.#textsOf([...loadBalancers]));
   }
 
   /** Writes files again that another process has removed. Errors: FILE_WRITE. */
-  async keep(): Promise<void> {
-    const { folder, folderMode } = this.#options;
-    if (this.#files.size === 0 || isSameFile(identityOf(folder), this.#folder)) return;
-    await this.#change(async () => {
-      await makeFolder(folder, folderMode);
-      for (const [path, content] of [...this.#files]) {
-        if (identityOf(path) !== undefined) continue;
-        this.#files.delete(path);
-        this.#write(path, content);
-      }
-    });
+  keep(): Promise<void> {
+    return this.#files.keep();
   }
 
   /** Removes the files that none of these load balancers has, also those of an earlier agent. */
   keepOnly(loadBalancers: Iterable<LoadBalancer>): Promise<void> {
-    const { folder } = this.#options;
-    const all = [...loadBalancers];
-    const used = new Set(authoritiesOf(all).map((authority) => authorityFile(folder, authority)));
-    for (const list of userListsOf(all)) used.add(usersFile(folder, list));
-    for (const { name, tls } of tlsListeners(all)) {
-      used.add(crtListFile(folder, name));
-      for (const crl of clientCrls(tls)) used.add(crlFile(folder, crl));
-    }
-    for (const { name } of certificatesIn(all)) used.add(certificateFile(folder, name));
-    return this.#change(async () => {
-      for (const file of await readdir(folder).catch(() => [])) {
-        const path = join(folder, file);
-        if (used.has(path)) continue;
-        this.#files.delete(path);
-        this.#written.clear();
-        await rm(path, { force: true });
-      }
-    });
+    const used = Array.from(this.#textsOf([...loadBalancers]), ({ path }) => path);
+    return this.#files.keepOnly(new Set(used));
   }
 
   /** HAProxy refuses the certificate: the file gets the content back that its worker has. Errors: FILE_WRITE. */
-  refuse({ name, fingerprint }: Certificate, reply: string, served: Certificate | undefined): Promise<void> {
+  async refuse(
+    { name, fingerprint }: Certificate,
+    reply: string,
+    served: Certificate | undefined,
+  ): Promise<void> {
     this.#refused.set(fingerprint, reply);
-    return this.#change(async () => {
-      if (served?.name === name) this.#writeCertificate(served);
-    });
+    if (served?.name === name) await this.#files.write([this.#certificate(served)]);
   }
 
   readonly isRefused = ({ fingerprint }: Certificate): boolean => this.#refused.has(fingerprint);
@@ -162,39 +100,42 @@ export class CertificateFiles {
     });
   }
 
-  /** One change at a time. */
-  #change(work: () => Promise<void>): Promise<void> {
-    return this.#writes.run(async () => {
-      try {
-        await work();
-      } finally {
-        this.#folder = identityOf(this.#options.folder);
-      }
-    });
+  *#textsOf(loadBalancers: readonly LoadBalancer[]): Generator<NamedText, void, void> {
+    const { folder, pems } = this.#options;
+    for (const { name, fingerprint } of authoritiesOf(loadBalancers))
+      yield {
+        path: authorityFile(folder, { name, fingerprint }),
+        id: fingerprint,
+        text: () => pems.authority(name, fingerprint),
+      };
+    for (const list of userListsOf(loadBalancers))
+      yield {
+        path: usersFile(folder, list),
+        id: list.fingerprint,
+        text: () => (pems.users ?? NO_USERS)(list.name, list.fingerprint),
+      };
+    for (const certificate of certificatesIn(loadBalancers)) yield this.#certificate(certificate);
+    for (const { name, tls } of tlsListeners(loadBalancers)) {
+      for (const crl of clientCrls(tls))
+        yield {
+          path: crlFile(folder, crl),
+          id: crl.fingerprint,
+          text: () => pems.crl(crl.name, crl.fingerprint),
+        };
+      const text = crtListText(folder, tls);
+      yield { path: crtListFile(folder, name), id: text, text: () => text };
+    }
   }
 
-  #writeCertificate(certificate: Certificate): void {
+  /** The file of a refused certificate keeps its content. */
+  #certificate(certificate: Certificate): NamedText {
     const { folder, pems } = this.#options;
     const { name, fingerprint } = certificate;
-    if (this.#written.get(name) === fingerprint || this.isRefused(certificate)) return;
-    const text = pems.certificate(secretOf(name), fingerprint);
-    // Only an earlier agent had it: its file stays.
-    if (text === undefined) return;
-    this.#write(certificateFile(folder, name), { id: fingerprint, text });
-    this.#written.set(name, fingerprint);
-  }
-
-  /** `path`: named by the content. */
-  #writeList(path: string, { name, fingerprint }: Authority | Crl, pem: PemTexts['authority']): void {
-    if (this.#files.has(path)) return;
-    const text = pem(name, fingerprint);
-    if (text !== undefined) this.#write(path, { id: fingerprint, text });
-  }
-
-  #write(path: string, content: Content): void {
-    if (this.#files.get(path)?.id === content.id) return;
-    replaceInMemory(path, content.text, this.#options.fileMode);
-    this.#files.set(path, content);
+    return {
+      path: certificateFile(folder, name),
+      id: fingerprint,
+      text: () => (this.isRefused(certificate) ? undefined : pems.certificate(secretOf(name), fingerprint)),
+    };
   }
 }
 

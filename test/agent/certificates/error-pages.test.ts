@@ -10,7 +10,8 @@ import {
 } from '../../../agent/certificates/error-pages.ts';
 import { keptErrorPages } from '../../../agent/certificates/kept-error-pages.ts';
 import { pageFile } from '../../../agent/haproxy/config/error-pages.ts';
-import { PageFiles, pagesIn } from '../../../agent/haproxy/config/page-files.ts';
+import { pagesIn, pagesOf, pageTexts } from '../../../agent/haproxy/config/page-files.ts';
+import { FileSet } from '../../../agent/host/file-set.ts';
 import { parseObject } from '../../../agent/kubernetes/parse-object.ts';
 import { gatewayOf } from '../../support/values/routes.ts';
 
@@ -82,14 +83,10 @@ test('The next agent finds the pages that this one has written, and none of whic
   const { fingerprint, statuses } = pages;
   const errorPages = { name: 'configmap shop/web.pages', fingerprint, statuses };
   const gateway = gatewayOf({ address: '192.0.2.1', port: 80 }, [], { errorPages });
-  const files = new PageFiles({
-    folder,
-    fileMode: 0o600,
-    folderMode: 0o700,
-    pages: () => pages.pem.reveal(),
-  });
+  const files = new FileSet({ folder, fileMode: 0o600, folderMode: 0o700 });
+  const texts = pageTexts(pagesOf([gateway]), folder, () => pages.pem.reveal());
   t.deepEqual(keptErrorPages(folder), new Map());
-  await files.write([gateway]);
+  await files.write(texts);
   const kept = keptErrorPages(folder).get('configmap shop/web.pages');
   t.deepEqual([kept?.fingerprint, kept?.pem.reveal()], [fingerprint, pages.pem.reveal()]);
 
@@ -105,7 +102,7 @@ test('The next agent finds the pages that this one has written, and none of whic
 
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'pages_configmap_a_b_00000000000000000000000000000000_503.html'), 'old');
-  await files.keepOnly([gateway]);
+  await files.keepOnly(new Set(texts.map((each) => each.path)));
   t.is(keptErrorPages(folder).size, 1);
 
   // The pages of before are removed only when no worker has them.
@@ -119,6 +116,6 @@ test('The next agent finds the pages that this one has written, and none of whic
   await utimes(path, later, later);
   t.is(keptErrorPages(folder).get(errorPages.name)?.fingerprint, older.fingerprint);
 
-  await files.keepOnly([]);
+  await files.keepOnly(new Set());
   t.is(keptErrorPages(folder).size, 0);
 });

@@ -10,7 +10,7 @@ import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
 import { CertificateFiles, type PemTexts } from '../../../agent/haproxy/config/certificate-files.ts';
 import { configText } from '../../../agent/haproxy/config/config-text.ts';
 import { needsOf } from '../../../agent/haproxy/config/limits.ts';
-import { PageFiles } from '../../../agent/haproxy/config/page-files.ts';
+import { pagesOf, pageTexts } from '../../../agent/haproxy/config/page-files.ts';
 import { descriptionOf } from '../../../agent/haproxy/config/render.ts';
 import {
   type AmbiguousPaths,
@@ -20,11 +20,12 @@ import {
 } from '../../../agent/haproxy/config/render-context.ts';
 import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/instance/process.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
-import { RouteFiles } from '../../../agent/haproxy/routes/route-files.ts';
+import { routeTexts } from '../../../agent/haproxy/routes/route-files.ts';
 import { tablesOf } from '../../../agent/haproxy/routes/tables.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { reload } from '../../../agent/haproxy/socket/master.ts';
 import { Runtime } from '../../../agent/haproxy/socket/runtime.ts';
+import { FileSet } from '../../../agent/host/file-set.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { Deadline } from '../basics/deadline.ts';
 import { freePort } from '../basics/free-port.ts';
@@ -102,19 +103,13 @@ export async function startRendered(
 
   const { certificates: folder, fileMode, certificatesMode: folderMode } = paths;
   const certificates = new CertificateFiles({ folder, fileMode, folderMode, pems });
-  const routes = new RouteFiles({ folder: paths.routes, fileMode, folderMode, tablesOf });
-
-  const pages = new PageFiles({
-    folder: paths.pages,
-    fileMode,
-    folderMode,
-    pages: pems.pages ?? (() => undefined),
-  });
+  const routes = new FileSet({ folder: paths.routes, fileMode, folderMode });
+  const pages = new FileSet({ folder: paths.pages, fileMode, folderMode });
 
   const write = async (wanted: readonly LoadBalancer[]): Promise<string> => {
     await certificates.write(wanted);
-    await routes.write(wanted);
-    await pages.write(wanted);
+    await routes.write(routeTexts(wanted, paths.routes, tablesOf));
+    await pages.write(pageTexts(pagesOf(wanted), paths.pages, pems.pages ?? (() => undefined)));
     const { chunks, structure } = await configText(wanted, context);
     await writeFile(paths.config, chunks.join(''));
     return structure;
