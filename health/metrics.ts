@@ -1,5 +1,5 @@
 // The agent's own metrics: each part of the agent adds to its own, and a scrape gets all of them as families.
-// docs/metrics.md has the same names (a test compares).
+// docs/metrics.md is written from them.
 
 import type { MetricFamily } from '../agent/base/metric-family.ts';
 import { type AddressMetrics, type AddressState, addressMetrics } from './metrics/address-metrics.ts';

@@ -33,10 +33,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
 
 const FILES = ['*.ts', '*.md', '*.mustache', '*.sh', '*Makefile'];
 /** A test that shows such words and a page that quotes titles of tests. */
-const EXEMPT = [
-  'test/scripts/plain-words.test.ts',
-  'docs/conformance.md',
-];
+const EXEMPT = ['test/scripts/plain-words.test.ts', 'docs/conformance.md'];
 
 /** Returns a line such as `file:3: "goes on": continue` for each word found. */
 export function wordFaults(lines: readonly AddedLine[]): string[] {

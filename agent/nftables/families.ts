@@ -41,8 +41,12 @@ export function kernelFamilies(
     }),
   );
   const families = [
-    family('headgate_listener_up', 'gauge', 'Whether the listener accepts connections', rows, ({ isOpen }) =>
-      Number(isOpen),
+    family(
+      'headgate_listener_up',
+      'gauge',
+      'Whether the listener accepts connections: not without a ready member, unless it answers 503 in http mode',
+      rows,
+      ({ isOpen }) => Number(isOpen),
     ),
     family(
       'headgate_listener_connections_total',
@@ -81,10 +85,14 @@ function trafficFamilies(rows: readonly Row[]): readonly MetricFamily[] {
     counter('sent_bytes', 'Bytes to clients through the listener', ({ sent }) => sent.bytes),
     counter(
       'received_packets',
-      'Packets from clients through the listener',
+      'Packets from clients through the listener; kernel path only',
       ({ received }) => received.packets,
     ),
-    counter('sent_packets', 'Packets to clients through the listener', ({ sent }) => sent.packets),
+    counter(
+      'sent_packets',
+      'Packets to clients through the listener; kernel path only',
+      ({ sent }) => sent.packets,
+    ),
   ];
 }
 

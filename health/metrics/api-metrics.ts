@@ -27,7 +27,7 @@ export type ApiMetrics = ReturnType<typeof apiMetrics>;
 export function apiMetrics(registry: MetricRegistry, state: () => ApiState) {
   registry.gauge(
     'headgate_api_connected',
-    'Whether the agent receives changes of a kind from the API server',
+    'Whether the agent receives changes of a kind from the API server; no sample for a kind that it lacks',
     ['kind'],
     () => {
       const rows = new Map<string, number>();

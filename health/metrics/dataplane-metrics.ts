@@ -51,7 +51,7 @@ export function dataplaneMetrics(registry: MetricRegistry, state: () => Dataplan
   registry.number('headgate_haproxy_reload_due', due, () => Number(state().reloadPending.length > 0));
   const persisted = 'Whether the desired state is on disk';
   registry.number('headgate_state_persisted', persisted, () => Number(state().persistFault === ''));
-  const unused = 'Unused servers that HAProxy has yet to delete';
+  const unused = 'Unused servers whose connections have not ended yet';
   registry.number('headgate_haproxy_servers_to_delete', unused, () => state().serversToDelete);
   const landed = 'Load balancers that the landing serves';
   registry.number('headgate_landing_load_balancers', landed, () => state().landed);

@@ -66,10 +66,14 @@ export function addObjectMetrics(registry: MetricRegistry, state: () => ObjectSt
   registry.gauge('headgate_objects', 'Objects that the agent has read', ['kind'], () =>
     Object.entries(state().objects).map(([kind, count]) => [{ kind }, count]),
   );
-  registry.number('headgate_load_balancers', 'Load balancers in the model', () => state().loadBalancers);
+  registry.number(
+    'headgate_load_balancers',
+    'Load balancers in the model, served or not: of Services, Gateways and IngressClasses, and pools of routes',
+    () => state().loadBalancers,
+  );
   registry.number(
     'headgate_ignored_services',
-    'Services that Headgate does not serve',
+    'Services of other load balancers, which Headgate does not serve',
     () => state().ignoredServices,
   );
   registry.gauge(

@@ -45,11 +45,17 @@ export function pairMetrics(registry: MetricRegistry, state: () => PairState) {
   number('headgate_pair_peer_heard', 'Whether this host receives reports from the peer', ({ peer }) =>
     Number(peer !== undefined),
   );
-  number('headgate_pair_peer_ready', 'Whether the peer can take over now', ({ peerNotReady }) =>
+  number('headgate_pair_peer_ready', 'Whether the peer could take over unnoticed', ({ peerNotReady }) =>
     Number(peerNotReady === ''),
   );
-  number('headgate_pair_two_masters', 'VRRP instances with two masters', (pair) => pair.twoMasters.length);
-  number('headgate_maintenance', 'Whether this host is in maintenance', (pair) => Number(pair.maintenance));
+  number(
+    'headgate_pair_two_masters',
+    'VRRP instances that have had two masters for more than a second',
+    (pair) => pair.twoMasters.length,
+  );
+  number('headgate_maintenance', 'Whether an operator has locked this host', (pair) =>
+    Number(pair.maintenance),
+  );
   number(
     'headgate_handover_connections',
     'Open connections to VIPs that this host has handed over; none while they are not counted',
@@ -57,7 +63,7 @@ export function pairMetrics(registry: MetricRegistry, state: () => PairState) {
   );
   number(
     'headgate_pair_credentials_expiry_timestamp_seconds',
-    "When the pair's certificate expires",
+    "When the pair's certificate expires, since the Unix epoch; 0 if it cannot be used",
     ({ credentialsExpire }) => credentialsExpire / 1000,
   );
   registry.gauge('headgate_pair_parity', 'Whether the peer has the same state', ['of'], () =>

@@ -42,7 +42,7 @@ export function addVrrpMetrics(registry: MetricRegistry, state: () => VrrpState)
     registry.gauge(name, help, ['vrrp_instance'], () =>
       instances().map((instance) => [{ vrrp_instance: instance.name }, value(instance)]),
     );
-  each('headgate_vrrp_priority', 'The priority in force', ({ priority }) => priority);
+  each('headgate_vrrp_priority', 'The priority in force, lowered or not', ({ priority }) => priority);
   each('headgate_vrrp_vips', 'VIPs of the instance', ({ vips }) => vips);
   each('headgate_vrrp_rival', 'Whether this host is master and another host is, too', ({ name }) =>
     Number(state()?.rivals.includes(name) ?? false),

@@ -1,6 +1,6 @@
 // The metrics of HAProxy: a table of names, types and meanings for listeners, pools, members and routes, and one for the
 // process.
-// docs/metrics.md has the same rows (a test compares). Pure.
+// docs/metrics.md is written from them. Pure.
 // Why: docs/design/decisions/0028-labels-and-first-rows.md
 
 import type { MetricFamily, MetricPart } from '../../base/metric-family.ts';
@@ -83,7 +83,9 @@ const membersOf = (of: string) => (of === 'member' ? 'the member' : `members of 
 const toMembers = (of: string): readonly Metric[] => [
   counter(
     `headgate_${of}_connection_errors_total`,
-    `Failed connection attempts to ${membersOf(of)}`,
+    of === 'member'
+      ? 'Failed connection attempts to the member'
+      : `Clients of the ${of} that got no member, after all attempts or because there was none`,
     raw('econ'),
   ),
   counter(`headgate_${of}_response_errors_total`, `Responses that ${membersOf(of)} broke off`, raw('eresp')),
@@ -135,8 +137,10 @@ const ofTraffic = (...metrics: readonly Metric[]): readonly Metric[] =>
 
 const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
   listener: [
-    gauge('headgate_listener_up', 'Whether the listener accepts connections', ({ status }) =>
-      Number(status === 'OPEN'),
+    gauge(
+      'headgate_listener_up',
+      'Whether the listener accepts connections: not without a ready member, unless it answers 503 in http mode',
+      ({ status }) => Number(status === 'OPEN'),
     ),
     gauge(
       'headgate_listener_connection_limit',
@@ -156,7 +160,7 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
     ),
     counter(
       'headgate_listener_tls_handshake_failures_total',
-      'Connections to the listener that ended before or in the TLS handshake; of listeners that end TLS only',
+      'Connections to the listener that ended before or in the TLS handshake, also empty ones such as a probe by TCP; of listeners that end TLS only',
       ofTls('ssl_failed_handshake'),
     ),
     counter('headgate_listener_request_errors_total', 'Invalid requests to the listener', raw('ereq')),
@@ -179,7 +183,7 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
     ...toMembers('pool'),
     counter(
       'headgate_pool_redispatches_total',
-      'Connections of the pool moved to another member',
+      'Connections of the pool moved to another member, because the first one did not accept',
       raw('wredis'),
     ),
     counter(
@@ -288,7 +292,7 @@ function processFamilies({
     return Number.isNaN(exact) ? info.number(`${name}_MB`) * MIB : exact;
   };
   const version = `version="${info.version.text.replaceAll(/[\\"]/g, '')}"`;
-  const duration = 'Duration of the last round that read the statistics of HAProxy';
+  const duration = 'Duration of the last round that read the statistics of HAProxy, with its rests';
   const ageHelp = 'Age of the metrics of listeners, pools and members';
   const sent = 'Bytes that HAProxy has sent to clients and members';
   return [
