@@ -332,6 +332,18 @@ const PLACES: readonly Place[] = [
   },
   // An amphora: what Octavia's controller sends, and the parts that carry it out.
   {
+    name: 'octavia-rest',
+    files: /^agent\/octavia\/rest\//,
+    imports: [...['octavia-load-balancers', 'octavia-machine', 'octavia-settings', 'octavia-parts', ...LOW]],
+  },
+  {
+    name: 'octavia-load-balancers',
+    files: /^agent\/octavia\/load-balancers\//,
+    imports: ['pushed', 'octavia-heartbeat', 'octavia-store', 'octavia-text', ...LOW],
+  },
+  { name: 'octavia-store', files: /^agent\/octavia\/store\//, imports: [...LOW] },
+  { name: 'octavia-machine', files: /^agent\/octavia\/machine\//, imports: [...LOW] },
+  {
     name: 'octavia-heartbeat',
     files: /^agent\/octavia\/heartbeat\//,
     imports: ['pushed', 'octavia-settings', 'octavia-text', 'octavia-parts', ...LOW],

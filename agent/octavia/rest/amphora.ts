@@ -1,0 +1,29 @@
+// What the routes act on: the parts of an amphora, and what only the REST API has.
+
+import type { LoadBalancers } from '../load-balancers/load-balancers.ts';
+import type { MachineDetails } from '../machine/machine.ts';
+import type { ProgramVersions } from '../machine/program-versions.ts';
+import type { AmphoraDatagrams, AmphoraNetwork, AmphoraVrrp } from '../parts.ts';
+
+export interface Amphora {
+  readonly loadBalancers: LoadBalancers;
+  readonly network: AmphoraNetwork;
+  readonly vrrp: AmphoraVrrp;
+  readonly datagrams: AmphoraDatagrams;
+  readonly machine: AmphoraMachine;
+  readonly own: OwnFiles;
+}
+
+export interface AmphoraMachine {
+  readonly hostname: string;
+  versions(): Promise<ProgramVersions>;
+  details(): Promise<MachineDetails>;
+}
+
+/** The files of the amphora itself that the controller may replace. */
+export interface OwnFiles {
+  /** amphora-agent.conf. Errors: SETTINGS_INVALID, FILE_WRITE. */
+  replaceSettings(text: string): Promise<void>;
+  /** The REST API's certificate and key. Errors: OCTAVIA_INVALID if they are no pair, FILE_WRITE. */
+  replaceCertificate(pem: string): Promise<void>;
+}
