@@ -3,7 +3,7 @@
 
 import type { StatRow } from '../../pushed/pushed.ts';
 import type { DatagramListener } from '../parts.ts';
-import { isInternal, type PushedText } from '../text/pushed-text.ts';
+import { isInternal, type ReportedText } from '../text/reported-text.ts';
 
 export interface HeartbeatMessage {
   readonly id: string;
@@ -35,7 +35,7 @@ export interface ReportedPool {
 
 /** A load balancer whose HAProxy answers; its text is the one that runs. */
 export interface RunningText {
-  readonly text: PushedText;
+  readonly text: ReportedText;
   readonly rows: readonly StatRow[];
 }
 

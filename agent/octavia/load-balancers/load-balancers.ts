@@ -6,11 +6,11 @@ import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { type Serial, serial } from '../../base/serial.ts';
 import type { Log } from '../../host/log.ts';
 import type { PushedHaproxy, PushedStatus, PushResult } from '../../pushed/pushed.ts';
+import { strippedText } from '../../pushed/text/pushed-text.ts';
 import type { RunningText } from '../heartbeat/message.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
 import type { TextStore } from '../store/text-store.ts';
-import { type PushedText, readPushedText } from '../text/pushed-text.ts';
-import { runnable } from '../text/runnable.ts';
+import { type ReportedText, readReported } from '../text/reported-text.ts';
 
 /** What became of a push. */
 export type PushOutcome = PushResult | 'refused' | 'failed';
@@ -38,8 +38,8 @@ export interface PushObservers {
 /** A load balancer as the commands show it. */
 export interface LoadBalancerView {
   readonly id: string;
-  readonly uploaded: PushedText;
-  readonly running: PushedText | undefined;
+  readonly uploaded: ReportedText;
+  readonly running: ReportedText | undefined;
   /** The uploaded text does not run. */
   readonly isBehind: boolean;
   readonly haproxy: PushedStatus;
@@ -51,7 +51,7 @@ interface LoadBalancer {
   /** The text of the worker; undefined if none runs. */
   running: string | undefined;
   /** Read from `uploaded` and `running`. */
-  views: { uploaded: PushedText; running: PushedText | undefined };
+  views: { uploaded: ReportedText; running: ReportedText | undefined };
 }
 
 export class LoadBalancers {
@@ -77,7 +77,7 @@ export class LoadBalancers {
   upload(id: string, pushed: string): Promise<void> {
     return this.#inTurn(id, async () => {
       const { texts, haproxyOf, observers } = this.#options;
-      const text = runnable(pushed);
+      const text = strippedText(pushed);
       const known = this.#known.get(id);
       const haproxy = known?.haproxy ?? haproxyOf(id);
       try {
@@ -222,7 +222,7 @@ export class LoadBalancers {
   }
 
   #add(id: string, haproxy: PushedHaproxy, uploaded: string): LoadBalancer {
-    const views = { uploaded: readPushedText(uploaded), running: undefined };
+    const views = { uploaded: readReported(uploaded), running: undefined };
     const added: LoadBalancer = { haproxy, uploaded, running: undefined, views };
     this.#known.set(id, added);
     return added;
@@ -231,8 +231,8 @@ export class LoadBalancers {
   #keep(loadBalancer: LoadBalancer, uploaded: string, running: string | undefined): void {
     loadBalancer.uploaded = uploaded;
     loadBalancer.running = running;
-    const read = readPushedText(uploaded);
-    const view = running === uploaded ? read : running === undefined ? undefined : readPushedText(running);
+    const read = readReported(uploaded);
+    const view = running === uploaded ? read : running === undefined ? undefined : readReported(running);
     loadBalancer.views = { uploaded: read, running: view };
   }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { HeadgateError } from '../../base/errors.ts';
 import { writeAtomically } from '../../host/atomic-file.ts';
 import { makeFolder } from '../../host/make-directory.ts';
+import { filesInList } from '../../pushed/text/named-files.ts';
 
 /** No name of a file that the controller may choose ends so. */
 const MARK = '.deleted';
@@ -63,7 +64,7 @@ export class CertificateStore {
     for (const path of named) {
       const content = String((await readIfThere(path)) ?? '');
       if (content.includes('-----BEGIN')) continue;
-      for (const [word] of content.matchAll(/^\/\S+/gm)) all.add(word);
+      for (const file of filesInList(content)) all.add(file);
     }
     return all;
   }

@@ -1,7 +1,8 @@
 // An amphora whose parts are in memory, with its REST API on a free port of loopback and real certificates.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { type IncomingHttpHeaders, request } from 'node:https';
+import type { IncomingHttpHeaders } from 'node:http';
+import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';

@@ -341,7 +341,7 @@ const PLACES: readonly Place[] = [
     files: /^agent\/octavia\/load-balancers\//,
     imports: ['pushed', 'octavia-heartbeat', 'octavia-store', 'octavia-text', ...LOW],
   },
-  { name: 'octavia-store', files: /^agent\/octavia\/store\//, imports: [...LOW] },
+  { name: 'octavia-store', files: /^agent\/octavia\/store\//, imports: ['pushed', ...LOW] },
   { name: 'octavia-machine', files: /^agent\/octavia\/machine\//, imports: [...LOW] },
   {
     name: 'octavia-heartbeat',
@@ -349,7 +349,7 @@ const PLACES: readonly Place[] = [
     imports: ['pushed', 'octavia-settings', 'octavia-text', 'octavia-parts', ...LOW],
   },
   { name: 'octavia-settings', files: /^agent\/octavia\/settings\//, imports: [...LOW] },
-  { name: 'octavia-text', files: /^agent\/octavia\/text\//, imports: VALUES },
+  { name: 'octavia-text', files: /^agent\/octavia\/text\//, imports: ['pushed', ...VALUES] },
   {
     name: 'octavia-network',
     files: /^agent\/octavia\/network\//,

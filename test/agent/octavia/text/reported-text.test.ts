@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readPushedText } from '../../../../agent/octavia/text/pushed-text.ts';
+import { readReported } from '../../../../agent/octavia/text/reported-text.ts';
 
 const TEXT = `# Configuration for loadbalancer lb
 global
@@ -31,24 +31,24 @@ backend empty:tcp
     mode tcp
 `;
 
-test('readPushedText() has the listeners of users with the types of Octavia', (t) => {
-  t.deepEqual(readPushedText(TEXT).listeners, [
+test('readReported() has the listeners of users with the types of Octavia', (t) => {
+  t.deepEqual(readReported(TEXT).listeners, [
     { id: 'web', type: 'TERMINATED_HTTPS' },
     { id: 'plain', type: 'HTTP' },
     { id: 'tcp', type: 'TCP' },
   ]);
 });
 
-test('readPushedText() has the pools of users with their members', (t) => {
-  t.deepEqual(readPushedText(TEXT).pools, [
+test('readReported() has the pools of users with their members', (t) => {
+  t.deepEqual(readReported(TEXT).pools, [
     { name: 'pool:web', pool: 'pool', listener: 'web', members: ['one', 'two'] },
     { name: 'empty:tcp', pool: 'empty', listener: 'tcp', members: [] },
   ]);
 });
 
-test('readPushedText() has every file that the text names', (t) => {
+test('readReported() has every file that the text names', (t) => {
   t.deepEqual(
-    [...readPushedText(TEXT).files],
+    [...readReported(TEXT).files],
     [
       '/certs/lb/web.pem',
       '/certs/lb/ca.pem',
