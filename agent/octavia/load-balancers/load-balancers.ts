@@ -104,7 +104,7 @@ export class LoadBalancers {
   }
 
   /** Brings HAProxy to the uploaded text. Errors: OCTAVIA_NOT_FOUND, HAPROXY_START, HAPROXY_RELOAD. */
-  run(id: string): Promise<PushResult> {
+  serve(id: string): Promise<PushResult> {
     return this.#inTurn(id, async () => {
       const loadBalancer = this.#of(id);
       const result = await this.#run(id, loadBalancer);

@@ -84,7 +84,7 @@ async function act({ loadBalancers, datagrams }: Amphora, id: string, action: st
   if (!loadBalancers.has(id)) return noLoadBalancer(id);
   try {
     if (action === 'stop') await loadBalancers.stop(id);
-    else await loadBalancers.run(id);
+    else await loadBalancers.serve(id);
   } catch (error) {
     return replyOf(error, `Error ${action}ing haproxy`);
   }

@@ -40,10 +40,10 @@ function folderOf(t: ExecutionContext): string {
 test('A push is counted before another worker runs, and its listeners begin again after it', async (t) => {
   const { loadBalancers, calls } = start(t);
   await loadBalancers.upload('lb', text('one'));
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
   await loadBalancers.upload('lb', text('two'));
-  await loadBalancers.run('lb');
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
+  await loadBalancers.serve('lb');
   t.deepEqual(calls, [
     ...['restarted one', 'reload', 'served'],
     ...['before one', 'restarted two', 'forgotten one', 'reload', 'served'],
@@ -55,7 +55,7 @@ test('A heartbeat is about the text that runs, not about the one that is uploade
   const { loadBalancers } = start(t);
   await loadBalancers.upload('lb', text('one'));
   t.deepEqual(await loadBalancers.running(), []);
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
   await loadBalancers.upload('lb', text('two'));
   const [running] = await loadBalancers.running();
   t.deepEqual(
@@ -68,9 +68,9 @@ test('A heartbeat is about the text that runs, not about the one that is uploade
 test('A reload that fails leaves the last text running', async (t) => {
   const { loadBalancers, calls } = start(t);
   await loadBalancers.upload('lb', text('one'));
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
   await loadBalancers.upload('lb', text('two', '# fails\n'));
-  await t.throwsAsync(loadBalancers.run('lb'), { message: 'cannot bind socket' });
+  await t.throwsAsync(loadBalancers.serve('lb'), { message: 'cannot bind socket' });
   const [running] = await loadBalancers.running();
   t.deepEqual(
     running?.text.listeners.map(({ id }) => id),
@@ -82,7 +82,7 @@ test('A reload that fails leaves the last text running', async (t) => {
 test('The next agent takes over a worker, also one that runs an older text than the uploaded one', async (t) => {
   const { loadBalancers, haproxy, folder } = start(t);
   await loadBalancers.upload('lb', text('one'));
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
   await loadBalancers.upload('lb', text('two'));
   const next = start(t, haproxy, folder);
   await next.loadBalancers.restore();
@@ -92,14 +92,14 @@ test('The next agent takes over a worker, also one that runs an older text than 
     running?.text.listeners.map(({ id }) => id),
     ['one'],
   );
-  await next.loadBalancers.run('lb');
+  await next.loadBalancers.serve('lb');
   t.deepEqual(haproxy.runs, [text('one'), text('two')]);
 });
 
 test('After a reboot the last text that ran is started again', async (t) => {
   const { loadBalancers, folder } = start(t);
   await loadBalancers.upload('lb', text('one'));
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
   const next = start(t, new FakeHaproxy(), folder);
   await next.loadBalancers.restore();
   t.deepEqual(next.haproxy.runs, [text('one')]);
@@ -148,7 +148,7 @@ test('A certificate that is deleted is not found, and its file goes with the tex
     await loadBalancers.writeCertificate('lb', name, Buffer.from('-----BEGIN'));
   await loadBalancers.writeCertificate('lb', 'list.pem', Buffer.from(`${file('a.pem')}\n${file('b.pem')}\n`));
   await loadBalancers.upload('lb', text('one', `    bind 10.0.0.10:443 ssl crt-list ${file('list.pem')}\n`));
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
 
   await loadBalancers.removeCertificate('lb', 'unused.pem');
   t.is(there('unused.pem'), undefined);
@@ -161,7 +161,7 @@ test('A certificate that is deleted is not found, and its file goes with the tex
   await loadBalancers.writeCertificate('lb', 'a.pem', Buffer.from('-----BEGIN again'));
   t.is(String(await loadBalancers.readCertificate('lb', 'a.pem')), '-----BEGIN again');
   await loadBalancers.upload('lb', text('one'));
-  await loadBalancers.run('lb');
+  await loadBalancers.serve('lb');
   t.is(there('b.pem'), undefined);
   t.is(there('list.pem'), undefined);
   t.is(there('a.pem'), '-----BEGIN again');
