@@ -17,7 +17,7 @@ export interface LoopOptions {
   readonly addresses: Pick<AddressKeeper, 'assign'>;
   readonly dataplane: Forwarding;
   /** undefined if this host announces no VIPs. */
-  readonly announcer: Announcer | undefined;
+  readonly announcer: Pick<Announcer, 'follow'> | undefined;
   readonly metrics: LoopMetrics;
   readonly programming: Pick<ProgrammingLatency, 'applied'>;
   /** Called after each round with the load balancers that it planned. */

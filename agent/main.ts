@@ -16,7 +16,7 @@ import { lowerWithoutPeer } from './wiring/vrrp-without-peer.ts';
 async function run(argv: readonly string[]): Promise<number> {
   const parts = await agentParts(argv);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
-  const { dataplane, announcer, pair, connectionSync, writers } = parts;
+  const { dataplane, announcers, pair, connectionSync, writers } = parts;
   const { observers, keptMembers, keptPorts, programming } = parts;
 
   sources.check();
@@ -56,23 +56,24 @@ async function run(argv: readonly string[]): Promise<number> {
     return 0;
   }
 
-  // Start the dataplane and the announcer with the desired state.
+  // Start the dataplane and the announcers with the desired state.
   parts.certificates.start();
   await pair?.start();
   observers.began(desired.loadBalancers.keys());
   void (sources.api?.synced ?? Promise.resolve()).then(() => keptMembers.allKnown());
   await Promise.race([dataplane.start(), stopping]);
   compactHeap();
-  announcer?.follow(desired.loadBalancers.keys(), desired.loadBalancers);
-  void announcer?.start();
+  announcers.follow(desired.loadBalancers.keys(), desired.loadBalancers);
+  void announcers.start();
   parts.local?.start();
   parts.foreign?.start();
   void connectionSync.start();
-  const standing = announcer && pair === undefined ? lowerWithoutPeer(dataplane, announcer) : undefined;
+  const standing =
+    pair === undefined && !announcers.isEmpty ? lowerWithoutPeer(dataplane, announcers) : undefined;
 
   // Follow every change until the agent stops.
   const report = (keys: ReadonlySet<string>): void => observers.changed(keys);
-  await loop({ ...flow, dataplane, announcer, metrics: metrics.loop, programming, report });
+  await loop({ ...flow, dataplane, announcer: announcers, metrics: metrics.loop, programming, report });
 
   standing?.close();
   await end(parts, servers);
@@ -81,12 +82,12 @@ async function run(argv: readonly string[]): Promise<number> {
 
 /** SIGHUP: reads the settings again and gives the new ones to the parts. */
 function reread(parts: AgentParts): void {
-  const { settings, log, cluster, changes, desired, dataplane, announcer, pair, addresses } = parts;
+  const { settings, log, cluster, changes, desired, dataplane, vrrp, pair, addresses } = parts;
   if (!settings.reread(log)) return;
   const { now, translating } = settings;
   log.setLevel(now.logLevel);
   dataplane.configure(now);
-  void configureVrrp(() => settings.now, announcer, pair);
+  void configureVrrp(() => settings.now, vrrp, pair);
   void pair?.renew();
   parts.connectionSync.configure();
   cluster.reclassify();
@@ -96,8 +97,18 @@ function reread(parts: AgentParts): void {
 
 /** Closes the sources first and the dataplane last, so that each part still writes what the earlier ones changed. */
 async function end(parts: AgentParts, servers: Servers): Promise<void> {
-  const { settings, log, sources, addresses, writers, reporter, dataplane, announcer, pair, connectionSync } =
-    parts;
+  const {
+    settings,
+    log,
+    sources,
+    addresses,
+    writers,
+    reporter,
+    dataplane,
+    announcers,
+    pair,
+    connectionSync,
+  } = parts;
   await servers.stopping();
   await sources.close();
   parts.certificates.close();
@@ -107,14 +118,14 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   reporter?.close();
   parts.objectReporter?.close();
   await writers?.close();
-  await announcer?.close();
+  await announcers.close();
   parts.local?.close();
   await parts.foreign?.close();
   pair?.close();
   await connectionSync.close();
   await dataplane.close();
   if (settings.now.stopDataplaneOnExit) {
-    await announcer?.stopKeepalived();
+    await announcers.stop();
     await connectionSync.stop();
     await dataplane.stop(STOP_GRACE_MS);
   } else {

@@ -61,7 +61,7 @@ export async function startServers({
   metrics,
   log,
 }: ServersOptions): Promise<Servers> {
-  const { desired, dataplane, announcer, operating, pair } = statusSources;
+  const { desired, dataplane, announcers, operating, pair } = statusSources;
   const { stateDir, runtimeDir, listen } = settings.now;
   const answers = {
     status: () => agentStatus(statusSources),
@@ -85,7 +85,7 @@ export async function startServers({
   // Also if a later step of the start fails: commands then see that no agent runs.
   process.once('exit', () => agentSocket.close());
   const ownFiles = new OwnFiles({
-    files: [agentSocket, ...(announcer?.ownFiles ?? [])],
+    files: [agentSocket, ...announcers.ownFiles],
     onRestored: (kind) => metrics.dataplane.repaired(kind),
     log,
   });
@@ -104,7 +104,7 @@ export async function startServers({
       ...verdictFamilies(rows),
     ];
   };
-  const own = async () => [...(await metrics.families()), ...(announcer?.families() ?? [])];
+  const own = async () => [...(await metrics.families()), ...announcers.families()];
   const look = (asked: URLSearchParams) => overview.look(asked);
   const health = await startHealthServer(listen, { metrics: { round, own }, alive, ready, look });
   const notifier = new ServiceNotifier({

@@ -24,9 +24,9 @@ import { readCredentials } from '../pair/peers/credentials.ts';
 import { logTargetFault } from '../settings/connection-log.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
 import { translateSettings } from '../translate/translate-settings.ts';
+import { movingSources } from '../vips/announcers.ts';
 import { networkFinding, preflight } from '../vips/keepalived/host/preflight.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
-import { anchorGroups } from '../vips/vrrp.ts';
 import { clusterFindings } from './check-cluster.ts';
 import { type Command, JSON_FLAG } from './command.ts';
 import { print } from './command-line.ts';
@@ -198,7 +198,7 @@ async function network(settings: Settings): Promise<readonly Finding[]> {
 
 /** Only manifests can be checked for UDP and SCTP ports here. */
 function kernelPath(settings: Settings, found: Found): Promise<readonly Finding[]> {
-  return kernelPreflight(settings, found.flatMap(kernelListeners), anchorGroups(settings.vrrp));
+  return kernelPreflight(settings, found.flatMap(kernelListeners), movingSources(settings));
 }
 
 async function connectionSync(settings: Settings): Promise<readonly Finding[]> {

@@ -29,10 +29,10 @@ import { rulesText } from '../nftables/rules/rules-file.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import type { Settings } from '../settings/settings.ts';
+import { movingSources } from '../vips/announcers.ts';
 import { renderKeepalived } from '../vips/keepalived/files/render.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
 import { usableVips } from '../vips/usable.ts';
-import { anchorGroups } from '../vips/vrrp.ts';
 import { type Command, JSON_FLAG } from './command.ts';
 import { print, problemLine, usageError } from './command-line.ts';
 import { desiredState } from './desired.ts';
@@ -135,7 +135,7 @@ async function writeAll(
     const rules = join(output, 'nftables', 'headgate.nft');
     files.push(rules);
     const table = tableOf(settings.stateDir);
-    const sources = anchorGroups(settings.vrrp);
+    const sources = movingSources(settings);
     const fixed = {
       table,
       generation: '0'.repeat(16),

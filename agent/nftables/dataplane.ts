@@ -11,6 +11,7 @@ import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status
 import type { Log } from '../host/log.ts';
 import type { Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
+import type { SourceGroups } from '../model/source-groups.ts';
 import { AnswerWatch } from './checks/answer-watch.ts';
 import { MemberHealth } from './checks/member-health.ts';
 import { kernelFamilies } from './families.ts';
@@ -27,7 +28,6 @@ import {
 } from './rules/kernel-listener.ts';
 import { planListeners } from './rules/plan-listeners.ts';
 import { downIn, placesIn } from './rules/rules-file.ts';
-import type { Sources } from './rules/sources.ts';
 import type { KernelTable } from './table/kernel-table.ts';
 
 export interface NftablesSettings extends RulesSettings {
@@ -43,7 +43,7 @@ export interface NftablesOptions {
   /** The verdict of these load balancers may be another one. */
   readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   /** The addresses from which members get packets, by the settings in force. */
-  readonly sources: () => Sources;
+  readonly sources: () => SourceGroups;
   /** What HAProxy knows about the members of a listener that it checks. */
   readonly checkedMembers: (listener: string) => ReadonlyMap<string, MemberFact>;
   readonly metrics: { repaired(what: 'rules'): void };

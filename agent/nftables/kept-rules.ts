@@ -9,10 +9,10 @@ import { Reconciler } from '../base/reconciler.ts';
 import { Rounds } from '../base/rounds.ts';
 import type { Log } from '../host/log.ts';
 import type { Family, Listener, LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
+import type { SourceGroups } from '../model/source-groups.ts';
 import { KernelCheck } from './kernel-check.ts';
 import { changeFile, rulesFile, tableOf } from './paths.ts';
 import { isForKernel, type KernelListener, type ListenerChange } from './rules/kernel-listener.ts';
-import type { Sources } from './rules/sources.ts';
 import { type Changed, ChangeWatch } from './table/change-watch.ts';
 import { KernelTable } from './table/kernel-table.ts';
 import { RefusedRules } from './table/refused-rules.ts';
@@ -32,7 +32,7 @@ export interface KeptRulesOptions {
   readonly settings: RulesSettings;
   readonly desired: ReadonlyMap<OwnerKey, LoadBalancer>;
   /** The addresses from which members get packets, by the settings in force. */
-  readonly sources: () => Sources;
+  readonly sources: () => SourceGroups;
   /** What the kernel should have of a listener. */
   readonly listenerOf: (listener: Listener) => KernelListener;
   /** All rules were loaded. */

@@ -4,12 +4,12 @@ import { bad, type Finding, good } from '../host/finding.ts';
 import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
 import type { Family } from '../model/load-balancer.ts';
+import type { SourceGroups } from '../model/source-groups.ts';
 import { conntrackUsage, whyFull } from './flows/conntrack-usage.ts';
 import { flowFindings, strictFilters } from './flows/flow-preflight.ts';
 import { whyNotForwarding } from './forwarding.ts';
 import { markFindings } from './mark-preflight.ts';
 import { isInGatewayMode, type KernelListener } from './rules/kernel-listener.ts';
-import type { Sources } from './rules/sources.ts';
 
 const TIMEOUT_MS = 5_000;
 /** Names of tables with chains, and the tool that filters forwarded packets with them. */
@@ -29,7 +29,7 @@ const READ_FILTERS = ['-rs', '.', '--include', 'rp_filter', '/proc/sys/net/ipv4/
 export async function kernelPreflight(
   { nft, netns }: { readonly nft: string; readonly netns: string },
   listeners: readonly KernelListener[],
-  sources: Sources,
+  sources: SourceGroups,
 ): Promise<readonly Finding[]> {
   const families: ReadonlySet<Family> = new Set(listeners.map(({ family }) => family));
   const isNeeded = families.size > 0;

@@ -13,20 +13,37 @@ export const standingReasons = ['haproxy', 'listeners', 'maintenance', 'failover
  */
 export type StandingReason = (typeof standingReasons)[number];
 
-export interface Announcer {
+/**
+ * Why this host does not announce an address, in one word; '' if it does. `unwanted`: no load balancer has it. `refused`:
+ * problemsOf() says why. `standby`: another host announces it. `fault`: this host cannot. `stopped`: the daemon does not run.
+ * `unknown`: the daemon has not reported yet.
+ */
+export type Withheld = '' | 'unwanted' | 'refused' | 'standby' | 'fault' | 'stopped' | 'unknown';
+
+export interface AnnouncerStatus {
+  /** The reasons that lower this host now. */
+  readonly lowered: readonly StandingReason[];
+  /** The fault of now, '' if there is none. */
+  readonly fault: string;
+}
+
+/** `S`: what the status shows of it. */
+export interface Announcer<S extends AnnouncerStatus = AnnouncerStatus> {
   /** Files shared with the daemon that another process may remove. */
   readonly ownFiles: readonly OwnFile[];
   /** Never rejects: an error is a fault, and is retried. */
   start(): Promise<void>;
   /** Stops watching the daemon, which continues. */
   close(): Promise<void>;
+  /** After close(): stops a daemon that was started here, for demonstrations and tests. */
+  stop(): Promise<void>;
   /** Takes over the VIPs of changed load balancers; the cost is in proportion to `keys`. */
   follow(keys: Iterable<string>, loadBalancers: ReadonlyMap<string, LoadBalancer>): void;
   /** Sets the reasons that lower this host now; [] for none. */
   standing(reasons: readonly StandingReason[]): void;
-  /** True if this host has the address now. */
-  holds(address: string): boolean;
+  withheld(address: string): Withheld;
   /** VIPs of a load balancer that are not announced. */
   problemsOf(loadBalancer: Pick<LoadBalancer, 'key' | 'vips' | 'listeners'>): readonly Problem[];
   families(): readonly MetricFamily[];
+  status(): S;
 }

@@ -1,7 +1,8 @@
 // The types and values of VRRP on this host: settings, states, status, and how far each reason lowers the priority.
 
 import { hash } from 'node:crypto';
-import type { Announcer, StandingReason } from './announcer.ts';
+import type { SourceGroups } from '../model/source-groups.ts';
+import type { AnnouncerStatus, StandingReason } from './announcer.ts';
 
 /** One virtual router: an address that never changes, and the VIPs that move with it. */
 export interface VrrpInstanceSettings {
@@ -56,7 +57,7 @@ export interface VrrpInstanceStatus {
   readonly vips: number;
 }
 
-export interface VrrpStatus {
+export interface VrrpStatus extends AnnouncerStatus {
   /** '' if it is not known yet. */
   readonly version: string;
   /** 0 if keepalived does not run. */
@@ -64,21 +65,12 @@ export interface VrrpStatus {
   readonly instances: readonly VrrpInstanceStatus[];
   /** The number of VIPs that keepalived was seen to have. */
   readonly vips: number;
-  /** The reasons that lower this host now. */
-  readonly lowered: readonly StandingReason[];
   /** Names of the instances that have a second master. */
   readonly rivals: readonly string[];
   /** VIPs that are refused, with the reason as half a sentence. */
   readonly refused: readonly { readonly address: string; readonly reason: string }[];
   /** What on this host is not as VRRP needs it, with the remedy. */
   readonly unready: readonly { readonly what: string; readonly detail: string }[];
-  /** The fault of now, '' if there is none. */
-  readonly fault: string;
-}
-
-/** An announcer that moves VIPs between hosts by VRRP. */
-export interface VrrpAnnouncer extends Announcer {
-  status(): VrrpStatus;
 }
 
 /**
@@ -129,10 +121,7 @@ export function instanceOf(vip: string, instances: readonly VrrpInstanceSettings
 }
 
 /** The anchors of each virtual router, and the router that a VIP goes with: 0 if it has no anchor of the VIP's family. */
-export function anchorGroups(vrrp: VrrpSettings | undefined): {
-  readonly groups: readonly { readonly id: number; readonly addresses: readonly string[] }[];
-  readonly groupOf: (vip: string) => number;
-} {
+export function anchorGroups(vrrp: VrrpSettings | undefined): SourceGroups {
   const instances = vrrp?.instances ?? [];
   const groups = instances.map(({ virtualRouterId: id, anchors: addresses }) => ({ id, addresses }));
   const groupOf = (vip: string): number => {

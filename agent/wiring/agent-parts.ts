@@ -43,6 +43,7 @@ import { PoolTranslator } from '../translate/pool/pool-translator.ts';
 import { ServiceTranslator } from '../translate/service/service-translator.ts';
 import { getsAddresses, reasonToIgnore } from '../translate/service/service-vips.ts';
 import { AddressAnswers } from '../vips/address-answers.ts';
+import { Announcers } from '../vips/announcers.ts';
 import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
@@ -102,7 +103,7 @@ export async function agentParts(argv: readonly string[]) {
     metrics: metrics.dataplane,
     log,
   });
-  const announcer =
+  const vrrp =
     now.vrrp &&
     new KeepalivedAnnouncer({
       settings: { ...now, vrrp: now.vrrp },
@@ -110,24 +111,24 @@ export async function agentParts(argv: readonly string[]) {
       log,
       onRefused: changed,
     });
+  const announcers = new Announcers({ vrrp });
 
-  const local =
-    announcer === undefined
-      ? new LocalAddresses({
-          desired: loadBalancers,
-          serves: (listener, address) => dataplane.serves(listener, address),
-          isExternal: () => settings.now.externalAnnouncer,
-          onChanged: changed,
-          read: localRoutes(now.netns),
-          log,
-        })
-      : undefined;
+  const local = announcers.isEmpty
+    ? new LocalAddresses({
+        desired: loadBalancers,
+        serves: (listener, address) => dataplane.serves(listener, address),
+        isExternal: () => settings.now.externalAnnouncer,
+        onChanged: changed,
+        read: localRoutes(now.netns),
+        log,
+      })
+    : undefined;
   const foreign =
     now.vrrp &&
     new ForeignHolders({
       desired: loadBalancers,
       place: () => settings.now.vrrp ?? { interface: '', peers: [] },
-      holds: (address) => announcer?.holds(address) === true,
+      holds: (address) => announcers.withheld(address) === '',
       network: new AddressAnswers({
         netns: now.netns,
         nft: now.nft,
@@ -140,7 +141,7 @@ export async function agentParts(argv: readonly string[]) {
     });
   const reach = {
     problemsOf: (loadBalancer: LoadBalancer) =>
-      [announcer, local, foreign].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
+      [announcers, local, foreign].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
   };
 
   const connectionSync = new ConnectionSync({ settings: now, link: () => syncLink(settings.now), log });
@@ -237,7 +238,8 @@ export async function agentParts(argv: readonly string[]) {
     desired: loadBalancers,
     dataplane,
     haproxy,
-    announcer,
+    announcers,
+    vrrp,
     objects: () => sources.objects,
     onAnnounced: changed,
     metrics: metrics.pair,
@@ -250,7 +252,7 @@ export async function agentParts(argv: readonly string[]) {
     desired,
     dataplane,
     operating,
-    announcer,
+    announcers,
     reach,
     pair,
     connectionSync,
@@ -314,7 +316,8 @@ export async function agentParts(argv: readonly string[]) {
     sources,
     addresses,
     dataplane,
-    announcer,
+    announcers,
+    vrrp,
     local,
     foreign,
     pair,

@@ -11,7 +11,7 @@ import { type Log, withFields } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import { NftablesDataplane } from '../nftables/dataplane.ts';
 import type { Settings } from '../settings/settings.ts';
-import { anchorGroups } from '../vips/vrrp.ts';
+import { movingSources } from '../vips/announcers.ts';
 
 export interface DataplanePartsOptions {
   /** The settings in force. */
@@ -80,7 +80,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     desired: changes.viewOf('kernel'),
     replan,
     onChanged: changed,
-    sources: () => anchorGroups(settings().vrrp),
+    sources: () => movingSources(settings()),
     checkedMembers: (listener) => both.members(listener),
     metrics,
     log,

@@ -8,6 +8,7 @@ import { HandoverKernel } from '../pair/handover/kernel.ts';
 import { Pair, type PairOptions } from '../pair/pair.ts';
 import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Announcers } from '../vips/announcers.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { prioritiesOf } from '../vips/vrrp.ts';
 
@@ -18,13 +19,21 @@ export interface PairPartsOptions
   readonly dataplane: PairOptions['dataplane'];
   /** Shares its stick-tables with the HAProxy of the peer. */
   readonly haproxy: Pick<HaproxyDataplane, 'shareTables'>;
+  readonly announcers: Announcers;
   /** undefined if this host has no VRRP. */
-  readonly announcer: KeepalivedAnnouncer | undefined;
+  readonly vrrp: KeepalivedAnnouncer | undefined;
   readonly log: Log;
 }
 
 /** undefined if the settings name no peer. Errors: SETTINGS_INVALID if they are incomplete. */
-export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairPartsOptions): Pair | undefined {
+export function pairOf({
+  settings,
+  haproxy,
+  announcers,
+  vrrp,
+  log,
+  ...rest
+}: PairPartsOptions): Pair | undefined {
   const atStart = pairSettings(settings());
   if (atStart === undefined) return undefined;
   const paired = () => pairSettings(settings()) ?? atStart;
@@ -33,14 +42,14 @@ export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairParts
     settings: paired,
     version,
     vrrp: {
-      roles: () => announcer?.roles() ?? {},
-      holds: (address) => announcer?.holds(address) ?? false,
-      standing: (reasons) => announcer?.standing(reasons),
-      priorities: (reasons) => announcer?.priorities(reasons) ?? {},
+      roles: () => vrrp?.roles() ?? {},
+      holds: (address) => announcers.withheld(address) === '',
+      standing: (reasons) => announcers.standing(reasons),
+      priorities: (reasons) => vrrp?.priorities(reasons) ?? {},
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,
-      isRefused: (loadBalancer) => (announcer?.problemsOf(loadBalancer) ?? []).length > 0,
+      isRefused: (loadBalancer) => announcers.problemsOf(loadBalancer).length > 0,
     },
-    handover: announcer && handoverOf(settings, announcer, rest.desired),
+    handover: vrrp && handoverOf(settings, vrrp, rest.desired),
     onProved: async (credentials) => {
       try {
         const place = tablesPlace(paired());
@@ -51,7 +60,7 @@ export function pairOf({ settings, haproxy, announcer, log, ...rest }: PairParts
     },
     log,
   });
-  announcer?.onState(() => pair.roleChanged());
+  vrrp?.onState(() => pair.roleChanged());
   return pair;
 }
 

@@ -9,12 +9,12 @@ import fc from 'fast-check';
 import { runCommand } from '../../agent/host/run-command.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import type { Listener } from '../../agent/model/load-balancer.ts';
+import type { SourceGroups } from '../../agent/model/source-groups.ts';
 import { transactionText } from '../../agent/nftables/rules/command-text.ts';
 import { elementChange } from '../../agent/nftables/rules/elements.ts';
 import { isForKernel, kernelListener } from '../../agent/nftables/rules/kernel-listener.ts';
 import { rulesText } from '../../agent/nftables/rules/rules-file.ts';
 import { SharedElements } from '../../agent/nftables/rules/shared-elements.ts';
-import type { Sources } from '../../agent/nftables/rules/sources.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { nftExecutable } from '../support/host/nft.ts';
 import { clusterOf } from '../support/values/build.ts';
@@ -28,7 +28,7 @@ const test = requires(ava, { root: true, programs: ['nft', 'unshare'] });
 const LINE =
   /^(?:(?:add|delete) element ip6? headgate\w* \w+ \{ [0-9a-f.:/,\s]*(?:(?:udp|sctp|tcp|goto (?:(?:flow|client|affinity)_\d+|affinity)|goto (?:from_51|for_\d+)|original|reply)[0-9a-f.:/,\s]*)* \}(?:; |$))*$/;
 
-const SOURCES: Sources = {
+const SOURCES: SourceGroups = {
   groups: [{ id: 51, addresses: ['10.9.0.1', '10.9.0.2', 'fd09::1'] }],
   groupOf: (vip) => (vip.startsWith('2') ? 0 : 51),
 };

@@ -1,7 +1,7 @@
 // What the flows of the kernel path show to be wrong, in words, with the remedy. Pure.
 
+import type { SourceGroups } from '../../model/source-groups.ts';
 import type { KernelListener } from '../rules/kernel-listener.ts';
-import type { Sources } from '../rules/sources.ts';
 import { type FlowCounts, type Silence, SOURCE_PORTS } from './flow-counts.ts';
 
 const MAX_NAMES = 3;
@@ -15,7 +15,7 @@ export function whyShort({ fullest }: FlowCounts): string {
 }
 
 /** What the author of a Service, and the operator of its members, can do about members that do not answer. */
-export function silenceInWords({ listener, members }: Silence, sources: Sources): string {
+export function silenceInWords({ listener, members }: Silence, sources: SourceGroups): string {
   const { protocol, port } = listener;
   const names = members.slice(0, MAX_NAMES).map(({ name }) => name);
   const more = members.length > names.length ? ` and ${members.length - names.length} more` : '';
@@ -23,7 +23,7 @@ export function silenceInWords({ listener, members }: Silence, sources: Sources)
 }
 
 /** The next hop that the route of members to the clients must have in gateway mode. */
-export function nextHop({ addresses, family }: KernelListener, { groups, groupOf }: Sources): string {
+export function nextHop({ addresses, family }: KernelListener, { groups, groupOf }: SourceGroups): string {
   const [vip = ''] = addresses;
   const anchors = groups.find(({ id }) => id === groupOf(vip))?.addresses ?? [];
   return anchors.find((each) => each.includes(':') === (family === 'v6')) ?? 'this host';

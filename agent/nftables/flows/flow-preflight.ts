@@ -4,8 +4,8 @@
 import { sleep } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { bad, type Finding, good } from '../../host/finding.ts';
+import type { SourceGroups } from '../../model/source-groups.ts';
 import { isInGatewayMode, type KernelListener } from '../rules/kernel-listener.ts';
-import type { Sources } from '../rules/sources.ts';
 import { lastingSilence, type Silence } from './flow-counts.ts';
 import { nextHop, silenceInWords, whyShort } from './flow-faults.ts';
 import { readFlows } from './read-flows.ts';
@@ -17,7 +17,7 @@ const READING_GAP_MS = 3_000;
 export async function flowFindings(
   netns: string,
   listeners: readonly KernelListener[],
-  sources: Sources,
+  sources: SourceGroups,
 ): Promise<readonly Finding[]> {
   const [first] = listeners.filter(isInGatewayMode);
   const what = 'gateway mode';

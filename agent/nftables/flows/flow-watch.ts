@@ -8,8 +8,8 @@ import { sameValue } from '../../base/same-value.ts';
 import type { Log } from '../../host/log.ts';
 import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import { objectOf, ownerOfListener } from '../../model/names.ts';
+import type { SourceGroups } from '../../model/source-groups.ts';
 import { isInGatewayMode, type KernelListener } from '../rules/kernel-listener.ts';
-import type { Sources } from '../rules/sources.ts';
 import { conntrackUsage } from './conntrack-usage.ts';
 import { type FlowCounts, lastingSilence, NEARLY_ALL_FLOWS, type Silence } from './flow-counts.ts';
 import { silenceInWords, whyShort } from './flow-faults.ts';
@@ -19,7 +19,7 @@ export interface FlowWatchOptions {
   readonly netns: string;
   /** Those that the kernel has. */
   readonly listeners: () => readonly KernelListener[];
-  readonly sources: () => Sources;
+  readonly sources: () => SourceGroups;
   /** The problems of these load balancers have changed. */
   readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   readonly log: Log;

@@ -5,13 +5,13 @@
 import { familyOf, parseAddress } from '../../base/ip.ts';
 import { loadTemplate } from '../../base/template.ts';
 import type { Family } from '../../model/load-balancer.ts';
+import type { SourceGroups } from '../../model/source-groups.ts';
 import { AFFINITY_SECONDS, CHOSEN, MAX_CLIENTS } from './affinity.ts';
 import { additions, comment, MARK_OFFSET, sourceChain, sourceMap } from './command-text.ts';
 import { type Count, type Element, elementChange, type Place } from './elements.ts';
 import type { KernelListener } from './kernel-listener.ts';
 import { TABLE_SIZES } from './maglev.ts';
 import { SharedElements } from './shared-elements.ts';
-import type { Sources } from './sources.ts';
 
 const template = loadTemplate('nftables/table');
 const affinityTemplate = loadTemplate('nftables/affinity');
@@ -38,7 +38,7 @@ export interface Rules {
   /** 16 hex digits: a name that shows whether the kernel still has these rules. */
   readonly generation: string;
   readonly listeners: readonly KernelListener[];
-  readonly sources: Sources;
+  readonly sources: SourceGroups;
   /** Until now, by the keys of their elements. */
   readonly counts: ReadonlyMap<string, Count>;
   /** Whether packets and bytes are counted, and not new flows only. */
@@ -76,7 +76,7 @@ export function* rulesText({
 function tableText(
   family: Family,
   words: Readonly<Record<string, string | boolean>>,
-  { groups }: Sources,
+  { groups }: SourceGroups,
 ): string {
   const remembers = family === 'v4';
   const sources = groups.flatMap(({ id, addresses }) => {

@@ -2,9 +2,9 @@
 // who needs each, so that a change of one listener costs no more than its own elements.
 
 import { sameValue } from '../../base/same-value.ts';
+import type { SourceGroups } from '../../model/source-groups.ts';
 import type { Element, ElementChange } from './elements.ts';
 import type { KernelListener, ListenerChange } from './kernel-listener.ts';
-import type { Sources } from './sources.ts';
 
 interface Need {
   /** Of the element; the same for all who need it. */
@@ -14,11 +14,11 @@ interface Need {
 }
 
 export class SharedElements {
-  readonly #groupOf: Sources['groupOf'];
+  readonly #groupOf: SourceGroups['groupOf'];
   /** By the key of the element, then by user. */
   readonly #needs = new Map<string, Map<string, Element>>();
 
-  constructor(groupOf: Sources['groupOf']) {
+  constructor(groupOf: SourceGroups['groupOf']) {
     this.#groupOf = groupOf;
   }
 

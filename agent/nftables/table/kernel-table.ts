@@ -17,13 +17,13 @@ import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import type { OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
+import type { SourceGroups } from '../../model/source-groups.ts';
 import { transactionText } from '../rules/command-text.ts';
 import { type ListenerCounts, NO_COUNTS, newCounts, placesCounted } from '../rules/counts.ts';
 import { type ElementChange, elementChange, type Place, placeOf } from '../rules/elements.ts';
 import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
 import { rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
-import type { Sources } from '../rules/sources.ts';
 import { HoldTable } from './hold-table.ts';
 import { Nft } from './nft.ts';
 import { refusalsIn } from './refusals.ts';
@@ -39,7 +39,7 @@ export interface KernelTableOptions {
   /** Whether packets and bytes are counted. */
   readonly countsTraffic: boolean;
   /** By the settings in force. */
-  readonly sources: () => Sources;
+  readonly sources: () => SourceGroups;
   readonly log: Log;
 }
 
@@ -60,7 +60,7 @@ export class KernelTable {
   /** What the kernel has while all rules are being loaded; undefined otherwise. */
   #before: ReadonlyMap<OwnerKey, readonly KernelListener[]> | undefined;
   /** Those that the kernel has. */
-  #sources: Sources;
+  #sources: SourceGroups;
   #shared: SharedElements;
   /** When they were read last. */
   #counts = NO_COUNTS;

@@ -13,7 +13,7 @@ import type { DesiredState } from '../../model/desired-state.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { ownerOf, serviceOfPool } from '../../model/names.ts';
 import type { Pair, PairStatus } from '../../pair/pair.ts';
-import type { VrrpAnnouncer, VrrpStatus } from '../../vips/vrrp.ts';
+import type { AnnouncerSections, Announcers } from '../../vips/announcers.ts';
 import type { ClusterWriters, WritingStatus } from '../cluster/cluster-writers.ts';
 import { allClassProblems } from '../operating/class-problems.ts';
 import { type FactSources, problemsOf } from '../operating/load-balancer-view.ts';
@@ -29,8 +29,7 @@ export interface StatusSources {
   readonly desired: DesiredState;
   readonly dataplane: Dataplane;
   readonly operating: StatusBook;
-  /** undefined if this host has no VRRP. */
-  readonly announcer: VrrpAnnouncer | undefined;
+  readonly announcers: Announcers;
   /** See FactSources. */
   readonly reach: FactSources['reach'];
   /** undefined if this host has no peer. */
@@ -72,7 +71,8 @@ export interface ApiStatus {
   readonly lastAnswer: number;
 }
 
-export interface AgentStatus {
+/** With a section for each announcer. */
+export interface AgentStatus extends AnnouncerSections {
   readonly version: string;
   readonly startedAt: string;
   readonly api:
@@ -103,7 +103,6 @@ export interface AgentStatus {
   };
   readonly haproxy: DataplaneStatus;
   readonly disk: DiskState;
-  readonly vrrp: VrrpStatus | undefined;
   readonly pair: PairStatus | undefined;
   readonly connectionSync: ConnectionSyncStatus | undefined;
   readonly addresses: AddressStatus;
@@ -114,7 +113,6 @@ export interface AgentStatus {
 
 export function agentStatus(sources: StatusSources): AgentStatus {
   const { version, startedAt, cluster, desired, dataplane, addresses } = sources;
-  const vrrp = sources.announcer?.status();
   const pair = sources.pair?.status();
   const connectionSync = sources.connectionSync.status();
   const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
@@ -138,7 +136,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     operating: { counts: countsWithoutPools(sources.operating), unwell: sources.operating.unwell() },
     haproxy,
     disk: sources.disk(),
-    vrrp,
+    ...sources.announcers.sections(),
     pair,
     connectionSync,
     addresses: addresses.status(),
@@ -148,7 +146,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
         haproxy.fault,
         haproxy.persistFault,
         haproxy.unserved,
-        vrrp?.fault,
+        sources.announcers.fault,
         pair?.fault,
         connectionSync?.fault,
       ].find(Boolean) ?? '',
@@ -173,7 +171,7 @@ export interface StateSources {
 
 /** For the metrics, at each scrape. */
 export function agentState({ known, certificates, changes, sources, writers }: StateSources): AgentState {
-  const { cluster, desired, dataplane, operating, announcer, pair, connectionSync, addresses } = known;
+  const { cluster, desired, dataplane, operating, announcers, pair, connectionSync, addresses } = known;
   return {
     objects: cluster.counts(),
     loadBalancers: desired.loadBalancers.size,
@@ -184,7 +182,7 @@ export function agentState({ known, certificates, changes, sources, writers }: S
     haproxy: dataplane.status(),
     operating: operating.counts,
     api: writers && { ...writers.leadership(), watches: sources.api?.status() ?? [] },
-    vrrp: announcer?.status(),
+    ...announcers.sections(),
     pair: pair?.status(),
     connectionSync: connectionSync.status(),
     addresses: addresses.status(),

@@ -67,7 +67,8 @@ export class Overview {
   async #summary(): Promise<PageSummary> {
     const { version, startedAt } = this.#sources;
     const haproxy = this.#sources.dataplane.status();
-    const vrrp = this.#sources.announcer?.status();
+    const { announcers } = this.#sources;
+    const { vrrp } = announcers.sections();
     const pair = this.#sources.pair?.status();
     const found = await this.#problems();
     const broken = await this.#rows.worstFirst(
@@ -84,7 +85,7 @@ export class Overview {
       notReady: pair.peerNotReady,
       lowered: pair.peer?.lowered ?? [],
     };
-    const faults = [haproxy.fault, haproxy.persistFault, vrrp?.fault, pair?.fault];
+    const faults = [haproxy.fault, haproxy.persistFault, announcers.fault, pair?.fault];
     return {
       host: hostname(),
       version,

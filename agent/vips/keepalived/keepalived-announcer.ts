@@ -5,13 +5,12 @@ import type { MetricFamily } from '../../base/metric-family.ts';
 import type { OwnFile } from '../../host/own-files.ts';
 import type { LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
-import type { StandingReason } from '../announcer.ts';
+import type { Announcer, StandingReason, Withheld } from '../announcer.ts';
 import { VipBook } from '../vip-book.ts';
 import {
   instanceName,
   loweredBy,
   prioritiesOf,
-  type VrrpAnnouncer,
   type VrrpState,
   type VrrpStateName,
   type VrrpStatus,
@@ -34,7 +33,15 @@ import { VrrpStates } from './states/vrrp-states.ts';
 import { vrrpFamilies, vrrpStatus } from './states/vrrp-status.ts';
 import { VipChoice } from './vip-choice.ts';
 
-export class KeepalivedAnnouncer implements VrrpAnnouncer {
+/** By the state of the VIP's instance. */
+const WITHHELD: Readonly<Record<VrrpStateName, Withheld>> = {
+  master: '',
+  backup: 'standby',
+  fault: 'fault',
+  unknown: 'unknown',
+};
+
+export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
   readonly ownFiles: readonly OwnFile[];
   readonly #book = new VipBook();
   readonly #counters: VrrpCounters;
@@ -220,11 +227,11 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
     return prioritiesOf(this.#applier.vrrp.instances, reasons);
   }
 
-  holds(address: string): boolean {
-    if (this.#daemon.pid === 0) return false;
+  withheld(address: string): Withheld {
+    if (this.#daemon.pid === 0) return 'stopped';
     for (const [name, addresses] of this.#file.held)
-      if (addresses.has(address)) return this.#states.of(name).state === 'master';
-    return false;
+      if (addresses.has(address)) return WITHHELD[this.#states.of(name).state];
+    return this.#choice.refusalOf(address) === undefined ? 'unwanted' : 'refused';
   }
 
   problemsOf({ key, vips }: Pick<LoadBalancer, 'key' | 'vips'>): readonly Problem[] {
@@ -278,8 +285,7 @@ export class KeepalivedAnnouncer implements VrrpAnnouncer {
     await this.#counters.write(this.#states.counts());
   }
 
-  /** After close(): stops a keepalived that was started here, for demonstrations and tests. */
-  stopKeepalived(): Promise<void> {
+  stop(): Promise<void> {
     return this.#daemon.stop();
   }
 

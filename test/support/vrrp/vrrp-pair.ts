@@ -144,7 +144,7 @@ export class PairHost {
   async dispose(): Promise<void> {
     this.#ownFiles?.close();
     await this.dataplane.close();
-    await this.dataplane.stopKeepalived();
+    await this.dataplane.stop();
   }
 
   #make(): KeepalivedAnnouncer {

@@ -1,5 +1,4 @@
-// The addresses from which members get packets: those of virtual routers, which move between the hosts of a pair together
-// with the VIPs. Values only.
+// The addresses from which members get packets of the kernel: groups that move between hosts together with VIPs. Values only.
 
 export interface SourceGroup {
   /** 1 to 255. */
@@ -8,7 +7,7 @@ export interface SourceGroup {
   readonly addresses: readonly string[];
 }
 
-export interface Sources {
+export interface SourceGroups {
   readonly groups: readonly SourceGroup[];
   /** The group whose addresses move with a VIP; 0 if none has an address of its family: this host's own is used. */
   readonly groupOf: (vip: string) => number;
