@@ -14,8 +14,8 @@ import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
 import { type PairSettings, tablesPlace } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
+import type { Refusal } from './peers/heard-peer.ts';
 import { PeerLink } from './peers/peer-link.ts';
-import type { Refusal } from './peers/peer-listener.ts';
 import { noHandover, type PairReport } from './peers/report.ts';
 import type { Priorities, Roles } from './roles.ts';
 import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts';
@@ -94,7 +94,7 @@ export class Pair {
     this.#options = options;
     this.#parity = new Parity({ desired, served: (key) => dataplane.served(key) });
     this.#link = new PeerLink({
-      addresses: () => ({ own: settings().pairAddress, peer: settings().pairPeer }),
+      addresses: () => ({ own: settings().pairAddress, peers: [settings().pairPeer] }),
       port: pairPort,
       credentials: pairCredentials,
       report: () => this.#report(),

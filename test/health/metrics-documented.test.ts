@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Repair } from '../../agent/haproxy/worker/haproxy-monitor.ts';
 import type { ReloadCause } from '../../agent/haproxy/worker/reload-arbiter.ts';
 import type { NftablesOptions } from '../../agent/nftables/dataplane.ts';
-import type { Refusal } from '../../agent/pair/peers/peer-listener.ts';
+import type { Refusal } from '../../agent/pair/peers/heard-peer.ts';
 import type { StandingReason } from '../../agent/vips/announcer.ts';
 import type { KeepalivedMetrics } from '../../agent/vips/keepalived/options.ts';
 import { RELOAD_REASONS, REPAIRS } from '../../health/metrics/dataplane-metrics.ts';

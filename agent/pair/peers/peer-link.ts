@@ -1,22 +1,23 @@
-// The connection between the two agents of a pair: the listener for the peer's reports, the sender of this host's, and
-// the credentials of both.
+// The connections between this agent and its peers, one in a pair: the listener for their reports, a sender of this host's for
+// each, and the credentials of all.
 // Why: docs/design/decisions/0011-peer-timeouts.md
 
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import { type PairCredentials, readCredentials } from './credentials.ts';
-import { PeerListener, type Refusal } from './peer-listener.ts';
+import type { Refusal } from './heard-peer.ts';
+import { PeerListener } from './peer-listener.ts';
 import { PeerSender } from './peer-sender.ts';
 import type { PairReport } from './report.ts';
 
 export interface PeerLinkOptions {
-  readonly addresses: () => PairAddresses;
+  readonly addresses: () => PeerAddresses;
   /** The same on both hosts. */
   readonly port: number;
   /** Path of the file. */
   readonly credentials: string;
   readonly report: () => PairReport;
-  /** The peer's report has changed, or is too old. */
+  /** A peer's report has changed, or is too old. */
   readonly onPeer: () => void;
   /** A text that identifies where the two HAProxies share their tables. */
   readonly tables: () => string;
@@ -29,10 +30,10 @@ export interface PeerLinkOptions {
   readonly log: Log;
 }
 
-/** The addresses of this host and of its peer, between which the agents connect. */
-export interface PairAddresses {
+/** The addresses of this host and of its peers, between which the agents connect. */
+export interface PeerAddresses {
   readonly own: string;
-  readonly peer: string;
+  readonly peers: readonly string[];
 }
 
 const REPORT_INTERVAL_MS = 500;
@@ -42,12 +43,18 @@ const BUSY_PEER_TIMEOUT_MS = 10_000;
 
 export class PeerLink {
   readonly #options: PeerLinkOptions;
-  #addresses: PairAddresses;
+  #addresses: PeerAddresses;
   #credentials: PairCredentials | undefined;
   /** The place of the tables when the credentials were last used. */
   #tables = '';
   #credentialsFault = '';
-  #connection: { readonly listener: PeerListener; readonly sender: PeerSender } | undefined;
+  #connection:
+    | {
+        readonly listener: PeerListener;
+        /** By the peer's address. */
+        readonly senders: ReadonlyMap<string, PeerSender>;
+      }
+    | undefined;
   #closed = false;
 
   constructor(options: PeerLinkOptions) {
@@ -78,11 +85,17 @@ export class PeerLink {
 
   /** The report of this host has changed. */
   send(): void {
-    this.#connection?.sender.send();
+    for (const sender of this.#connection?.senders.values() ?? []) sender.send();
   }
 
+  /** The last report of the peer at this address; undefined if there is no recent one. */
+  reportOf(address: string): PairReport | undefined {
+    return this.#connection?.listener.reportOf(address);
+  }
+
+  /** The report of the only peer of a pair. */
   get peer(): PairReport | undefined {
-    return this.#connection?.listener.peer;
+    return this.reportOf(this.#addresses.peers[0] ?? '');
   }
 
   /** The end of the credentials, milliseconds since the epoch; 0 if there are none. */
@@ -90,14 +103,17 @@ export class PeerLink {
     return this.#credentials?.expires ?? 0;
   }
 
-  /** '' if both directions work. */
+  /** '' if both directions work with all peers. */
   get fault(): string {
     if (this.#credentialsFault !== '') return this.#credentialsFault;
     if (this.#connection === undefined) return 'The credentials of the pair are not read yet';
-    const { listener, sender } = this.#connection;
+    const { listener, senders } = this.#connection;
     if (listener.fault !== '') return listener.fault;
-    if (this.peer === undefined) return `The peer ${this.#addresses.peer} is not heard`;
-    return sender.fault && `The peer does not hear this host: ${sender.fault}`;
+    for (const [peer, sender] of senders) {
+      if (listener.reportOf(peer) === undefined) return `The peer ${peer} is not heard`;
+      if (sender.fault !== '') return `The peer does not hear this host: ${sender.fault}`;
+    }
+    return '';
   }
 
   close(): void {
@@ -105,9 +121,8 @@ export class PeerLink {
     this.#disconnect();
   }
 
-  #move(addresses: PairAddresses): void {
-    const { own, peer } = this.#addresses;
-    if (addresses.own === own && addresses.peer === peer) return;
+  #move(addresses: PeerAddresses): void {
+    if (JSON.stringify(addresses) === JSON.stringify(this.#addresses)) return;
     this.#addresses = addresses;
     this.#disconnect();
     // The next credentials are used even if they are the same.
@@ -117,46 +132,48 @@ export class PeerLink {
 
   #disconnect(): void {
     this.#connection?.listener.close();
-    this.#connection?.sender.close();
+    for (const sender of this.#connection?.senders.values() ?? []) sender.close();
     this.#connection = undefined;
   }
 
   async #use(credentials: PairCredentials): Promise<void> {
     const { port, report, onPeer, onProved, onRefused, log } = this.#options;
-    const { own, peer } = this.#addresses;
+    const { own, peers } = this.#addresses;
     if (this.#connection !== undefined) {
-      const { listener, sender } = this.#connection;
+      const { listener, senders } = this.#connection;
       listener.renew(credentials);
-      sender.renew(credentials);
+      for (const sender of senders.values()) sender.renew(credentials);
       if (listener.isListening) await onProved(credentials);
       return;
     }
-    const sender = new PeerSender({
-      ownAddress: own,
-      peer: { address: peer, port },
-      credentials,
-      report,
-      intervalMs: REPORT_INTERVAL_MS,
-      timeoutMs: REPORT_TIMEOUT_MS,
-      handshakeTimeoutMs: BUSY_PEER_TIMEOUT_MS,
-    });
+    const senderTo = (address: string) =>
+      new PeerSender({
+        ownAddress: own,
+        peer: { address, port },
+        credentials,
+        report,
+        intervalMs: REPORT_INTERVAL_MS,
+        timeoutMs: REPORT_TIMEOUT_MS,
+        handshakeTimeoutMs: BUSY_PEER_TIMEOUT_MS,
+      });
+    const senders = new Map(peers.map((address) => [address, senderTo(address)]));
     const listener = new PeerListener({
       own: { address: own, port },
-      peerAddress: peer,
+      peers,
       credentials,
       reportTimeoutMs: REPORT_TIMEOUT_MS,
       connectionTimeoutMs: BUSY_PEER_TIMEOUT_MS,
       onListening: () => onProved(this.#credentials ?? credentials),
-      onPeer: () => {
-        sender.hurry();
+      onPeer: (address) => {
+        senders.get(address)?.hurry();
         onPeer();
       },
       onRefused,
       log,
     });
-    this.#connection = { listener, sender };
+    this.#connection = { listener, senders };
     const listening = listener.start();
-    sender.start();
+    for (const sender of senders.values()) sender.start();
     await listening;
   }
 }

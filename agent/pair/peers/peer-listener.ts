@@ -1,29 +1,26 @@
-// Receives the reports of the other agent of the pair: listens on this host's address, accepts a connection from the
-// peer's address with a trusted certificate (TLS 1.3, both sides), and keeps the last report until it is too old.
+// Receives the reports of other agents: listens on this host's address, and accepts connections from the addresses of its
+// peers, one in a pair, with a trusted certificate (TLS 1.3, both sides).
 
 import { createServer, type Server, type Socket } from 'node:net';
-import type { TLSSocket, Server as TlsServer } from 'node:tls';
+import type { Server as TlsServer } from 'node:tls';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
-import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
 import type { Log } from '../../host/log.ts';
 import { tls } from '../../host/node-http.ts';
 import { type PairCredentials, tlsOptions } from './credentials.ts';
+import { HeardPeer, type Refusal } from './heard-peer.ts';
 import type { PairReport } from './report.ts';
-import { ReportReader } from './report.ts';
 
 export interface EndPoint {
   readonly address: string;
   readonly port: number;
 }
 
-/** Why a connection was refused or ended. */
-export type Refusal = 'address' | 'handshake' | 'message' | 'silence';
-
 export interface PeerListenerOptions {
   readonly own: EndPoint;
-  readonly peerAddress: string;
+  /** Their addresses. */
+  readonly peers: readonly string[];
   readonly credentials: PairCredentials;
   /** Without a report for so long the peer counts as unknown. */
   readonly reportTimeoutMs: number;
@@ -31,30 +28,24 @@ export interface PeerListenerOptions {
   readonly connectionTimeoutMs: number;
   /** It listens: the address is this host's. */
   readonly onListening: () => Promise<void>;
-  /** A report has come, or the last one is too old. */
-  readonly onPeer: () => void;
+  /** A report of the peer has come, or its last one is too old. */
+  readonly onPeer: (address: string) => void;
   readonly onRefused: (why: Refusal) => void;
   readonly log: Log;
   readonly clock?: Clock;
 }
 
 const LISTEN_RETRY_DELAY_MS = 1_000;
-/** Connections without a certificate so far; of more than that the oldest gives way, so that the peer always gets in. */
-const MAX_HANDSHAKES = 16;
 
 export class PeerListener {
   readonly #options: PeerListenerOptions;
   readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
-  /** Connections in their handshake by the peer's port, the oldest first. */
-  readonly #handshakes = new Map<number | undefined, Socket>();
+  /** By address. */
+  readonly #peers: ReadonlyMap<string | undefined, HeardPeer>;
   /** Accepts connections by their address, and passes them to the TLS server. */
   #server: Server | undefined;
   readonly #tlsServer: TlsServer;
-  readonly #tooOld: ReadFirstTimeout;
-  /** The connection whose reports count: the last one that was accepted. */
-  #current: TLSSocket | undefined;
-  #report: PairReport | undefined;
   #cancelRetry: (() => void) | undefined;
   readonly #fault = new Fault();
   #closed = false;
@@ -62,10 +53,7 @@ export class PeerListener {
   constructor(options: PeerListenerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#tooOld = new ReadFirstTimeout(() => {
-      this.#report = undefined;
-      options.onPeer();
-    }, this.#clock);
+    this.#peers = new Map(options.peers.map((address) => [address, this.#newPeer(address)]));
     this.#tlsServer = this.#newTlsServer(options.credentials);
   }
 
@@ -73,9 +61,9 @@ export class PeerListener {
     return this.#server !== undefined;
   }
 
-  /** The last report of the peer; undefined if it is too old. */
-  get peer(): PairReport | undefined {
-    return this.#report;
+  /** The last report of the peer at this address; undefined if it is too old. */
+  reportOf(address: string): PairReport | undefined {
+    return this.#peers.get(address)?.report;
   }
 
   /** Why no peer can connect; '' if it can. */
@@ -111,7 +99,7 @@ export class PeerListener {
   close(): void {
     this.#closed = true;
     this.#cancelRetry?.();
-    this.#tooOld.end();
+    for (const peer of this.#peers.values()) peer.close();
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -120,22 +108,15 @@ export class PeerListener {
     return createServer((socket) => {
       this.#sockets.add(socket);
       socket.on('error', () => undefined).once('close', () => this.#sockets.delete(socket));
-      if (socket.remoteAddress === this.#options.peerAddress) {
-        this.#beginHandshake(socket);
+      const peer = this.#peers.get(socket.remoteAddress);
+      if (peer !== undefined) {
+        peer.handshakeBegins(socket);
+        this.#tlsServer.emit('connection', socket);
         return;
       }
       this.#refuse('address', `from ${socket.remoteAddress}`);
       socket.destroy();
     });
-  }
-
-  #beginHandshake(socket: Socket): void {
-    const { remotePort } = socket;
-    this.#handshakes.set(remotePort, socket);
-    socket.once('close', () => this.#handshakes.delete(remotePort));
-    const [oldest] = this.#handshakes.values();
-    if (this.#handshakes.size > MAX_HANDSHAKES) oldest?.destroy();
-    this.#tlsServer.emit('connection', socket);
   }
 
   #newTlsServer(credentials: PairCredentials): TlsServer {
@@ -149,43 +130,24 @@ export class PeerListener {
       this.#refuse('handshake', messageOf(error));
       socket.destroy();
     });
-    server.on('secureConnection', (socket) => this.#readFrom(socket));
+    server.on('secureConnection', (socket) => {
+      const peer = this.#peers.get(socket.remoteAddress);
+      // Without an address the connection has ended.
+      if (peer === undefined) socket.destroy();
+      else peer.readFrom(socket);
+    });
     return server;
   }
 
-  #readFrom(socket: TLSSocket): void {
-    this.#handshakes.delete(socket.remotePort);
-    const reader = new ReportReader();
-    this.#current?.destroy();
-    this.#current = socket;
-    const { connectionTimeoutMs } = this.#options;
-    const silence = new ReadFirstTimeout(() => {
-      this.#refuse('silence', 'no report came in time');
-      socket.destroy();
-    }, this.#clock);
-    silence.wait(connectionTimeoutMs);
-    socket.on('error', () => undefined);
-    socket.on('data', (chunk: Buffer) => {
-      silence.wait(connectionTimeoutMs);
-      try {
-        for (const report of reader.push(chunk)) if (socket === this.#current) this.#receive(report);
-        // Any answer confirms the report to the peer.
-        if (!socket.writableNeedDrain) socket.write('\n');
-      } catch (error) {
-        this.#refuse('message', messageOf(error));
-        socket.destroy();
-      }
+  #newPeer(address: string): HeardPeer {
+    const { reportTimeoutMs, connectionTimeoutMs, onPeer } = this.#options;
+    return new HeardPeer({
+      reportTimeoutMs,
+      connectionTimeoutMs,
+      onChanged: () => onPeer(address),
+      onRefused: (why, detail) => this.#refuse(why, detail),
+      clock: this.#clock,
     });
-    socket.once('close', () => {
-      silence.end();
-      if (socket === this.#current) this.#current = undefined;
-    });
-  }
-
-  #receive(report: PairReport): void {
-    this.#tooOld.wait(this.#options.reportTimeoutMs);
-    this.#report = report;
-    this.#options.onPeer();
   }
 
   #refuse(why: Refusal, detail: string): void {

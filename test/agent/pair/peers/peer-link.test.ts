@@ -8,12 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionOptions, connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import { readCredentials } from '../../../../agent/pair/peers/credentials.ts';
+import type { Refusal } from '../../../../agent/pair/peers/heard-peer.ts';
 import { PeerLink } from '../../../../agent/pair/peers/peer-link.ts';
-import {
-  PeerListener,
-  type PeerListenerOptions,
-  type Refusal,
-} from '../../../../agent/pair/peers/peer-listener.ts';
+import { PeerListener, type PeerListenerOptions } from '../../../../agent/pair/peers/peer-listener.ts';
 import { PeerSender, type PeerSenderOptions } from '../../../../agent/pair/peers/peer-sender.ts';
 import { type PairReport, reportText } from '../../../../agent/pair/peers/report.ts';
 import { requires } from '../../../support/basics/requirements.ts';
@@ -28,7 +25,7 @@ const test = requires(ava, { programs: ['openssl'] });
 interface Side {
   readonly link: PeerLink;
   /** Taken up by the next renew(). */
-  readonly addresses: { own: string; peer: string };
+  readonly addresses: { own: string; peers: readonly string[] };
   readonly refused: Refusal[];
   readonly proved: string[];
   report: PairReport;
@@ -55,10 +52,15 @@ class Rig {
     return new Rig(await ownNetwork(t), folder, await makeCredentials(folder));
   }
 
-  async side(t: ExecutionContext, ownAddress = this.own, credentials = this.credentials): Promise<Side> {
+  async side(
+    t: ExecutionContext,
+    ownAddress = this.own,
+    credentials = this.credentials,
+    peers?: readonly string[],
+  ): Promise<Side> {
     const refused: Refusal[] = [];
     const proved: string[] = [];
-    const addresses = { own: ownAddress, peer: ownAddress === this.own ? this.peer : this.own };
+    const addresses = { own: ownAddress, peers: peers ?? [ownAddress === this.own ? this.peer : this.own] };
     const link = new PeerLink({
       addresses: () => ({ ...addresses }),
       port: this.port,
@@ -86,7 +88,7 @@ class Rig {
     const { address = this.own, ...rest } = change;
     const listener = new PeerListener({
       own: { address, port: this.port },
-      peerAddress: this.peer,
+      peers: [this.peer],
       credentials: await readCredentials(this.credentials),
       reportTimeoutMs: 2_000,
       connectionTimeoutMs: 10_000,
@@ -162,6 +164,34 @@ test('Two agents exchange reports, at once after a change, and each gets a confi
   await until('the change is heard', () => b.link.peer?.roles['vrrp-51'] === 'master');
 });
 
+test('Three agents hear one another, and each knows which of the others it does not hear', async (t) => {
+  const rig = await Rig.create(t);
+  const all = [rig.own, rig.peer, rig.stranger];
+  const sides = await Promise.all(
+    all.map((own) =>
+      rig.side(
+        t,
+        own,
+        rig.credentials,
+        all.filter((each) => each !== own),
+      ),
+    ),
+  );
+  const [a, b, c] = sides as [Side, Side, Side];
+  await until('all are heard', () => sides.every(({ link }) => link.fault === ''));
+  t.is(a.link.reportOf(rig.peer)?.version, rig.peer);
+  t.is(a.link.reportOf(rig.stranger)?.version, rig.stranger);
+  b.report = { ...b.report, roles: { 'vrrp-51': 'master' } };
+  b.link.send();
+  for (const { link } of [a, c])
+    await until('both hear the change', () => link.reportOf(rig.peer)?.roles['vrrp-51'] === 'master');
+  t.deepEqual(a.link.reportOf(rig.stranger)?.roles, c.report.roles);
+  c.link.close();
+  await until('one is unknown', () => a.link.reportOf(rig.stranger) === undefined);
+  t.not(a.link.reportOf(rig.peer), undefined);
+  t.is(a.link.fault, `The peer ${rig.stranger} is not heard`);
+});
+
 test('Changed addresses are used, and connections from the former ones are ended', async (t) => {
   const rig = await Rig.create(t);
   const a = await rig.side(t);
@@ -171,7 +201,7 @@ test('Changed addresses are used, and connections from the former ones are ended
   await b.link.renew();
   t.is(b.link.peer, undefined);
   await until('it is not heard from there', () => a.refused.includes('address'));
-  a.addresses.peer = rig.stranger;
+  a.addresses.peers = [rig.stranger];
   await a.link.renew();
   await until('both are heard again', () => a.link.fault === '' && b.link.fault === '');
   t.deepEqual([a.proved.length, b.proved.length], [2, 2]);
@@ -198,7 +228,7 @@ test('A host that loses its peer during changes sends reports again when it is b
   // What only hears: this host is not reminded of its peer by what that one tells.
   for (let round = 0; round < 3; round++) {
     const listener = await rig.listener(t);
-    await t.notThrowsAsync(until('it is heard', () => listener.peer !== undefined));
+    await t.notThrowsAsync(until('it is heard', () => listener.reportOf(rig.peer) !== undefined));
     b.link.send();
     listener.close();
     await delay(50);
@@ -219,14 +249,16 @@ test('A peer with a late handshake gets reports all the same', async (t) => {
   late.listen(rig.port, rig.own);
   t.teardown(() => late.close());
   const sender = await rig.sender(t, { timeoutMs: 500, handshakeTimeoutMs: 60_000 });
-  await t.notThrowsAsync(until('it is heard', () => listener.peer !== undefined && sender.fault === ''));
+  await t.notThrowsAsync(
+    until('it is heard', () => listener.reportOf(rig.peer) !== undefined && sender.fault === ''),
+  );
 });
 
 test('A peer that was stopped for a while is unknown in the meantime, and continues on the same connection', async (t) => {
   const rig = await Rig.create(t);
   const known: boolean[] = [];
   const onPeer = (): void => {
-    known.push(listener.peer !== undefined);
+    known.push(listener.reportOf(rig.peer) !== undefined);
   };
   const listener = await rig.listener(t, { reportTimeoutMs: 200, connectionTimeoutMs: 60_000, onPeer });
   const socket = await rig.client(t);
@@ -355,7 +387,7 @@ test('Silent connections from the address of the peer do not keep the peer out',
   });
   await Promise.all(silent.map((socket) => once(socket, 'connect')));
   const sender = await rig.sender(t, {});
-  await until('the peer gets in', () => listener.peer !== undefined && sender.fault === '');
+  await until('the peer gets in', () => listener.reportOf(rig.peer) !== undefined && sender.fault === '');
   await until('the oldest give way', () => silent.filter(({ closed }) => !closed).length <= 16);
   // The connection of the peer is none of those that give way.
   const more = Array.from({ length: 40 }, () =>
@@ -365,7 +397,7 @@ test('Silent connections from the address of the peer do not keep the peer out',
   await Promise.all(more.map((socket) => once(socket, 'connect')));
   await until('the oldest give way again', () => more.filter(({ closed }) => !closed).length <= 16);
   t.is(sender.fault, '');
-  t.not(listener.peer, undefined);
+  t.not(listener.reportOf(rig.peer), undefined);
 });
 
 test('A connection without a report is ended', async (t) => {
