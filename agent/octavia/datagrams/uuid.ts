@@ -1,0 +1,3 @@
+// The ids of Octavia's objects.
+
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
