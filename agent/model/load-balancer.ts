@@ -196,6 +196,8 @@ export interface Pool {
   readonly algorithm: Algorithm;
   /** Seconds a client address keeps its member (sessionAffinity: ClientIP); 0: no persistence. */
   readonly persistence: number;
+  /** The engine `kernel`: clients with the same bits in front, so many, share a member; absent: each address has its own. */
+  readonly persistencePrefix?: number | undefined;
   readonly monitor: HealthMonitor | undefined;
   /** undefined: members get what is inside TLS, or what clients send. */
   readonly tls: MemberTls | undefined;

@@ -6,9 +6,9 @@ import type { Family, ListenerLabels, OwnerKey, Protocol } from './load-balancer
 
 /**
  * The kinds of object that load balancers are made from: all Ingresses of one class make one, and a GatewayClass has only a
- * status.
+ * status. `Datagrams`: a listener of UDP or SCTP that Octavia has pushed; its name is Octavia's id.
  */
-export type OwnerKind = 'Service' | 'Gateway' | 'GatewayClass' | 'Ingress' | 'Pool';
+export type OwnerKind = 'Service' | 'Gateway' | 'GatewayClass' | 'Ingress' | 'Pool' | 'Datagrams';
 
 export interface Owner {
   readonly kind: OwnerKind;
@@ -22,6 +22,7 @@ const PREFIXES: Readonly<Record<OwnerKind, string>> = {
   GatewayClass: 'gatewayclass:',
   Ingress: 'ingress:',
   Pool: 'pool:',
+  Datagrams: 'datagrams:',
 };
 const OBJECTS: Readonly<Record<OwnerKind, string>> = {
   Service: 'Service',
@@ -29,6 +30,7 @@ const OBJECTS: Readonly<Record<OwnerKind, string>> = {
   GatewayClass: 'GatewayClass',
   Ingress: 'IngressClass',
   Pool: 'Pool',
+  Datagrams: 'Listener',
 };
 const KINDS = Object.keys(PREFIXES) as readonly OwnerKind[];
 
@@ -111,7 +113,8 @@ export function memberName(address: string, port: number): string {
   return [address, port].join(':');
 }
 
-const LISTENER = '(?:(gateway|ingress|pool):)?([a-z0-9.-]+):([a-z0-9.-]+):(tcp|udp|sctp):(\\d+):(v[46])';
+const LISTENER =
+  '(?:(gateway|ingress|pool|datagrams):)?([a-z0-9.-]+):([a-z0-9.-]+):(tcp|udp|sctp):(\\d+):(v[46])';
 const WHOLE_LISTENER = new RegExp(`^${LISTENER}$`);
 const LISTENERS = new RegExp(LISTENER, 'g');
 

@@ -157,10 +157,10 @@ function endpoint(member: Member): string {
   return `${address(member.address)} . ${port(member.port)}`;
 }
 
-function chain({ by, size: slots }: Extract<Element, { map: 'choices' }>): string {
+function chain({ by, size: slots, prefix }: Extract<Element, { map: 'choices' }>): string {
   if (by === 'affinity') return by;
   if (by !== 'flow' && by !== 'client') throw wrong('choice', by);
-  return `${by}_${size(slots)}`;
+  return prefix === undefined ? `${by}_${size(slots)}` : `${by}_${size(slots)}_${number(prefix, 1, 128)}`;
 }
 
 /** A number of slots. */

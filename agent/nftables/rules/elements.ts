@@ -24,6 +24,8 @@ export type Element =
       readonly place: Place;
       readonly by: KernelListener['by'];
       readonly size: number;
+      /** `by: client`: the bits of its address that count; undefined: all. */
+      readonly prefix?: number | undefined;
     }
   | { readonly map: 'slots'; readonly place: Place; readonly slot: number; readonly member: Member }
   /** With session affinity: the chain that chooses a member for clients that have none. */
@@ -109,7 +111,7 @@ export function countingElements(listener: KernelListener, address: string): rea
 function fewOf(listener: KernelListener | undefined, address: string): ReadonlyMap<string, Element> {
   const elements = new Map<string, Element>();
   if (listener === undefined) return elements;
-  const { by, affinitySeconds, slots, clients } = listener;
+  const { by, prefix, affinitySeconds, slots, clients } = listener;
   const place = placeOf(listener, address);
   const put = (element: Element, text = ''): void => void elements.set(`${element.map} ${text}`, element);
   for (const element of countingElements(listener, address))
@@ -117,7 +119,7 @@ function fewOf(listener: KernelListener | undefined, address: string): ReadonlyM
   put({ map: 'places', place });
   if (isInGatewayMode(listener)) put({ map: 'kept', place });
   if (slots.length === 0) put({ map: 'refused', place });
-  else put({ map: 'choices', place, by, size: slots.length }, `${by} ${slots.length}`);
+  else put({ map: 'choices', place, by, size: slots.length, prefix }, `${by} ${slots.length} ${prefix}`);
   if (by === 'affinity') {
     put({ map: 'timeouts', place, seconds: affinitySeconds }, String(affinitySeconds));
     if (slots.length > 0) put({ map: 'choosers', place, size: slots.length }, String(slots.length));

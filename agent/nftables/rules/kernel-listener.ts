@@ -18,6 +18,8 @@ export interface KernelListener {
   readonly sourceAddress: Listener['sourceAddress'];
   /** The hash that chooses a slot: of the client's address and port, or of its address alone; `affinity`: if it has no member yet. */
   readonly by: 'flow' | 'client' | 'affinity';
+  /** `client`: so many bits of the client's address count; undefined: all. */
+  readonly prefix?: number | undefined;
   /** How long a client keeps its member after its last new flow; 0 without `affinity`. */
   readonly affinitySeconds: number;
   /** The member of each slot; empty: new flows are refused. */
@@ -71,6 +73,7 @@ function listenerWithout(listener: Listener, down: DownMembers): KernelListener 
     sourceAddress,
     slots: inUse.length === 0 ? [] : slotsOf(inUse),
     by,
+    prefix: by === 'client' ? pool.persistencePrefix : undefined,
     affinitySeconds: by === 'affinity' ? affinitySeconds(pool.persistence) : 0,
     members: pool.members,
     down: [...down.keys()].sort(),
@@ -78,7 +81,8 @@ function listenerWithout(listener: Listener, down: DownMembers): KernelListener 
 }
 
 function choiceOf({ family, pool }: Listener): KernelListener['by'] {
-  if (pool.persistence > 0 && family === 'v4') return 'affinity';
+  // The kernel remembers single addresses only.
+  if (pool.persistence > 0 && family === 'v4' && pool.persistencePrefix === undefined) return 'affinity';
   return pool.persistence > 0 || pool.algorithm === 'source-hash' ? 'client' : 'flow';
 }
 

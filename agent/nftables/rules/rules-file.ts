@@ -3,6 +3,7 @@
 // Why: docs/design/decisions/0070-no-flowtable.md
 
 import { familyOf, parseAddress } from '../../base/ip.ts';
+import { addressText } from '../../base/ip-range.ts';
 import { loadTemplate } from '../../base/template.ts';
 import type { Family } from '../../model/load-balancer.ts';
 import type { SourceGroups } from '../../model/source-groups.ts';
@@ -58,7 +59,12 @@ export function* rulesText({
   knowsSockets,
 }: Rules): Generator<string> {
   for (const { family, words } of FAMILIES)
-    yield tableText(family, { ...words, table, generation, countsTraffic, knowsSockets }, sources);
+    yield tableText(
+      family,
+      { ...words, table, generation, countsTraffic, knowsSockets },
+      sources,
+      prefixesOf(listeners, family),
+    );
   yield affinityText(table);
   const anchors = sources.groups.flatMap(({ addresses }) => addresses);
   const shared = new SharedElements(sources.groupOf);
@@ -77,6 +83,7 @@ function tableText(
   family: Family,
   words: Readonly<Record<string, string | boolean>>,
   { groups }: SourceGroups,
+  prefixes: ReadonlySet<number>,
 ): string {
   const remembers = family === 'v4';
   const sources = groups.flatMap(({ id, addresses }) => {
@@ -87,8 +94,11 @@ function tableText(
   });
   const offset = hex(MARK_OFFSET);
   const sizes = TABLE_SIZES.map((size) => ({ ...words, remembers, size, seed: hex(SEED), offset }));
+  const masked = Array.from(prefixes, (prefix) => ({ prefix, mask: maskText(prefix, family) })).flatMap(
+    (mask) => sizes.map((size) => ({ ...size, ...mask })),
+  );
   const protocols = ALL_PROTOCOLS.map((each) => ({ ...words, protocol: each.toLowerCase(), offset }));
-  return template({ ...words, remembers, offset, protocols, sizes, sources });
+  return template({ ...words, remembers, offset, protocols, sizes, masked, sources });
 }
 
 /** The table that remembers clients. */
@@ -96,6 +106,18 @@ function affinityText(table: string): string {
   const timeouts = AFFINITY_SECONDS.map((seconds) => ({ seconds }));
   const marks = { offset: hex(MARK_OFFSET), chosen: hex(CHOSEN), known: hex(0xffff_ffff - CHOSEN) };
   return affinityTemplate({ table, size: MAX_CLIENTS, ...marks, timeouts });
+}
+
+/** Those by which the listeners of a family share members: each has chains of its own. */
+export function prefixesOf(listeners: Iterable<KernelListener>, of: Family): ReadonlySet<number> {
+  const prefixes = new Set<number>();
+  for (const { family, prefix } of listeners) if (family === of && prefix !== undefined) prefixes.add(prefix);
+  return prefixes;
+}
+
+function maskText(prefix: number, family: Family): string {
+  const bits = family === 'v4' ? 32 : 128;
+  return addressText(((1n << BigInt(prefix)) - 1n) << BigInt(bits - prefix), family);
 }
 
 function hex(value: number): string {

@@ -15,14 +15,14 @@ import { serial } from '../../base/serial.ts';
 import { renameDurably, writeAtomically } from '../../host/atomic-file.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
-import type { OwnerKey } from '../../model/load-balancer.ts';
+import type { Family, OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import type { SourceGroups } from '../../model/source-groups.ts';
 import { transactionText } from '../rules/command-text.ts';
 import { type ListenerCounts, NO_COUNTS, newCounts, placesCounted } from '../rules/counts.ts';
 import { type ElementChange, elementChange, type Place, placeOf } from '../rules/elements.ts';
 import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
-import { rulesText } from '../rules/rules-file.ts';
+import { prefixesOf, rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
 import { HoldTable } from './hold-table.ts';
 import { Nft } from './nft.ts';
@@ -44,6 +44,7 @@ export interface KernelTableOptions {
 }
 
 const NONE: readonly KernelListener[] = [];
+const FAMILIES: readonly Family[] = ['v4', 'v6'];
 /** More elements than these are faster in a file. */
 const MAX_ELEMENTS = 10_000;
 const PERSIST_DELAY_MS = 1_000;
@@ -66,6 +67,8 @@ export class KernelTable {
   #counts = NO_COUNTS;
   /** undefined before the first load. */
   #knowsSockets: boolean | undefined;
+  /** Of clients' addresses, for which the kernel has chains. */
+  #prefixes: Readonly<Record<Family, ReadonlySet<number>>> = { v4: new Set(), v6: new Set() };
   /** '' while it is not known what the kernel has. */
   #generation = '';
 
@@ -164,7 +167,7 @@ export class KernelTable {
       const shared = this.#shared.change(changes);
       const elements = [shared, ...changes.map(({ before, after }) => elementChange(before, after))];
       const count = elements.reduce((sum, { removed, added }) => sum + removed.length + added.length, 0);
-      if (count > MAX_ELEMENTS) {
+      if (count > MAX_ELEMENTS || this.#lacksChains(changes)) {
         this.#before ??= new Map(this.#running);
         this.#fold(changes);
         await this.#load(this.listeners());
@@ -274,6 +277,7 @@ export class KernelTable {
         `nft has loaded the rules, but the kernel does not have them: is ${quote(this.#options.nft)} the program of nftables?`,
       );
     this.#generation = generation;
+    this.#prefixes = { v4: prefixesOf(listeners, 'v4'), v6: prefixesOf(listeners, 'v6') };
     this.#before = undefined;
     await this.#hold.holdAll(listeners);
     if (dirname(path) === dirname(rulesFile))
@@ -333,6 +337,14 @@ export class KernelTable {
     const [sources, counts] = [this.#sources, this.#counts.elements];
     const knowsSockets = this.#knowsSockets === true;
     return rulesText({ table, generation, listeners, sources, counts, countsTraffic, knowsSockets });
+  }
+
+  /** Chains for a prefix of clients' addresses are made only when all rules are loaded. */
+  #lacksChains(changes: readonly ListenerChange[]): boolean {
+    const after = changes.flatMap((change) => change.after ?? []);
+    return FAMILIES.some((family) =>
+      [...prefixesOf(after, family)].some((prefix) => !this.#prefixes[family].has(prefix)),
+    );
   }
 
   #fold(changes: readonly ListenerChange[]): void {

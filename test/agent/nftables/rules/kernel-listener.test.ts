@@ -83,3 +83,23 @@ test('The file of the rules has the members that are down', (t) => {
   t.deepEqual([...downIn(text)], [[NAME, [ONE, TWO]]]);
   t.is(downIn('').size, 0);
 });
+
+test('Clients with the same bits in front share a member, by chains that the rules have for these bits', (t) => {
+  const { pool, ...rest } = dns();
+  const listener = kernelListener({ ...rest, pool: { ...pool, persistence: 60, persistencePrefix: 20 } });
+  t.like(listener, { by: 'client', prefix: 20, affinitySeconds: 0 });
+  const text = [
+    ...rulesText({
+      table: 'headgate',
+      generation: '0123456789abcdef',
+      listeners: [listener],
+      sources: { groups: [], groupOf: () => 0 },
+      counts: new Map(),
+      countsTraffic: true,
+      knowsSockets: true,
+    }),
+  ].join('');
+  t.regex(text, /chain client_61_20 \{\n +meta mark set jhash ip saddr & 255\.255\.240\.0 mod 61 /);
+  t.regex(text, /: goto client_61_20 /);
+  t.notRegex(text, /jhash ip6 saddr & /);
+});
