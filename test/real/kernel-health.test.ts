@@ -293,16 +293,17 @@ test.serial(
   },
 );
 
-test.serial('A probe by UDP from another network namespace is a problem that names a way', async (t) => {
-  const { host, network } = await started(t);
-  await host.write('dns.yaml', dns(network, { 'health-monitor': 'udp' }));
+test.serial('Probes by UDP are sent from the network namespace of the VIPs', async (t) => {
+  const { host, network, kill } = await started(t);
+  await host.write('dns.yaml', dns(network, { ...FAST, 'health-monitor': 'udp' }));
   await untilAsked(host, network, 'm1 m2 m3');
-  const { verdict, problems } = await host.why('default/dns');
-  t.is(verdict, 'served');
-  t.like(problems[0], {
-    reason: 'MonitorNotUsed',
-    message: `Cannot check its members by UDP: the agent cannot send from network namespace "${network.netns('a')}" (setting netns); use a probe by TCP with annotation "headgate.io/health-monitor-port"`,
-  });
+  t.deepEqual((await host.why('default/dns')).problems, []);
+  kill('m2');
+  await untilAsked(host, network, 'm1 m3');
+  const member = (await host.why('default/dns')).listeners[0]?.members.find(({ name }) =>
+    name.startsWith(`${network.v4('m2')}:`),
+  );
+  t.like(member, { status: 'ERROR', cause: 'nothing listens on its UDP port (ICMP port unreachable)' });
 });
 
 /** HAProxy's servers of a listener that the kernel serves. */

@@ -8,7 +8,9 @@ import type { MemberFact } from '../../dataplane/dataplane.ts';
 import type { Listener, LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import { objectOf, ownerOfListener } from '../../model/names.ts';
 import { type DownMembers, isForKernel } from '../rules/kernel-listener.ts';
+import { ProbeProgram } from './probe-program.ts';
 import { isCheckedByUdp, UdpChecks, type UdpChecksOptions } from './udp-checks.ts';
+import { probeUdp } from './udp-probe.ts';
 
 type Result = Pick<MemberFact, 'isDown' | 'cause'>;
 
@@ -33,12 +35,16 @@ export class MemberHealth {
   /** By listener; also those without a member that is down. A value does not change. */
   readonly #down = new Map<string, DownMembers>();
   readonly #udp: UdpChecks;
+  /** Sends from another network namespace. */
+  readonly #program: ProbeProgram | undefined;
 
   constructor(options: MemberHealthOptions) {
-    const { desired, onChanged } = options;
+    const { desired, netns, probe, onChanged } = options;
     this.#options = options;
+    this.#program = netns === '' || probe !== undefined ? undefined : new ProbeProgram(netns);
     this.#udp = new UdpChecks({
       ...options,
+      probe: probe ?? this.#program?.udp ?? probeUdp,
       wasDown: (listener, member) => this.down(listener).has(member),
       onChecked: (listener, checks) => {
         if (this.#learn(listener, checks) && desired.has(ownerOfListener(listener.name)))
@@ -63,7 +69,7 @@ export class MemberHealth {
 
   /** Members of these load balancers, or their monitors, have changed. */
   changed(keys: Iterable<OwnerKey>): void {
-    if (this.#options.netns === '') this.#udp.changed(keys);
+    this.#udp.changed(keys);
   }
 
   /** HAProxy has other results for these load balancers. */
@@ -80,20 +86,21 @@ export class MemberHealth {
     this.#down.delete(listener);
   }
 
-  /** The agent cannot send from another network namespace. */
+  /** The program that sends from another network namespace does not run. */
   problemsOf({ key, listeners }: LoadBalancer): readonly Problem[] {
-    const { netns } = this.#options;
-    if (netns === '' || !listeners.some(isCheckedByUdp)) return [];
-    const message = `Cannot check its members by UDP: the agent cannot send from network namespace "${netns}" (setting netns); use a probe by TCP with annotation "headgate.io/health-monitor-port"`;
+    const fault = this.#program?.fault ?? '';
+    if (fault === '' || !listeners.some(isCheckedByUdp)) return [];
+    const message = `Cannot check its members by UDP from network namespace "${this.#options.netns}": ${fault}`;
     return [{ object: objectOf(key), reason: 'MonitorNotUsed', message }];
   }
 
   close(): void {
     this.#udp.close();
+    this.#program?.close();
   }
 
   #isChecked(listener: Listener): boolean {
-    return isCheckedByUdp(listener) ? this.#options.netns === '' : this.#isCheckedByHaproxy(listener);
+    return isCheckedByUdp(listener) || this.#isCheckedByHaproxy(listener);
   }
 
   #isCheckedByHaproxy(listener: Listener): boolean {
