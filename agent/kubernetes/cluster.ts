@@ -239,6 +239,7 @@ export class Cluster {
       case 'Ingress':
         return this.ingressClass(name);
       case 'Pool':
+      case 'Datagrams':
         return undefined;
     }
   }
