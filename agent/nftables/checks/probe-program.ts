@@ -3,6 +3,7 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { systemClock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/ip.ts';
 import { Lines } from '../../base/lines.ts';
 import { inNamespace } from '../../host/namespace.ts';
@@ -52,9 +53,9 @@ export class ProbeProgram {
     const child = this.#child ?? this.#start();
     const number = String(++this.#number);
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#ended(child, 'it does not answer'), timeoutMs + GRACE_MS).unref();
+      const cancel = systemClock.after(timeoutMs + GRACE_MS, () => this.#ended(child, 'it does not answer'));
       const end = (answer: ProbeAnswer): void => {
-        clearTimeout(timer);
+        cancel();
         resolve(answer);
       };
       this.#asked.set(number, { probe, resolve: end });

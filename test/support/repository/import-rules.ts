@@ -356,6 +356,11 @@ const PLACES: readonly Place[] = [
     imports: ['octavia-parts', ...LOW],
   },
   {
+    name: 'octavia-datagrams',
+    files: /^agent\/octavia\/datagrams\//,
+    imports: ['octavia-parts', 'nftables', 'nft-checks', 'dataplane', 'translate-services', ...LOW],
+  },
+  {
     name: 'octavia-vrrp',
     files: /^agent\/octavia\/vrrp\//,
     imports: ['octavia-parts', 'daemon', ...LOW],
