@@ -14,7 +14,7 @@ import { findMaster, isBooting } from '../haproxy/instance/find-master.ts';
 import { stopHaproxy } from '../haproxy/instance/process.ts';
 import type { Runtime } from '../haproxy/socket/runtime.ts';
 import { makeFolder } from '../host/make-directory.ts';
-import { type BootRecord, readRecord } from './boot-record.ts';
+import { type BootRecord, readRecord, writeRecord } from './boot-record.ts';
 import { type Boot, type BootOptions, reload, start, writeBoot, writeText } from './booting.ts';
 import { checkText } from './check-text.ts';
 import { fileDigests } from './file-digests.ts';
@@ -142,7 +142,10 @@ export class OwnHaproxy implements PushedHaproxy {
     const plan = planPush(running, next);
     if (plan.kind === 'reload') return this.#boot(next, plan.cause);
     // Before the commands, because a worker that is booted meanwhile should have them.
+    const since = plan.kind === 'none' ? worker.record.since : this.#clock.wall();
+    const record = { ...worker.record, since };
     if (text.text !== worker.text.text) writeText(text, files);
+    writeRecord(files.record, record);
     if (plan.kind === 'commands') {
       worker.doubt = 'the last commands were not all carried out';
       const refused = await sendAll(worker, plan.commands).catch((error: unknown) => messageOf(error));
@@ -150,6 +153,7 @@ export class OwnHaproxy implements PushedHaproxy {
       worker.doubt = '';
     }
     carriedOut(worker, text);
+    worker.record = record;
     this.#last = text;
     return plan.kind === 'none' ? 'none' : 'runtime';
   }

@@ -9,7 +9,7 @@ import type { PushedText } from './text/pushed-text.ts';
 export interface PushedWorker {
   readonly runtime: Runtime;
   readonly leaving: LeavingServers;
-  readonly record: BootRecord;
+  record: BootRecord;
   /** What it booted from and what commands have made of it. */
   text: PushedText;
   /** Why it may run something else, so that the next text needs a reload; '' if it runs `text`. */

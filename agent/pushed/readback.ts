@@ -43,9 +43,9 @@ function differenceOf(state: ServerState, line: ServerLine): string {
   if (!isAt) return `is at ${state.address} port ${state.port}`;
   if (state.weight !== line.weight) return `has weight ${state.weight}`;
   if (state.state !== (line.isDisabled ? 'maint' : 'ready')) return `is in state "${state.state}"`;
-  const isChecked = line.words.includes('check');
-  if (isChecked ? state.check === 'none' || state.check === 'off' : state.check === 'on')
-    return `has the check "${state.check}"`;
+  // That of a server which was added is off while it is disabled.
+  const isOff = state.check === 'none' || (state.check === 'off' && !line.isDisabled);
+  if (line.words.includes('check') ? isOff : state.check === 'on') return `has the check "${state.check}"`;
   return '';
 }
 

@@ -2,7 +2,7 @@
 // was tried on HAProxy is a command; everything else, and every doubt, is a reload. Pure.
 // Why: docs/design/decisions/0086-a-pushed-text-is-the-truth.md
 
-import type { Command } from '../../haproxy/socket/commands.ts';
+import type { Command, SetServerState } from '../../haproxy/socket/commands.ts';
 import { compareTexts, isSameMember, type MemberChange } from './compare.ts';
 import type { PushedText, Section } from './pushed-text.ts';
 import { SERVER_NAME, type ServerLine } from './server-line.ts';
@@ -107,8 +107,9 @@ function updates(
       return `its weight cannot be set with "${balance ?? 'no balance'}"`;
     commands.push({ kind: 'SetServerWeight', ...at, weight: after.weight });
   }
-  if (before.isDisabled !== after.isDisabled)
-    commands.push({ kind: 'SetServerState', ...at, state: after.isDisabled ? 'maint' : 'ready' });
+  if (before.isDisabled && !after.isDisabled) commands.push(...readied(after, at));
+  if (!before.isDisabled && after.isDisabled)
+    commands.push({ kind: 'SetServerState', ...at, state: 'maint' });
   return commands;
 }
 
@@ -123,9 +124,14 @@ function additions(server: ServerLine, { name: backend, lines }: Section): reado
   const keywords = ['weight', String(server.weight), ...words];
   return [
     { kind: 'AddServer', ...at, address: server.address, port: server.port, keywords },
-    ...(server.isDisabled ? [] : [{ kind: 'SetServerState', ...at, state: 'ready' } as const]),
-    ...(words.includes('check') ? [{ kind: 'EnableHealth', ...at } as const] : []),
+    ...(server.isDisabled ? [] : readied(server, at)),
   ];
+}
+
+/** The check of a server that was added is off until then; for others the command changes nothing. */
+function readied({ words }: ServerLine, at: Pick<SetServerState, 'backend' | 'server'>): readonly Command[] {
+  const ready: Command = { kind: 'SetServerState', ...at, state: 'ready' };
+  return words.includes('check') ? [ready, { kind: 'EnableHealth', ...at }] : [ready];
 }
 
 /**

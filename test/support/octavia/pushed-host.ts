@@ -30,6 +30,8 @@ export interface PushedHost {
   readonly logged: string[];
   /** As an agent after the present one, which has ended without a word. */
   readonly restarted: () => OwnHaproxy;
+  /** A second HAProxy with other files, for the same texts. */
+  readonly beside: () => { readonly haproxy: OwnHaproxy; readonly files: PushedFiles };
   readonly address: (last: number) => string;
   readonly member: (last: number, more?: Partial<RenderedMember>) => RenderedMember;
   /** Texts with these members, by Octavia's renderer. */
@@ -59,12 +61,12 @@ export async function pushedHost(t: ExecutionContext<unknown>): Promise<PushedHo
     destination: { write: (line: string) => logged.push(line) },
   });
   const made: OwnHaproxy[] = [];
-  const make = (): OwnHaproxy => {
+  const make = (own = files): OwnHaproxy => {
     const haproxy = new OwnHaproxy({
       executable: haproxyExecutable,
       netns: '',
       group: 'nogroup',
-      files,
+      files: own,
       log,
       serverState: join(base, 'sample_loadbalancer_id_1', 'servers-state'),
       onReplace: (rows) => replaced.push(rows),
@@ -89,6 +91,11 @@ export async function pushedHost(t: ExecutionContext<unknown>): Promise<PushedHo
     restarted: () => {
       for (const each of made) each.close();
       return make();
+    },
+    beside: () => {
+      const own = pushedFiles(join(base, `beside-${made.length}`));
+      t.teardown(() => killHaproxy(own));
+      return { haproxy: make(own), files: own };
     },
     address,
     member: (last, more = {}) => ({

@@ -89,6 +89,17 @@ test('planPush() changes a weight, disables, enables and removes by commands', (
   });
 });
 
+test('planPush() starts the check of a member that is enabled, because one that was added has none until then', (t) => {
+  const plans = plan(
+    { members: [{ name: 'm', words: `${CHECKED} disabled` }] },
+    { members: [{ name: 'm', words: CHECKED }] },
+  );
+  t.deepEqual(plans.kind === 'commands' && plans.commands, [
+    { kind: 'SetServerState', ...at('m'), state: 'ready' },
+    { kind: 'EnableHealth', ...at('m') },
+  ]);
+});
+
 test('planPush() lets a check of a new member be what it is in the file', (t) => {
   const keywords = (words: string) => {
     const result = plan({ members: [] }, { members: [{ name: 'm', words }] });
