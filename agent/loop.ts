@@ -3,7 +3,7 @@
 
 import type { AddressKeeper } from './address-keeper/address-keeper.ts';
 import type { Change, Changes } from './changes.ts';
-import type { Forwarding, Outcome, Plan } from './dataplane/dataplane.ts';
+import type { Forwarding, Outcome, Plan } from './dataplane/forwarder.ts';
 import type { DesiredState } from './model/desired-state.ts';
 import type { ProgrammingLatency } from './report/programming-latency.ts';
 import { type Translators, translateChanged } from './translate/translate.ts';

@@ -5,7 +5,7 @@ import { startHealthServer } from '../../health/server.ts';
 import { ServiceNotifier } from '../../health/service-notifier.ts';
 import { counted } from '../base/counted.ts';
 import { messageOf } from '../base/errors.ts';
-import type { RoundPace } from '../dataplane/dataplane.ts';
+import type { RoundPace } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
 import { ownerOf } from '../model/names.ts';

@@ -3,7 +3,7 @@
 
 import type { Engine, LoadBalancer } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
-import type { DataplaneFacts, Plan } from './dataplane.ts';
+import type { DataplaneFacts, Plan } from './forwarder.ts';
 import type { LandingDataplane, MainDataplane } from './moves.ts';
 import type { Places } from './places.ts';
 

@@ -3,18 +3,11 @@
 
 import type { MetricFamily, MetricRow } from '../base/metric-family.ts';
 import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
-import type {
-  Dataplane,
-  Forwarding,
-  Liveness,
-  LivenessOptions,
-  MemberFact,
-  Outcome,
-  Plan,
-  RoundPace,
-} from './dataplane.ts';
+import type { Dataplane } from './dataplane.ts';
 import type { Continues, EngineChanges } from './engine-changes.ts';
+import type { Forwarding, MemberFact, Outcome, Plan } from './forwarder.ts';
 import { type JoinedPlan, joinedLiveness, joinedPlans } from './joined.ts';
+import type { Liveness, LivenessOptions, RoundPace } from './meter.ts';
 import type { RecentFailures } from './recent-failures.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
@@ -27,7 +20,7 @@ export interface DataplaneOf<S> {
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
 
-export class Dataplanes<S> implements Forwarding<JoinedPlan, S> {
+export class Dataplanes<S> implements Dataplane<JoinedPlan, S>, Forwarding<JoinedPlan> {
   readonly #desired: ReadonlyMap<string, LoadBalancer>;
   readonly #changes: EngineChanges;
   readonly #all: readonly DataplaneOf<S>[];

@@ -1,6 +1,7 @@
 // What several dataplanes that are used as one give together.
 
-import type { Dataplane, Liveness, LivenessOptions, Plan } from './dataplane.ts';
+import type { Forwarder, Plan } from './forwarder.ts';
+import type { Liveness, LivenessOptions, Meter } from './meter.ts';
 
 /** The plans for one load balancer, in the order of the dataplanes; undefined if a dataplane has none now. */
 export interface JoinedPlan extends Plan {
@@ -11,7 +12,7 @@ const EFFORTS = ['none', 'runtime', 'reload'] as const;
 
 /** The effort is the largest of the parts. A key for which no dataplane has a plan is left out. */
 export function joinedPlans(
-  dataplanes: readonly Pick<Dataplane<Plan, never>, 'plan'>[],
+  dataplanes: readonly Pick<Forwarder, 'plan'>[],
   keys: Iterable<string>,
 ): readonly JoinedPlan[] {
   const planned = [...new Set(keys)];
@@ -27,7 +28,7 @@ export function joinedPlans(
 
 /** The first failure of each kind. */
 export async function joinedLiveness(
-  dataplanes: readonly Pick<Dataplane<Plan, never>, 'liveness'>[],
+  dataplanes: readonly Pick<Meter, 'liveness'>[],
   options: LivenessOptions,
 ): Promise<Liveness> {
   const all = await Promise.all(dataplanes.map((dataplane) => dataplane.liveness(options)));

@@ -10,16 +10,10 @@ import { Rounds } from '../base/rounds.ts';
 import type { Engine, LoadBalancer, Problem } from '../model/load-balancer.ts';
 import { ownerOf, ownerOfListener } from '../model/names.ts';
 import { Arrivals } from './arrivals.ts';
-import type {
-  Dataplane,
-  Liveness,
-  LivenessOptions,
-  MemberFact,
-  Outcome,
-  Plan,
-  RoundPace,
-} from './dataplane.ts';
+import type { Dataplane } from './dataplane.ts';
+import type { MemberFact, Outcome, Plan } from './forwarder.ts';
 import { joinedLiveness, joinedPlans } from './joined.ts';
+import type { Liveness, LivenessOptions, RoundPace } from './meter.ts';
 import { type LandingDataplane, type MainDataplane, Moves } from './moves.ts';
 import type { Places } from './places.ts';
 import type { RecentFailures } from './recent-failures.ts';

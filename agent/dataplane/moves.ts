@@ -3,7 +3,8 @@
 
 import { type Clock, passed } from '../base/clock.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
-import type { Dataplane, DataplaneFacts, Plan } from './dataplane.ts';
+import type { Dataplane } from './dataplane.ts';
+import type { DataplaneFacts, Plan } from './forwarder.ts';
 import type { Places } from './places.ts';
 
 /** A client with session affinity. */
@@ -14,26 +15,22 @@ export interface AffinityClient {
   readonly memberId: number;
 }
 
-/** What the main dataplane can do besides. */
-export interface MainDataplane<S> extends Dataplane<Plan, S> {
+/** What both dataplanes can do besides. */
+export interface MovingDataplane<S> extends Dataplane<Plan, S> {
   /** The listeners that its engine starts with, also while it does not run. */
   keptListeners(): Promise<readonly string[]>;
   /** The listeners of these load balancers take no more connections until admit(); those that are open continue. */
   withdraw(keys: Iterable<string>): Promise<void>;
   /** They take connections again from the next plan on. */
   admit(keys: Iterable<string>): void;
+}
+
+export interface MainDataplane<S> extends MovingDataplane<S> {
   /** These clients have these members from now on. */
   remember(clients: readonly AffinityClient[]): Promise<void>;
 }
 
-/** What the landing can do besides. */
-export interface LandingDataplane<S> extends Dataplane<Plan, S> {
-  /** As of the main dataplane. */
-  keptListeners(): Promise<readonly string[]>;
-  /** As of the main dataplane. */
-  withdraw(keys: Iterable<string>): Promise<void>;
-  /** As of the main dataplane. */
-  admit(keys: Iterable<string>): void;
+export interface LandingDataplane<S> extends MovingDataplane<S> {
   /** Its process is being started, one that answers is being adopted, or a reload is to bring the next worker. */
   readonly isStarting: boolean;
   /** Ends its process if that does not answer any more, so that the main dataplane can have its addresses. */

@@ -6,14 +6,9 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { MetricFamily } from '../base/metric-family.ts';
-import type {
-  Dataplane,
-  Liveness,
-  LivenessOptions,
-  MemberFact,
-  Outcome,
-  RoundPace,
-} from '../dataplane/dataplane.ts';
+import type { Dataplane } from '../dataplane/dataplane.ts';
+import type { MemberFact, Outcome } from '../dataplane/forwarder.ts';
+import type { Liveness, LivenessOptions, RoundPace } from '../dataplane/meter.ts';
 import type { AffinityClient } from '../dataplane/moves.ts';
 import type { RecentFailures } from '../dataplane/recent-failures.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from '../dataplane/status.ts';

@@ -1,7 +1,7 @@
 // Reports the outcome of applied plans: to the loop, in the metrics and in the log.
 
 import { messageOf } from '../base/errors.ts';
-import type { Outcome } from '../dataplane/dataplane.ts';
+import type { Outcome } from '../dataplane/forwarder.ts';
 import type { WorkerOutcome } from './apply.ts';
 import type { HaproxyOptions } from './options.ts';
 import type { HaproxyPlan } from './plan.ts';

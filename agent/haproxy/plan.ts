@@ -3,7 +3,7 @@
 // Why: docs/design/decisions/0005-options-reload.md
 // Why: docs/design/decisions/0044-no-endpoints-refuse.md
 
-import type { Plan } from '../dataplane/dataplane.ts';
+import type { Plan } from '../dataplane/forwarder.ts';
 import { guardsMore } from '../model/client-guards.ts';
 import type { Certificate, Listener, LoadBalancer, Member, Pool } from '../model/load-balancer.ts';
 import {

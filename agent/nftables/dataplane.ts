@@ -5,7 +5,9 @@
 import { readFile } from 'node:fs/promises';
 import { memoByIdentity } from '../base/memo.ts';
 import type { MetricFamily, MetricsDetail } from '../base/metric-family.ts';
-import type { Dataplane, Liveness, MemberFact, Outcome, Plan } from '../dataplane/dataplane.ts';
+import type { Dataplane } from '../dataplane/dataplane.ts';
+import type { MemberFact, Outcome, Plan } from '../dataplane/forwarder.ts';
+import type { Liveness } from '../dataplane/meter.ts';
 import type { RecentFailures } from '../dataplane/recent-failures.ts';
 import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';

@@ -11,7 +11,7 @@ import { isActive, type Roles } from './roles.ts';
 export interface AnnouncedOptions {
   /** The desired state by key. */
   readonly desired: ReadonlyMap<OwnerKey, LoadBalancer>;
-  /** As of Dataplane. */
+  /** As of DataplaneFacts. */
   readonly served: (key: OwnerKey) => LoadBalancer | 'pending' | undefined;
   /** VRRP has the address, and is its master here. */
   readonly holds: (address: string) => boolean;

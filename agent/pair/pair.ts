@@ -4,7 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
-import type { Dataplane } from '../dataplane/dataplane.ts';
+import type { DataplaneFacts } from '../dataplane/forwarder.ts';
+import type { Meter } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import type { StandingReason } from '../vips/announcer.ts';
@@ -31,7 +32,7 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
   /** The current ones: the addresses and the times may change, followed by renew(). */
   readonly settings: () => PairSettings;
   readonly version: string;
-  readonly dataplane: Pick<Dataplane, 'status' | 'liveness' | 'served'>;
+  readonly dataplane: Pick<DataplaneFacts, 'served'> & Pick<Meter, 'status' | 'liveness'>;
   readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
     /** The priorities of a host that these reasons lower. */

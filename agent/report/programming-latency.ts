@@ -3,7 +3,7 @@
 // proportional to the change.
 
 import type { Change } from '../changes.ts';
-import type { Outcome, Plan } from '../dataplane/dataplane.ts';
+import type { Outcome, Plan } from '../dataplane/forwarder.ts';
 
 /** What made a change live: commands, or the new worker of a reload or a start. */
 export type ProgrammingPath = 'runtime' | 'reload';

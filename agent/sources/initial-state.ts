@@ -3,7 +3,7 @@
 
 import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
 import type { Changes } from '../changes.ts';
-import type { Dataplane } from '../dataplane/dataplane.ts';
+import type { Continuity } from '../dataplane/continuity.ts';
 import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import { type Translators, translateChanged } from '../translate/translate.ts';
@@ -17,7 +17,7 @@ export interface InitialStateOptions {
   readonly sources: Pick<Sources, 'api' | 'areTranslated'>;
   /** As returned by `Sources.start()`. */
   readonly readBy: Awaited<ReturnType<Sources['start']>>;
-  readonly dataplane: Pick<Dataplane, 'runningListeners'>;
+  readonly dataplane: Pick<Continuity, 'runningListeners'>;
   /** Resolves when the agent has to stop. */
   readonly stopping: Promise<unknown>;
   readonly log: Log;

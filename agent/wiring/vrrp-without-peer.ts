@@ -1,14 +1,14 @@
 // Lowers the VRRP priority of a host without a peer agent while its dataplane does not serve.
 
 import { Rounds } from '../base/rounds.ts';
-import type { Dataplane } from '../dataplane/dataplane.ts';
+import type { Meter } from '../dataplane/meter.ts';
 import type { Announcer } from '../vips/announcer.ts';
 
 /** The priority changes when two checks in a row agree. */
 const CHECK_INTERVAL_MS = 500;
 
 export function lowerWithoutPeer(
-  dataplane: Pick<Dataplane, 'status'>,
+  dataplane: Pick<Meter, 'status'>,
   announcer: Pick<Announcer, 'standing'>,
 ): Pick<Rounds, 'close'> {
   let wasServing = dataplane.status().serving;

@@ -3,7 +3,8 @@
 import { connect } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
 import { ReadFirstTimeout } from '../../base/read-first-timeout.ts';
-import type { DataplaneFacts, Liveness, LivenessOptions } from '../../dataplane/dataplane.ts';
+import type { DataplaneFacts } from '../../dataplane/forwarder.ts';
+import type { Liveness, LivenessOptions } from '../../dataplane/meter.ts';
 import { isShortage } from '../../host/shortage.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { refusesConnections } from '../config/listener-config.ts';

@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { MemberFact } from '../../dataplane/dataplane.ts';
+import type { MemberFact } from '../../dataplane/forwarder.ts';
 import type { Listener, LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import { objectOf, ownerOfListener } from '../../model/names.ts';
 import { type DownMembers, isForKernel } from '../rules/kernel-listener.ts';

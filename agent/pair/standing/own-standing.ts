@@ -3,7 +3,7 @@
 
 import { messageOf } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
-import type { Dataplane, Liveness } from '../../dataplane/dataplane.ts';
+import type { Liveness, Meter } from '../../dataplane/meter.ts';
 import type { Log } from '../../host/log.ts';
 import type { StandingReason } from '../../vips/announcer.ts';
 import type { StandingSettings } from '../pair-settings.ts';
@@ -19,7 +19,7 @@ export interface OwnStandingOptions {
   /** The current ones. */
   readonly settings: () => StandingSettings;
   readonly objects: () => ObjectsState;
-  readonly dataplane: Pick<Dataplane, 'status' | 'liveness'>;
+  readonly dataplane: Pick<Meter, 'status' | 'liveness'>;
   readonly vrrp: {
     roles(): Roles;
     /** Whether an address is on this host. */

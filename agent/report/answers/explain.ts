@@ -5,7 +5,7 @@ import { isAbsolute } from 'node:path';
 import type { Verdict } from '../../../health/page-model.ts';
 import { nearest } from '../../base/nearest.ts';
 import { quote } from '../../base/quote.ts';
-import type { MemberFact } from '../../dataplane/dataplane.ts';
+import type { MemberFact } from '../../dataplane/forwarder.ts';
 import { failuresInWords } from '../../dataplane/recent-failures.ts';
 import type { EndpointSlice } from '../../kubernetes/objects.ts';
 import type {

@@ -5,7 +5,8 @@ import type { AgentState } from '../../../health/metrics.ts';
 import type { AddressKeeper, AddressStatus } from '../../address-keeper/address-keeper.ts';
 import type { DiskFile } from '../../base/disk-file.ts';
 import type { Changes } from '../../changes.ts';
-import type { Dataplane } from '../../dataplane/dataplane.ts';
+import type { DataplaneFacts } from '../../dataplane/forwarder.ts';
+import type { Meter } from '../../dataplane/meter.ts';
 import type { ConnectionSyncStatus, DataplaneStatus } from '../../dataplane/status.ts';
 import type { ApiSource } from '../../kubernetes/api/api-source.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
@@ -27,7 +28,7 @@ export interface StatusSources {
   readonly startedAt: Date;
   readonly cluster: Cluster;
   readonly desired: DesiredState;
-  readonly dataplane: Dataplane;
+  readonly dataplane: DataplaneFacts & Meter;
   readonly operating: StatusBook;
   readonly announcers: Announcers;
   /** See FactSources. */

@@ -2,7 +2,6 @@
 // acknowledged the change. The writers send it if this agent holds the Lease.
 
 import { systemClock } from '../../base/clock.ts';
-import type { Dataplane } from '../../dataplane/dataplane.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { DesiredService } from '../../kubernetes/writers/service-patch.ts';
@@ -19,10 +18,6 @@ export interface ReporterOptions extends FactSources {
   readonly writers: ClusterWriters;
   readonly cluster: Cluster;
   readonly desired: Pick<DesiredState, 'loadBalancers'>;
-  readonly dataplane: Pick<
-    Dataplane,
-    'problemsOf' | 'serves' | 'servesElsewhere' | 'members' | 'failures' | 'served'
-  >;
   readonly operating: StatusBook;
   /** A label selector restricts the Services. */
   readonly selects: boolean;

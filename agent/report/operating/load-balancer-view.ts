@@ -4,7 +4,7 @@
 
 import type { Verdict } from '../../../health/page-model.ts';
 import { memoByIdentity } from '../../base/memo.ts';
-import type { DataplaneFacts } from '../../dataplane/dataplane.ts';
+import type { DataplaneFacts } from '../../dataplane/forwarder.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { LoadBalancer, OwnerKey, Problem, ProblemReason } from '../../model/load-balancer.ts';
 import { ownerOf, poolListener } from '../../model/names.ts';

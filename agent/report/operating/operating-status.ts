@@ -5,7 +5,7 @@
 // of its own: it is ONLINE if it is served, and the pools of the routes are load balancers of their own.
 // Why: docs/design/decisions/0046-one-verdict.md
 
-import type { DataplaneFacts, MemberFact } from '../../dataplane/dataplane.ts';
+import type { DataplaneFacts, MemberFact } from '../../dataplane/forwarder.ts';
 import { failuresInWords, type RecentFailures } from '../../dataplane/recent-failures.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../../model/load-balancer.ts';
 import { listenerInWords, objectOf } from '../../model/names.ts';

@@ -4,7 +4,7 @@
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { Slice } from '../../base/slice.ts';
-import type { Dataplane } from '../../dataplane/dataplane.ts';
+import type { Meter } from '../../dataplane/meter.ts';
 import type { ListenerTraffic } from '../../dataplane/status.ts';
 import type { OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOf, ownerOfListener } from '../../model/names.ts';
@@ -58,7 +58,7 @@ type Sum = Record<Measure, number> & { weight: number };
 const UNKNOWN: Traffic = recordOf(() => Number.NaN);
 
 export class TrafficBook {
-  readonly #dataplane: Pick<Dataplane, 'families' | 'traffic'>;
+  readonly #dataplane: Pick<Meter, 'families' | 'traffic'>;
   readonly #clock: Clock;
   readonly #history = new TrafficHistory();
   #now: ReadonlyMap<OwnerKey, Traffic> = new Map();
@@ -68,7 +68,7 @@ export class TrafficBook {
   #endedAt = Number.NEGATIVE_INFINITY;
   #isReading = false;
 
-  constructor(dataplane: Pick<Dataplane, 'families' | 'traffic'>, clock: Clock = systemClock) {
+  constructor(dataplane: Pick<Meter, 'families' | 'traffic'>, clock: Clock = systemClock) {
     this.#dataplane = dataplane;
     this.#clock = clock;
   }

@@ -1,14 +1,10 @@
 import test from 'ava';
 import type { MetricFamily } from '../../../agent/base/metric-family.ts';
-import type {
-  Dataplane,
-  LivenessOptions,
-  MemberFact,
-  Outcome,
-  Plan,
-} from '../../../agent/dataplane/dataplane.ts';
+import type { Dataplane } from '../../../agent/dataplane/dataplane.ts';
 import { Dataplanes } from '../../../agent/dataplane/dataplanes.ts';
 import { EngineChanges } from '../../../agent/dataplane/engine-changes.ts';
+import type { MemberFact, Outcome, Plan } from '../../../agent/dataplane/forwarder.ts';
+import type { LivenessOptions } from '../../../agent/dataplane/meter.ts';
 import type { DataplaneStatus, ListenerTraffic } from '../../../agent/dataplane/status.ts';
 import type { Engine, LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { service } from '../../support/values/build.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Outcome } from '../../../agent/dataplane/dataplane.ts';
+import type { Outcome } from '../../../agent/dataplane/forwarder.ts';
 import { ProgrammingLatency } from '../../../agent/report/programming-latency.ts';
 
 const KEY = 'default/web';

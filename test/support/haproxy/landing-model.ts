@@ -1,6 +1,6 @@
 // A landing between two dataplanes that reload when a test says so, and the loop that plans for both.
 
-import type { MemberFact, Outcome, Plan } from '../../../agent/dataplane/dataplane.ts';
+import type { MemberFact, Outcome, Plan } from '../../../agent/dataplane/forwarder.ts';
 import { Landing, type LandingOptions, type LandingSettings } from '../../../agent/dataplane/landing.ts';
 import type { AffinityClient, LandingDataplane, MainDataplane } from '../../../agent/dataplane/moves.ts';
 import { Places } from '../../../agent/dataplane/places.ts';

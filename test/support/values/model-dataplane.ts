@@ -1,7 +1,8 @@
 // A dataplane that serves one engine's listeners and does each step only when the test says so: a reload takes what is desired
 // when it begins, and serves that when it ends; a runtime change may be answered late, or refused.
 
-import type { Dataplane, Outcome, Plan } from '../../../agent/dataplane/dataplane.ts';
+import type { Dataplane } from '../../../agent/dataplane/dataplane.ts';
+import type { Outcome, Plan } from '../../../agent/dataplane/forwarder.ts';
 import type { Engine, Listener, LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { ownerOfListener } from '../../../agent/model/names.ts';
 import { dataplaneStatus } from './dataplane-status.ts';

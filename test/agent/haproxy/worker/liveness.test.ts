@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import type { LivenessOptions } from '../../../../agent/dataplane/dataplane.ts';
+import type { LivenessOptions } from '../../../../agent/dataplane/meter.ts';
 import { HaproxyLiveness, probeListener } from '../../../../agent/haproxy/worker/liveness.ts';
 import type { Listener, LoadBalancer, Member } from '../../../../agent/model/load-balancer.ts';
 import { eventually } from '../../../support/basics/eventually.ts';

@@ -1,7 +1,7 @@
 // What `why` says about routes and about requests.
 
 import test from 'ava';
-import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
+import type { MemberFact } from '../../../../agent/dataplane/forwarder.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { ANY_CLIENT } from '../../../../agent/report/answers/access/client.ts';
 import { explainService } from '../../../../agent/report/answers/explain.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { DataplaneFacts } from '../../../../agent/dataplane/dataplane.ts';
+import type { DataplaneFacts } from '../../../../agent/dataplane/forwarder.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { countsWithoutPools } from '../../../../agent/report/answers/status.ts';
 import { StatusBook } from '../../../../agent/report/operating/status-book.ts';

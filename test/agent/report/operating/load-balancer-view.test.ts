@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { DataplaneFacts, MemberFact } from '../../../../agent/dataplane/dataplane.ts';
+import type { DataplaneFacts, MemberFact } from '../../../../agent/dataplane/forwarder.ts';
 import type { RecentFailures } from '../../../../agent/dataplane/recent-failures.ts';
 import type { Service } from '../../../../agent/kubernetes/objects.ts';
 import { desiredStatus, PROGRAMMED } from '../../../../agent/kubernetes/writers/service-status.ts';

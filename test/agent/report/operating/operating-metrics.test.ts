@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
+import type { MemberFact } from '../../../../agent/dataplane/forwarder.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { operatingFamilies } from '../../../../agent/report/operating/operating-metrics.ts';
 import { StatusBook } from '../../../../agent/report/operating/status-book.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
+import type { MemberFact } from '../../../../agent/dataplane/forwarder.ts';
 import type { RecentFailures } from '../../../../agent/dataplane/recent-failures.ts';
 import type { LoadBalancer, Member, Pool } from '../../../../agent/model/load-balancer.ts';
 import { listenersInWords, operatingStatus } from '../../../../agent/report/operating/operating-status.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { DiskFile } from '../../../../agent/base/disk-file.ts';
-import type { MemberFact } from '../../../../agent/dataplane/dataplane.ts';
+import type { MemberFact } from '../../../../agent/dataplane/forwarder.ts';
 import type { ListenerStats } from '../../../../agent/dataplane/status.ts';
 import { emptyDesiredState } from '../../../../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../../../../agent/model/load-balancer.ts';
