@@ -5,13 +5,13 @@ import type { Engine, LoadBalancer } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import type { DataplaneFacts, Plan } from './forwarder.ts';
 import type { LandingDataplane, MainDataplane } from './moves.ts';
-import type { Places } from './places.ts';
+import type { Placements } from './placements.ts';
 
 export interface ArrivalsOptions {
   /** Whose listeners the dataplanes serve. */
   readonly engine: Engine;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  readonly places: Places;
+  readonly placements: Placements;
   readonly main: Pick<DataplaneFacts, 'serves' | 'servesElsewhere'> & Pick<MainDataplane<never>, 'withdraw'>;
   readonly landing: Pick<LandingDataplane<never>, 'served' | 'continues'>;
 }
@@ -31,11 +31,11 @@ export class Arrivals {
 
   /** `plan`: the main dataplane's; undefined if it can plan nothing now. */
   isDue(key: string, plan: Plan | undefined): boolean {
-    const { desired, places } = this.#options;
+    const { desired, placements } = this.#options;
     const now = desired.get(key);
     if (now === undefined || plan?.effort !== 'reload' || plan.waits === true) return false;
     // A pool of routes follows the load balancers that send to it.
-    if (places.of(key) !== 'main' || ownerOf(key).kind === 'Pool') return false;
+    if (placements.of(key) !== 'main' || ownerOf(key).kind === 'Pool') return false;
     // Without a listener to serve, the main dataplane has no more than checks to begin, and they can wait.
     if (this.#refused.has(now) || this.listenersOf(key).length === 0) return false;
     return this.#isNew(key) || this.#isChanged(key, now);
@@ -43,27 +43,27 @@ export class Arrivals {
 
   /** It is in the landing from now on. */
   begin(key: string): void {
-    const { places, main } = this.#options;
+    const { placements, main } = this.#options;
     const before = this.#given.get(key);
     this.#withdrawn.delete(key);
     if (before !== undefined && this.#namesOf(before).some((name) => main.serves(name)))
-      places.keep(key, before, (pool) => this.listenersOf(pool).every((name) => main.serves(name)));
+      placements.keep(key, before, (pool) => this.listenersOf(pool).every((name) => main.serves(name)));
   }
 
   /** The main dataplane was reloaded without a load balancer that it kept. */
   isLost(key: string): boolean {
-    const { places, main } = this.#options;
-    const kept = places.kept(key);
+    const { placements, main } = this.#options;
+    const kept = placements.kept(key);
     return kept !== undefined && !this.#namesOf(kept).some((name) => main.serves(name));
   }
 
   /** These were given to the dataplanes as they are desired now. */
   remember(keys: readonly string[]): void {
-    const { desired, places } = this.#options;
+    const { desired, placements } = this.#options;
     for (const key of keys) {
       const value = desired.get(key);
       if (value === undefined) this.#given.delete(key);
-      else if (places.of(key) !== 'landing') this.#given.set(key, value);
+      else if (placements.of(key) !== 'landing') this.#given.set(key, value);
     }
   }
 
@@ -72,9 +72,9 @@ export class Arrivals {
    * connections.
    */
   async withdrawChanged(keys: readonly string[]): Promise<void> {
-    const { places, main, landing } = this.#options;
+    const { placements, main, landing } = this.#options;
     const changed = keys
-      .filter((key) => places.kept(key) !== undefined && !this.#withdrawn.has(key))
+      .filter((key) => placements.kept(key) !== undefined && !this.#withdrawn.has(key))
       .filter((key) => {
         const names = this.listenersOf(key);
         return typeof landing.served(key) === 'object' && names.every((name) => landing.continues(name));
@@ -82,7 +82,7 @@ export class Arrivals {
     if (changed.length === 0) return;
     for (const key of changed) {
       this.#withdrawn.add(key);
-      places.release(key);
+      placements.release(key);
     }
     await main.withdraw(changed).catch(() => undefined);
   }

@@ -15,7 +15,7 @@ import type { MemberFact, Outcome, Plan } from './forwarder.ts';
 import { joinedLiveness, joinedPlans } from './joined.ts';
 import type { Liveness, LivenessOptions, RoundPace } from './meter.ts';
 import { type LandingDataplane, type MainDataplane, Moves } from './moves.ts';
-import type { Places } from './places.ts';
+import type { Placements } from './placements.ts';
 import type { RecentFailures } from './recent-failures.ts';
 import type { DataplaneStatus, ListenerStats, ListenerTraffic, Load } from './status.ts';
 
@@ -30,7 +30,7 @@ export interface LandingOptions<S extends LandingSettings> {
   /** Whose listeners both serve. */
   readonly engine: Engine;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  readonly places: Places;
+  readonly placements: Placements;
   readonly main: MainDataplane<S>;
   readonly landing: LandingDataplane<S>;
   readonly settings: S;
@@ -62,7 +62,7 @@ const MOST_RESTS = 10;
 
 export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan, S> {
   readonly #options: LandingOptions<S>;
-  readonly #places: Places;
+  readonly #placements: Placements;
   readonly #main: MainDataplane<S>;
   readonly #landing: LandingDataplane<S>;
   readonly #clock: Clock;
@@ -82,9 +82,9 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   #firstAt = 0;
 
   constructor(options: LandingOptions<S>) {
-    const { places, main, landing, settings, clock = systemClock } = options;
+    const { placements, main, landing, settings, clock = systemClock } = options;
     this.#options = options;
-    this.#places = places;
+    this.#placements = placements;
     this.#main = main;
     this.#landing = landing;
     this.#settings = settings;
@@ -121,7 +121,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     this.#settings = settings;
     this.#main.configure(settings);
     this.#landing.configure(settings);
-    if (!settings.landing) this.#moves.begin(this.#places.landed());
+    if (!settings.landing) this.#moves.begin(this.#placements.landed());
   }
 
   async close(): Promise<void> {
@@ -170,7 +170,9 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
 
   served(key: string): LoadBalancer | 'pending' | undefined {
     const served = this.#servingOwner(key).served(key);
-    return this.#places.of(key) === 'both' && this.#landing.served(key) === 'pending' ? 'pending' : served;
+    return this.#placements.of(key) === 'both' && this.#landing.served(key) === 'pending'
+      ? 'pending'
+      : served;
   }
 
   serves(listener: string, address?: string): boolean {
@@ -183,7 +185,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
 
   servesElsewhere(key: string, addresses?: readonly string[]): boolean {
     // A landing that does not serve has nothing but what is placed there.
-    const isThere = this.#places.of(key) !== 'main' || this.#landing.status().serving;
+    const isThere = this.#placements.of(key) !== 'main' || this.#landing.status().serving;
     const inLanding = isThere && this.#landing.servesElsewhere(key, addresses);
     return inLanding || this.#main.servesElsewhere(key, addresses);
   }
@@ -203,7 +205,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   /** That of the main dataplane, with what is under way in the landing. */
   status(): DataplaneStatus {
     const [main, landing] = [this.#main.status(), this.#landing.status()];
-    const landed = this.#places.landed().length;
+    const landed = this.#placements.landed().length;
     if (landed === 0) return main;
     return {
       ...main,
@@ -218,7 +220,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   }
 
   liveness(options: LivenessOptions): Promise<Liveness> {
-    const both = this.#places.landed().length === 0 ? [this.#main] : [this.#main, this.#landing];
+    const both = this.#placements.landed().length === 0 ? [this.#main] : [this.#main, this.#landing];
     return joinedLiveness(both, options);
   }
 
@@ -252,7 +254,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   /** Gives new and changed load balancers to the landing if it has room, and plans them and their pools again. */
   #arrive(plans: readonly LandingPlan[]): readonly LandingPlan[] {
     const lost = plans.map(({ key }) => key).filter((key) => this.#arrivals.isLost(key));
-    for (const key of lost) this.#places.drop(key);
+    for (const key of lost) this.#placements.drop(key);
     const due = plans.filter(({ key, main }) => this.#arrivals.isDue(key, main)).map(({ key }) => key);
     const arriving = this.#withinShares(due);
     if (arriving.length > 0 && this.#hasRoom(arriving)) {
@@ -262,7 +264,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
       }
       this.#begin();
     }
-    const pools = this.#places.changedPools();
+    const pools = this.#placements.changedPools();
     if (pools.length > 0) this.#limit();
     const changed = new Set([...lost, ...arriving, ...pools]);
     if (changed.size === 0) return plans;
@@ -273,7 +275,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   #withinShares(keys: readonly string[]): readonly string[] {
     const arriving = Map.groupBy(keys, (key) => ownerOf(key).namespace);
     return [...arriving].flatMap(([namespace, own]) => {
-      const there = this.#places.landed().filter((key) => ownerOf(key).namespace === namespace);
+      const there = this.#placements.landed().filter((key) => ownerOf(key).namespace === namespace);
       const fits = new Set([...there, ...own]).size <= MAX_LANDED_OF_ONE;
       if (!fits) this.#moves.begin(there);
       return fits ? own : [];
@@ -283,26 +285,26 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   #hasRoom(keys: readonly string[]): boolean {
     if (!this.#settings.landing || this.#isClosed) return false;
     if (this.#isFailed && this.#landing.status().serving) this.#isFailed = false;
-    const landed = this.#places.landed().length + keys.length;
-    const fits = landed <= MAX_LANDED && this.#places.size(keys) <= MAX_SIZE;
+    const landed = this.#placements.landed().length + keys.length;
+    const fits = landed <= MAX_LANDED && this.#placements.size(keys) <= MAX_SIZE;
     // The main dataplane is about to be reloaded for the new ones: the others go with them.
-    if (!fits) this.#moves.begin(this.#places.landed());
+    if (!fits) this.#moves.begin(this.#placements.landed());
     return fits && !this.#isFailed;
   }
 
   /** All move as soon as what is in the landing has grown too much. */
   #limit(): void {
-    if (this.#places.size() > MAX_SIZE) this.#moves.begin(this.#places.landed());
+    if (this.#placements.size() > MAX_SIZE) this.#moves.begin(this.#placements.landed());
   }
 
   #land(key: string): void {
     this.#landedAt = this.#clock.monotonic();
-    if (this.#places.landed().length === 0) {
+    if (this.#placements.landed().length === 0) {
       this.#firstAt = this.#landedAt;
       this.#servedAt = this.#landedAt;
       this.#rounds.start();
     }
-    this.#places.set(key, 'landing');
+    this.#placements.set(key, 'landing');
     this.#landing.admit([key]);
   }
 
@@ -314,7 +316,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   }
 
   async #check(): Promise<void> {
-    const landed = this.#places.landed();
+    const landed = this.#placements.landed();
     if (landed.length === 0) {
       this.#rounds.close();
       return;
@@ -335,7 +337,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   }
 
   #fail(error: string): void {
-    const landed = this.#places.landed();
+    const landed = this.#placements.landed();
     if (!this.#isFailed) this.#options.onAway(landed.length, error);
     this.#isFailed = true;
     this.#moves.begin(landed);
@@ -346,7 +348,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     const { desired } = this.#options;
     const loadBalancer = desired.get(key);
     if (loadBalancer === undefined) return false;
-    const pools = this.#places.poolsOf(key).flatMap((pool) => desired.get(pool) ?? []);
+    const pools = this.#placements.poolsOf(key).flatMap((pool) => desired.get(pool) ?? []);
     if ([loadBalancer, ...pools].every((each) => this.#landing.problemsOf(each).length === 0)) return false;
     this.#arrivals.refuse(loadBalancer);
     return true;
@@ -364,8 +366,8 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   /** A dataplane that has to serve the load balancer can plan nothing now. */
   #lacksPart({ key, main, landing }: LandingPlan): boolean {
     if (this.#arrivals.listenersOf(key).length === 0) return false;
-    const place = this.#places.of(key);
-    return (place !== 'landing' && main === undefined) || (place !== 'main' && landing === undefined);
+    const placement = this.#placements.of(key);
+    return (placement !== 'landing' && main === undefined) || (placement !== 'main' && landing === undefined);
   }
 
   #serving(listener: string): Dataplane<Plan, S> {
@@ -374,8 +376,8 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
 
   /** A pool that both serve is first of all the main one's. */
   #servingOwner(key: string): Dataplane<Plan, S> {
-    const place = this.#places.of(key);
-    return place === 'main' || place === 'both' ? this.#main : this.#landing;
+    const placement = this.#placements.of(key);
+    return placement === 'main' || placement === 'both' ? this.#main : this.#landing;
   }
 }
 

@@ -5,7 +5,7 @@ import { type Clock, passed } from '../base/clock.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { Dataplane } from './dataplane.ts';
 import type { DataplaneFacts, Plan } from './forwarder.ts';
-import type { Places } from './places.ts';
+import type { Placements } from './placements.ts';
 
 /** A client with session affinity. */
 export interface AffinityClient {
@@ -41,7 +41,7 @@ export interface LandingDataplane<S> extends MovingDataplane<S> {
 
 export interface MovesOptions {
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  readonly places: Places;
+  readonly placements: Placements;
   readonly main: Pick<DataplaneFacts, 'served' | 'members'> &
     Pick<MainDataplane<never>, 'continues' | 'remember' | 'admit'>;
   readonly landing: Pick<LandingDataplane<never>, 'serves' | 'withdraw' | 'affinity'>;
@@ -69,11 +69,11 @@ export class Moves {
 
   /** From now on the main dataplane serves those of the landing as well. */
   begin(keys: readonly string[]): void {
-    const { places, main, replan, clock } = this.#options;
-    const moving = keys.filter((key) => places.of(key) === 'landing');
+    const { placements, main, replan, clock } = this.#options;
+    const moving = keys.filter((key) => placements.of(key) === 'landing');
     if (moving.length === 0) return;
     for (const key of moving) {
-      places.set(key, 'moving');
+      placements.set(key, 'moving');
       this.#since.set(key, clock.monotonic());
     }
     main.admit(moving);
@@ -105,14 +105,14 @@ export class Moves {
   forget(key: string): void {
     this.#since.delete(key);
     this.#introduced.delete(key);
-    this.#options.places.set(key, 'main');
+    this.#options.placements.set(key, 'main');
   }
 
   /** The main dataplane serves it, also after a reload that is under way, and knows which members are down. */
   #isMoved(key: string): boolean {
-    const { desired, places, main, landing, clock } = this.#options;
-    const all = [key, ...places.poolsOf(key)];
-    if (places.of(key) !== 'moving' || all.some((each) => main.served(each) === 'pending')) return false;
+    const { desired, placements, main, landing, clock } = this.#options;
+    const all = [key, ...placements.poolsOf(key)];
+    if (placements.of(key) !== 'moving' || all.some((each) => main.served(each) === 'pending')) return false;
     const served = (desired.get(key)?.listeners ?? NONE).filter(({ name }) => landing.serves(name));
     if (!served.every(({ name }) => main.continues(name))) return false;
     const listeners = all
@@ -126,9 +126,11 @@ export class Moves {
 
   /** Without an answer a client gets the member that the hash chooses. */
   async #introduce(keys: readonly string[]): Promise<void> {
-    const { places, main, landing } = this.#options;
+    const { placements, main, landing } = this.#options;
     // Of a pool that both serve the main dataplane has clients of its own.
-    const pools = keys.flatMap((key) => places.poolsOf(key)).filter((pool) => places.of(pool) === 'moving');
+    const pools = keys
+      .flatMap((key) => placements.poolsOf(key))
+      .filter((pool) => placements.of(pool) === 'moving');
     try {
       await main.remember(await landing.affinity(new Set([...keys, ...pools])));
     } catch {

@@ -4,7 +4,7 @@ import type { Metrics } from '../../health/metrics.ts';
 import { Dataplanes } from '../dataplane/dataplanes.ts';
 import { EngineChanges } from '../dataplane/engine-changes.ts';
 import { Landing } from '../dataplane/landing.ts';
-import { Places } from '../dataplane/places.ts';
+import { Placements } from '../dataplane/placements.ts';
 import { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { HaproxyOptions } from '../haproxy/options.ts';
 import { type Log, withFields } from '../host/log.ts';
@@ -34,7 +34,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   const now = settings();
   const changes = new EngineChanges(desired);
   const ofHaproxy = changes.viewOf('haproxy');
-  const places = new Places(ofHaproxy, poolUses);
+  const placements = new Placements(ofHaproxy, poolUses);
   const onChecked = (keys: readonly string[]): void => {
     kernel.checked(keys);
     changed(keys);
@@ -42,10 +42,10 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   const common = { settings: now, replan, pems, onChecked };
   const haproxy: HaproxyDataplane = new HaproxyDataplane({
     ...common,
-    desired: places.main,
+    desired: placements.main,
     counted: ofHaproxy,
     onKnown: () => replan(ownerKeys()),
-    isElsewhere: (key) => desired.has(key) && !places.main.has(key),
+    isElsewhere: (key) => desired.has(key) && !placements.main.has(key),
     beside: () => landing.worker,
     metrics,
     log,
@@ -53,21 +53,21 @@ export function dataplaneOf(options: DataplanePartsOptions) {
   const landing: HaproxyDataplane = new HaproxyDataplane({
     ...common,
     isLanding: true,
-    desired: places.landing,
-    isElsewhere: (key) => desired.has(key) && !places.landing.has(key),
+    desired: placements.landing,
+    isElsewhere: (key) => desired.has(key) && !placements.landing.has(key),
     beside: () => haproxy.worker,
     statistics: haproxy.statistics,
     metrics: { ...metrics, reloaded: (_, result) => metrics.landingReloaded(result) },
     log: withFields(log, { haproxy: 'landing' }),
   });
   haproxy.statistics.include({
-    isUsed: () => places.landed().length > 0,
+    isUsed: () => placements.landed().length > 0,
     worker: () => landing.worker?.runtime,
   });
   const both = new Landing<Settings>({
     engine: 'haproxy',
     desired: ofHaproxy,
-    places,
+    placements,
     main: haproxy,
     landing,
     settings: now,

@@ -44,12 +44,12 @@ test('A new Gateway and its new pools land together, and the main dataplane is n
 });
 
 test('A pool that the main dataplane serves is served by the landing, too, while a Gateway there needs it', async (t) => {
-  const { main, landing, both, places, set, reload, advance } = await setUp({}, [edge, web]);
+  const { main, landing, both, placements, set, reload, advance } = await setUp({}, [edge, web]);
   const shop = gateway('shop', ['web']);
   await set(shop);
   t.is(both.served(web.key), 'pending', 'the landing does not have it yet');
   await reload(landing);
-  t.is(places.of(web.key), 'both');
+  t.is(placements.of(web.key), 'both');
   landing.refuses.add(web.key);
   t.deepEqual(both.problemsOf(web), [], "what is said of it is the main dataplane's");
   landing.refuses.clear();
@@ -62,31 +62,31 @@ test('A pool that the main dataplane serves is served by the landing, too, while
   await reload(main);
   await advance(2_000);
   await reload(landing);
-  t.deepEqual([places.of(web.key), main.reloads, landing.running?.size], ['main', 1, 0]);
+  t.deepEqual([placements.of(web.key), main.reloads, landing.running?.size], ['main', 1, 0]);
   t.is(both.served(shop.key), shop);
 });
 
 test("A route of a Gateway in the landing to a new pool, and its removal, are the landing's alone", async (t) => {
-  const { main, landing, both, places, set, remove, reload } = await setUp({}, [edge, web]);
+  const { main, landing, both, placements, set, remove, reload } = await setUp({}, [edge, web]);
   await set(gateway('shop', ['web']));
   await reload(landing);
   const shop = gateway('shop', ['web', 'api']);
   await set(shop, api);
   await reload(landing);
-  t.deepEqual([both.served(shop.key), places.of(api.key), main.isDue], [shop, 'landing', false]);
+  t.deepEqual([both.served(shop.key), placements.of(api.key), main.isDue], [shop, 'landing', false]);
   const less = gateway('shop', ['web']);
   await remove(api.key);
   await set(less);
-  t.deepEqual([both.served(less.key), places.of(api.key), main.isDue], [less, 'main', false]);
+  t.deepEqual([both.served(less.key), placements.of(api.key), main.isDue], [less, 'main', false]);
 });
 
 test('The main dataplane gets a pool that only the landing had, if one of its own Gateways sends to it', async (t) => {
-  const { main, landing, both, places, set, reload } = await setUp({}, [edge, web]);
+  const { main, landing, both, placements, set, reload } = await setUp({}, [edge, web]);
   await set(gateway('shop', ['api']), api);
   await reload(landing);
   const now = gateway('edge', ['web', 'api']);
   await set(now);
-  t.is(places.of(api.key), 'both');
+  t.is(placements.of(api.key), 'both');
   t.is(both.served(now.key), 'pending', 'its row waits for the pool');
   t.true(main.isDue);
   t.is(both.status().landed, 1, 'the Gateway that waits for a pool does not land');
@@ -95,11 +95,11 @@ test('The main dataplane gets a pool that only the landing had, if one of its ow
 });
 
 test('A Gateway with a new structure lands, and the main dataplane keeps it and its pools up to date', async (t) => {
-  const { main, landing, both, places, set, reload, advance } = await setUp({}, [edge, web, api]);
+  const { main, landing, both, placements, set, reload, advance } = await setUp({}, [edge, web, api]);
   await set(gateway('edge', ['web', 'mail'], { limit: 5 }), pool('mail'));
   await reload(landing);
   t.deepEqual(main.seen, ['start', `withdraw ${edge.key}`]);
-  t.deepEqual([places.of(web.key), places.of('pool:default/mail')], ['both', 'landing']);
+  t.deepEqual([placements.of(web.key), placements.of('pool:default/mail')], ['both', 'landing']);
   t.false(main.isDue, "a pool that only the new structure needs is not the main dataplane's");
   const next = gateway('edge', ['web'], { limit: 5 });
   await set(next, pool('web', 2));
@@ -130,12 +130,12 @@ test('A Gateway that gets its old structure again while it is in the landing tak
 });
 
 test('A move waits until the main dataplane has the pools, and takes the clients of those that only the landing had', async (t) => {
-  const { main, landing, places, set, reload, advance } = await setUp({}, [edge, web]);
+  const { main, landing, placements, set, reload, advance } = await setUp({}, [edge, web]);
   const shop = gateway('shop', ['web', 'api']);
   await set(shop, api);
   await reload(landing);
   await advance(REST);
-  t.is(places.of(api.key), 'moving');
+  t.is(placements.of(api.key), 'moving');
   main.refuses.add(api.key);
   main.reload();
   await advance(5_000);
@@ -176,20 +176,20 @@ test('A Gateway that lands again takes connections there', async (t) => {
 });
 
 test('A Gateway with more pools than the landing takes goes to the main dataplane, and one that grows moves there', async (t) => {
-  const { remove, main, landing, set, places, reload, advance } = await setUp({}, [edge, web]);
+  const { remove, main, landing, set, placements, reload, advance } = await setUp({}, [edge, web]);
   await set(gateway('routes', ['web'], { routes: 9_000 }));
-  t.deepEqual(places.landed(), ['gateway:default/routes'], 'ten routes count as one');
+  t.deepEqual(placements.landed(), ['gateway:default/routes'], 'ten routes count as one');
   await remove('gateway:default/routes');
   await reload(landing);
   await set(gateway('large', ['huge']), pool('huge', 1_000));
-  t.deepEqual([main.isDue, places.landed()], [true, []]);
+  t.deepEqual([main.isDue, placements.landed()], [true, []]);
   await reload(main);
   const shop = gateway('shop', ['api']);
   await set(shop, api);
   await reload(landing);
   await set(pool('api', 1_000));
   await advance(1_000);
-  t.is(places.of(shop.key), 'moving', 'its members have become many');
+  t.is(placements.of(shop.key), 'moving', 'its members have become many');
   await reload(main);
   await advance(2_000);
   const mail = gateway('mail', ['web']);
@@ -197,7 +197,7 @@ test('A Gateway with more pools than the landing takes goes to the main dataplan
   await reload(landing);
   const pools = Array.from({ length: 1_000 }, (_, at) => `s${at}`);
   await set(gateway('mail', pools), ...pools.map((name) => pool(name)));
-  t.is(places.of(mail.key), 'moving', 'its routes have become many');
+  t.is(placements.of(mail.key), 'moving', 'its routes have become many');
 });
 
 test('What the landing refuses of a pool sends its Gateway to the main dataplane', async (t) => {
@@ -214,13 +214,13 @@ test('What the landing refuses of a pool sends its Gateway to the main dataplane
 
 test('An agent that starts leaves a Gateway in the landing, and its pools follow it', async (t) => {
   const shop = gateway('shop', ['api', 'web']);
-  const { main, landing, places, both } = await setUp({}, [edge, web, shop, api], (landing, main) => {
+  const { main, landing, placements, both } = await setUp({}, [edge, web, shop, api], (landing, main) => {
     landing.running = new Map([shop, api, web].map((each) => [each.key, each]));
     main.running = new Map([edge, web].map((each) => [each.key, each]));
     landing.wasThere = main.wasThere = true;
   });
   t.deepEqual(
-    [shop.key, api.key, web.key, edge.key].map((key) => places.of(key)),
+    [shop.key, api.key, web.key, edge.key].map((key) => placements.of(key)),
     ['landing', 'landing', 'both', 'main'],
   );
   t.deepEqual([main.isDue, landing.isDue, both.status().landed], [false, false, 1]);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Places } from '../../../agent/dataplane/places.ts';
+import { Placements } from '../../../agent/dataplane/placements.ts';
 import { FakeClock } from '../../support/basics/fake-clock.ts';
 import { landingOf, loadBalancer, REST, setUp, TestHaproxy } from '../../support/haproxy/landing-model.ts';
 
@@ -372,9 +372,9 @@ test('A changed load balancer that gives up an address stays in the main datapla
 
 test('An agent that starts leaves what the landing serves there, and ends a move that was under way', async (t) => {
   const desired = new Map([web, shop, api].map((each) => [each.key, each]));
-  const places = new Places(desired);
-  const main = new TestHaproxy(places.main, () => undefined);
-  const landing = new TestHaproxy(places.landing, () => undefined);
+  const placements = new Placements(desired);
+  const main = new TestHaproxy(placements.main, () => undefined);
+  const landing = new TestHaproxy(placements.landing, () => undefined);
   landing.wasThere = true;
   main.wasThere = true;
   landing.running = new Map([
@@ -386,10 +386,10 @@ test('An agent that starts leaves what the landing serves there, and ends a move
     [api.key, api],
   ]);
   const clock = new FakeClock();
-  const both = landingOf({ desired, places, main, landing, replan: () => undefined, clock });
+  const both = landingOf({ desired, placements, main, landing, replan: () => undefined, clock });
   await both.start();
   t.deepEqual(
-    [web, shop, api].map(({ key }) => places.of(key)),
+    [web, shop, api].map(({ key }) => placements.of(key)),
     ['main', 'landing', 'moving'],
   );
   const plans = both.plan([web.key, shop.key, api.key]);
@@ -397,5 +397,5 @@ test('An agent that starts leaves what the landing serves there, and ends a move
   await both.apply(plans);
   await clock.advance(3_000);
   t.deepEqual(landing.seen, ['start', `withdraw ${api.key}`]);
-  t.is(places.of(api.key), 'main');
+  t.is(placements.of(api.key), 'main');
 });

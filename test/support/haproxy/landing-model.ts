@@ -3,7 +3,7 @@
 import type { MemberFact, Outcome, Plan } from '../../../agent/dataplane/forwarder.ts';
 import { Landing, type LandingOptions, type LandingSettings } from '../../../agent/dataplane/landing.ts';
 import type { AffinityClient, LandingDataplane, MainDataplane } from '../../../agent/dataplane/moves.ts';
-import { Places } from '../../../agent/dataplane/places.ts';
+import { Placements } from '../../../agent/dataplane/placements.ts';
 import type { DataplaneStatus, ListenerTraffic } from '../../../agent/dataplane/status.ts';
 import type { LoadBalancer, Problem } from '../../../agent/model/load-balancer.ts';
 import { ownerOf, ownerOfListener } from '../../../agent/model/names.ts';
@@ -265,14 +265,14 @@ export async function setUp(
   const desired = new Map(first.map((each) => [each.key, each]));
   const uses = new PoolUses();
   for (const each of first) uses.update(each.key, usesOf(each));
-  const places = new Places(desired, uses);
+  const placements = new Placements(desired, uses);
   const due = new Set<string>();
   const replan = (keys: Iterable<string>): void => {
     for (const key of keys) due.add(key);
   };
-  const main = new TestHaproxy(places.main, replan);
-  const landing = new TestHaproxy(places.landing, replan);
-  const both = landingOf({ desired, places, main, landing, replan, clock }, settings);
+  const main = new TestHaproxy(placements.main, replan);
+  const landing = new TestHaproxy(placements.landing, replan);
+  const both = landingOf({ desired, placements, main, landing, replan, clock }, settings);
   if (before === undefined) main.reload();
   else before(landing, main);
   await both.start();
@@ -296,7 +296,7 @@ export async function setUp(
     landing,
     both,
     loop,
-    places,
+    placements,
     /** The values replace those of their keys. */
     set: async (...values: readonly LoadBalancer[]): Promise<Outcome | undefined> => {
       for (const value of values) {

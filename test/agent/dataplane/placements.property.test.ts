@@ -1,8 +1,8 @@
-// The places of pools follow from those of the load balancers that send to them, whatever happens in whatever order.
+// The placements of pools follow from those of the load balancers that send to them, whatever happens in whatever order.
 
 import test from 'ava';
 import fc from 'fast-check';
-import { type Place, Places } from '../../../agent/dataplane/places.ts';
+import { type Placement, Placements } from '../../../agent/dataplane/placements.ts';
 import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { PoolUses } from '../../../agent/model/pool-uses.ts';
 import { gatewayOf, poolOf } from '../../support/values/routes.ts';
@@ -14,7 +14,11 @@ const keyOfPool = (name: string): string => `pool:default/${name}`;
 
 const owner = fc.constantFrom(...OWNERS);
 const step = fc.oneof(
-  fc.record({ kind: fc.constant('place'), owner, place: fc.constantFrom('main', 'landing', 'moving') }),
+  fc.record({
+    kind: fc.constant('placement'),
+    owner,
+    placement: fc.constantFrom('main', 'landing', 'moving'),
+  }),
   fc.record({
     kind: fc.constant('uses'),
     owner,
@@ -26,7 +30,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('drop'), owner }),
 );
 
-test('Places has a pool exactly where load balancers need it, and names each pool whose place has changed', (t) => {
+test('Placements has a pool exactly where load balancers need it, and names each pool whose placement has changed', (t) => {
   const property = fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
     const desired = new Map<string, LoadBalancer>();
     for (const name of OWNERS)
@@ -36,16 +40,16 @@ test('Places has a pool exactly where load balancers need it, and names each poo
       });
     for (const name of POOLS) desired.set(keyOfPool(name), poolOf(name, []));
     const uses = new PoolUses();
-    const places = new Places(desired, uses);
+    const placements = new Placements(desired, uses);
     const usedBy = new Map<string, readonly string[]>();
     const kept = new Map<string, readonly string[]>();
-    let before = new Map<string, Place>();
+    let before = new Map<string, Placement>();
     for (const each of steps) {
       const key = keyOfOwner(each.owner);
       switch (each.kind) {
-        case 'place':
-          places.set(key, each.place as 'main' | 'landing' | 'moving');
-          if (each.place !== 'landing') kept.delete(key);
+        case 'placement':
+          placements.set(key, each.placement as 'main' | 'landing' | 'moving');
+          if (each.placement !== 'landing') kept.delete(key);
           break;
         case 'uses': {
           const own = (each as { uses: { pool: string; port: number }[] }).uses;
@@ -60,9 +64,9 @@ test('Places has a pool exactly where load balancers need it, and names each poo
           break;
         }
         case 'keep': {
-          if (places.of(key) !== 'landing') break;
+          if (placements.of(key) !== 'landing') break;
           const there = (each as { there: string[] }).there.map(keyOfPool);
-          places.keep(key, desired.get(key) as LoadBalancer, (pool) => there.includes(pool));
+          placements.keep(key, desired.get(key) as LoadBalancer, (pool) => there.includes(pool));
           kept.set(
             key,
             (usedBy.get(key) ?? []).filter((pool) => !there.includes(pool)),
@@ -70,27 +74,28 @@ test('Places has a pool exactly where load balancers need it, and names each poo
           break;
         }
         default:
-          places.drop(key);
+          placements.drop(key);
           kept.delete(key);
       }
-      const now = new Map<string, Place>();
+      const now = new Map<string, Placement>();
       for (const name of POOLS) {
         const pool = keyOfPool(name);
         const users = OWNERS.map(keyOfOwner).filter((user) => usedBy.get(user)?.includes(pool));
-        const needs = (place: Place): boolean => users.some((user) => places.of(user) === place);
+        const needs = (placement: Placement): boolean =>
+          users.some((user) => placements.of(user) === placement);
         const isKept = users.some((user) => kept.get(user)?.includes(pool) === false);
         const isInLanding = needs('landing') || needs('moving');
         const isInMain = !isInLanding || needs('main') || needs('moving') || isKept;
-        t.deepEqual([places.main.has(pool), places.landing.has(pool)], [isInMain, isInLanding]);
-        t.is(places.main.get(pool), isInMain ? desired.get(pool) : undefined);
+        t.deepEqual([placements.main.has(pool), placements.landing.has(pool)], [isInMain, isInLanding]);
+        t.is(placements.main.get(pool), isInMain ? desired.get(pool) : undefined);
         t.deepEqual(
-          [[...places.main.keys()].includes(pool), [...places.landing.keys()].includes(pool)],
+          [[...placements.main.keys()].includes(pool), [...placements.landing.keys()].includes(pool)],
           [isInMain, isInLanding],
         );
-        now.set(pool, places.of(pool));
+        now.set(pool, placements.of(pool));
       }
-      const changed = [...now].filter(([pool, place]) => (before.get(pool) ?? 'main') !== place);
-      t.deepEqual([...places.changedPools()].sort(), changed.map(([pool]) => pool).sort());
+      const changed = [...now].filter(([pool, placement]) => (before.get(pool) ?? 'main') !== placement);
+      t.deepEqual([...placements.changedPools()].sort(), changed.map(([pool]) => pool).sort());
       before = now;
     }
   });

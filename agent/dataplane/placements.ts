@@ -1,6 +1,6 @@
-// Which of the two dataplanes of an engine serves a load balancer: the main one, the landing, or both. Each has a view of the
+// Which of the two dataplanes of an engine serves a load balancer: the main one, the landing, or both; that is its placement. Each has a view of the
 // desired state with its own load balancers only.
-// A pool of routes has no place of its own: it is wherever load balancers that send to it are, which need it there.
+// A pool of routes has no placement of its own: it is wherever load balancers that send to it are, which need it there.
 // Why: docs/design/decisions/0065-gateways-land.md
 // Why: docs/design/decisions/0086-no-table-of-placements.md
 
@@ -10,10 +10,10 @@ import { PoolUses } from '../model/pool-uses.ts';
 import { DesiredView } from './desired-view.ts';
 
 /**
- * `moving`: the landing serves it until the main one is proved to serve it. `both`: of a pool, both serve it, for other load
- * balancers each.
+ * `moving`: the landing serves it until the main one is proved to serve it. `both`: both HAProxies serve this pool,
+ * each for different load balancers.
  */
-export type Place = 'main' | 'landing' | 'moving' | 'both';
+export type Placement = 'main' | 'landing' | 'moving' | 'both';
 
 /** What the main one keeps of a load balancer in the landing that had another structure there before. */
 interface Kept {
@@ -22,7 +22,7 @@ interface Kept {
   readonly without: ReadonlySet<string>;
 }
 
-export class Places {
+export class Placements {
   readonly #desired: ReadonlyMap<string, LoadBalancer>;
   readonly #uses: Pick<PoolUses, 'changes' | 'usesOf' | 'countOf'>;
   /** Those that are not in the main one alone, without pools. */
@@ -30,12 +30,12 @@ export class Places {
   readonly #kept = new Map<string, Kept>();
   /** Keys of what the main one keeps and the landing does not serve yet: a reload, or a start, of the main one must have them. */
   readonly #held = new Set<string>();
-  /** The pools that are not in the main one alone, after so many changes of places and uses. */
-  #pools: ReadonlyMap<string, Place> = NO_PLACES;
+  /** The pools that are not in the main one alone, after so many changes of placements and uses. */
+  #pools: ReadonlyMap<string, Placement> = NO_PLACEMENTS;
   #poolsAfter = -1;
   #changes = 0;
   /** The pools that are not in the main one alone, when changedPools() was last asked. */
-  #poolsBefore: ReadonlyMap<string, Place> = NO_PLACES;
+  #poolsBefore: ReadonlyMap<string, Placement> = NO_PLACEMENTS;
   readonly main: ReadonlyMap<string, LoadBalancer>;
   readonly landing: ReadonlyMap<string, LoadBalancer>;
 
@@ -55,22 +55,21 @@ export class Places {
     this.landing = new Part(desired, (key) => this.of(key) !== 'main');
   }
 
-  of(key: string): Place {
+  of(key: string): Placement {
     return this.#landed.get(key) ?? this.#currentPools().get(key) ?? 'main';
   }
 
   /** Not of a pool. */
-  set(key: string, place: 'main' | 'landing' | 'moving'): void {
-    if (place === 'main') this.#landed.delete(key);
-    else this.#landed.set(key, place);
-    if (place !== 'landing') this.#forget(key);
+  set(key: string, placement: 'main' | 'landing' | 'moving'): void {
+    if (placement === 'main') this.#landed.delete(key);
+    else this.#landed.set(key, placement);
+    if (placement !== 'landing') this.#forget(key);
     this.#changes++;
   }
 
   /**
    * While it is in the landing, the main one keeps this value of it, which follows the desired one except for its structure.
-   * Of the pools that it has now the main one gets those that it has already (`isThere`). It is in the main one's view until
-   * release().
+   * The main one keeps only pools that it already has (`isThere`). It is in the main one's view until release().
    */
   keep(key: string, before: LoadBalancer, isThere: (pool: string) => boolean): void {
     this.#held.add(key);
@@ -128,34 +127,34 @@ export class Places {
     return size;
   }
 
-  #currentPools(): ReadonlyMap<string, Place> {
-    if (this.#landed.size === 0) return NO_PLACES;
+  #currentPools(): ReadonlyMap<string, Placement> {
+    if (this.#landed.size === 0) return NO_PLACEMENTS;
     const changes = this.#changes + this.#uses.changes;
-    if (changes !== this.#poolsAfter) this.#pools = this.#placesOfPools();
+    if (changes !== this.#poolsAfter) this.#pools = this.#placementsOfPools();
     this.#poolsAfter = changes;
     return this.#pools;
   }
 
-  #placesOfPools(): ReadonlyMap<string, Place> {
-    const places = new Map<string, Place>();
+  #placementsOfPools(): ReadonlyMap<string, Placement> {
+    const placements = new Map<string, Placement>();
     /** Uses by load balancers that are in the landing now. */
     const landed = new Map<string, number>();
-    for (const [key, place] of this.#landed) {
+    for (const [key, placement] of this.#landed) {
       const kept = this.#kept.get(key);
       for (const { pool } of this.#uses.usesOf(key)) {
         landed.set(pool, (landed.get(pool) ?? 0) + 1);
-        if (kept !== undefined && !kept.without.has(pool)) places.set(pool, 'both');
-        else if (places.get(pool) !== 'both' && (place === 'moving' || !places.has(pool)))
-          places.set(pool, place);
+        if (kept !== undefined && !kept.without.has(pool)) placements.set(pool, 'both');
+        else if (placements.get(pool) !== 'both' && (placement === 'moving' || !placements.has(pool)))
+          placements.set(pool, placement);
       }
     }
-    for (const [pool, uses] of landed) if (uses < this.#uses.countOf(pool)) places.set(pool, 'both');
-    return places;
+    for (const [pool, uses] of landed) if (uses < this.#uses.countOf(pool)) placements.set(pool, 'both');
+    return placements;
   }
 }
 
 const NONE: readonly never[] = [];
-const NO_PLACES: ReadonlyMap<string, Place> = new Map();
+const NO_PLACEMENTS: ReadonlyMap<string, Placement> = new Map();
 
 /** A reload reads so many routes in the time of one listener or member. */
 const ROUTES_PER_MEMBER = 10;
