@@ -67,7 +67,7 @@ export class AfterApply {
     for (const { key, waits } of plans)
       if (waits) this.#waiting.add(key);
       else this.#waiting.delete(key);
-    if (acknowledged.some((command) => isOfRow(command) && command.place.table === SPARE_TABLE))
+    if (acknowledged.some((command) => isOfRow(command) && command.position.table === SPARE_TABLE))
       this.#options.replan([...this.#waiting]);
   }
 

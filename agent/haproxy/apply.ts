@@ -94,8 +94,8 @@ export async function applyPlans(
       if (isOfCertificate(command)) {
         refusedCertificates.push({ certificate: command.certificate, reply });
         withRefused.add(listener);
-      } else if (isOfRow(command) && !GUARDS_OF_HOSTS.has(command.place.row.map)) {
-        refusedRows.push({ row: command.place.row, listener, reply });
+      } else if (isOfRow(command) && !GUARDS_OF_HOSTS.has(command.position.row.map)) {
+        refusedRows.push({ row: command.position.row, listener, reply });
         withRefused.add(listener);
       } else if (command.kind !== 'AddToList' || !withRefused.has(listener)) stillFailed.add(listener);
     }
@@ -162,7 +162,7 @@ async function send(
         if (ofCertificates.has(once)) continue;
         ofCertificates.add(once);
       }
-      if (isOfSpare(command) && !worker.running.spares.give(command.place.row)) {
+      if (isOfSpare(command) && !worker.running.spares.give(command.position.row)) {
         refused.push({ key, command, reply: 'Another pool has the spare backend' });
         continue;
       }
@@ -179,7 +179,7 @@ async function send(
       worker.running.fold(command);
       acknowledged.push(command);
     } else {
-      if (isOfSpare(command)) worker.running.spares.release(command.place.row.key);
+      if (isOfSpare(command)) worker.running.spares.release(command.position.row.key);
       refused.push({ key: keys[at] ?? '', command, reply: reply?.text ?? '' });
     }
   }
@@ -193,8 +193,8 @@ async function shutUnguarded(
   acknowledged: Command[],
 ): Promise<void> {
   for (const { command } of refused) {
-    if (!isOfRow(command) || !GUARDS_OF_HOSTS.has(command.place.row.map)) continue;
-    const { listener } = command.place;
+    if (!isOfRow(command) || !GUARDS_OF_HOSTS.has(command.position.row.map)) continue;
+    const { listener } = command.position;
     if (running.unguarded.has(listener)) continue;
     running.unguarded.add(listener);
     // Most listeners have one frontend only.
@@ -212,7 +212,7 @@ async function shutUnguarded(
 
 /** It gives a pool a spare backend. */
 function isOfSpare(command: Command): command is RowCommand {
-  return isOfRow(command) && command.kind === 'AddMapEntry' && command.place.table === SPARE_TABLE;
+  return isOfRow(command) && command.kind === 'AddMapEntry' && command.position.table === SPARE_TABLE;
 }
 
 function listenerOf(running: Running, command: Command): string {
@@ -231,7 +231,7 @@ function listenerOf(running: Running, command: Command): string {
     case 'AddMapEntry':
     case 'SetMapEntry':
     case 'DeleteMapEntry':
-      return command.place?.listener ?? '';
+      return command.position?.listener ?? '';
     case 'AbortCertificate':
     case 'ClearMap':
       return '';

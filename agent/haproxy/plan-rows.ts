@@ -46,7 +46,7 @@ export function planRows(
     map: mapFile(folder, row.map),
     key: row.key,
     value: row.value,
-    place: { listener: name, table, row },
+    position: { listener: name, table, row },
   });
   const planTable = (table: string, wanted: readonly Row[]): void => {
     const current = running.rows.rowsOf(name, table);

@@ -209,8 +209,8 @@ function removeServers(
 function planSpare(pool: Listener, row: Row, running: Running, folder: string, gain: Command[]): void {
   const { name } = pool;
   if (running.rows.rowsOf(name, SPARE_TABLE).get(rowId(row))?.value === row.value) return;
-  const place = { listener: name, table: SPARE_TABLE, row, structure: structureOf(pool) };
-  gain.push({ kind: 'AddMapEntry', map: mapFile(folder, row.map), key: row.key, value: row.value, place });
+  const position = { listener: name, table: SPARE_TABLE, row, structure: structureOf(pool) };
+  gain.push({ kind: 'AddMapEntry', map: mapFile(folder, row.map), key: row.key, value: row.value, position });
 }
 
 /** Another process moved the server, or added it with or without a check. */

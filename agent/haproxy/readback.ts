@@ -293,8 +293,8 @@ export async function rereadRows(
   { runtime, running }: Worker,
   commands: readonly RowCommand[],
 ): Promise<void> {
-  for (const { map, place } of commands) {
-    const { listener, table, row } = place;
+  for (const { map, position } of commands) {
+    const { listener, table, row } = position;
     const rows = parseMap(await runtime.ask(`show map ${map}`, { lane: 'bulk' }));
     const [found, ...others] = [...rows].filter(({ key }) => key === row.key);
     if (found === undefined) running.rows.remove(listener, table, row);

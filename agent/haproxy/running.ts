@@ -16,7 +16,7 @@ import type {
   DeleteServer,
   EnableHealth,
   MapEntryCommand,
-  RowPlace,
+  RowPosition,
   SetServerState,
   SetServerWeight,
 } from './socket/commands.ts';
@@ -223,7 +223,7 @@ export class Running {
       case 'AddMapEntry':
       case 'SetMapEntry':
       case 'DeleteMapEntry':
-        if (command.place !== undefined) this.#foldRow(command.kind, command.place);
+        if (command.position !== undefined) this.#foldRow(command.kind, command.position);
         return;
       default:
         this.#foldServer(command);
@@ -273,7 +273,7 @@ export class Running {
     this.#touch(listener);
   }
 
-  #foldRow(kind: MapEntryCommand['kind'], { listener, table, row, structure }: RowPlace): void {
+  #foldRow(kind: MapEntryCommand['kind'], { listener, table, row, structure }: RowPosition): void {
     if (kind === 'DeleteMapEntry') this.rows.remove(listener, table, row);
     else this.rows.put(listener, table, row);
     if (kind === 'AddMapEntry' && table === SPARE_TABLE && !this.has(listener))

@@ -67,7 +67,7 @@ export class RunningRows {
     if (own.size === 0) this.#tables.get(listener)?.delete(table);
   }
 
-  /** All rows of a map, with the place that each belongs to. The caller may change each one. */
+  /** All rows of a map, with the position that each belongs to. The caller may change each one. */
   *all(
     map: MapName,
   ): Generator<{ readonly listener: string; readonly table: string; readonly row: Row }, void, void> {

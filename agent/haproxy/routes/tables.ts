@@ -78,8 +78,8 @@ function changedTables(listener: string, { routing, tables }: Known, next: Routi
     if (before === section) continue;
     if (before === undefined || !isAlike(before, section)) return undefined;
     const id = sectionId(listener, section.name);
-    for (const [place, host] of section.hosts.entries()) {
-      const old = before.hosts[place];
+    for (const [position, host] of section.hosts.entries()) {
+      const old = before.hosts[position];
       if (old === host || old === undefined) continue;
       if (
         textOf(old.host) !== textOf(host.host) ||

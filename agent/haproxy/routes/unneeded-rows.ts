@@ -21,12 +21,12 @@ export class UnneededRows {
   /** These are all rows of the tables that are not needed and not deleted yet. */
   note(listener: string, tables: ReadonlyMap<string, readonly Row[]>): void {
     for (const [table, rows] of tables) {
-      const place = `${listener}\0${table}`;
+      const position = `${listener}\0${table}`;
       const now = new Set(rows.map((row) => keyOf(listener, table, row)));
-      for (const key of this.#rows.get(place) ?? []) if (!now.has(key)) this.#lingering.forget(key);
+      for (const key of this.#rows.get(position) ?? []) if (!now.has(key)) this.#lingering.forget(key);
       for (const key of now) this.#lingering.note(key);
-      if (now.size > 0) this.#rows.set(place, now);
-      else this.#rows.delete(place);
+      if (now.size > 0) this.#rows.set(position, now);
+      else this.#rows.delete(position);
     }
   }
 

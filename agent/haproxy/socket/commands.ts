@@ -103,11 +103,11 @@ export interface MapEntryCommand {
   readonly key: string;
   /** Not sent with `DeleteMapEntry`. */
   readonly value: string;
-  /** The place of a route's row. */
-  readonly place?: RowPlace;
+  /** The position of a route's row. */
+  readonly position?: RowPosition;
 }
 
-export interface RowPlace {
+export interface RowPosition {
   readonly listener: string;
   /** The listener's table that the row belongs to. */
   readonly table: string;
@@ -117,11 +117,11 @@ export interface RowPlace {
 }
 
 export interface RowCommand extends MapEntryCommand {
-  readonly place: RowPlace;
+  readonly position: RowPosition;
 }
 
 export function isOfRow(command: Command): command is RowCommand {
-  return 'place' in command && command.place !== undefined;
+  return 'position' in command && command.position !== undefined;
 }
 
 export interface ClearMap {

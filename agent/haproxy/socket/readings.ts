@@ -62,15 +62,15 @@ export function parseAcl(text: string): readonly string[] {
     });
 }
 
-export interface AclPlace {
+export interface AclPosition {
   /** The number after `-u` in the file, or HAProxy's own. */
   readonly id: number;
   /** The ACL's line in the file. */
   readonly line: number;
 }
 
-/** Of `show acl`: the place of each ACL. A generator, because there may be thousands. */
-export function* parseAclList(text: string): Generator<AclPlace, void, void> {
+/** Of `show acl`: the position of each ACL. A generator, because there may be thousands. */
+export function* parseAclList(text: string): Generator<AclPosition, void, void> {
   const rows = linesOf(text);
   if (rows.next().value !== '# id (file) description') throw unreadable('ACLs', text);
   for (const row of rows) {

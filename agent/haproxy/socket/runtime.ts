@@ -152,7 +152,8 @@ export class Runtime {
       if (slice.isOver) await slice.breathe();
       const payload = command.kind === 'StageCertificate' ? await readPayload(command.file) : '';
       // From this command on, the worker has the pool under this name.
-      if (isOfRow(command) && command.place.row.map === 'spares') this.names.use(command.key, command.value);
+      if (isOfRow(command) && command.position.row.map === 'spares')
+        this.names.use(command.key, command.value);
       lines.push(commandText(this.#named(command), this.worker.capabilities, payload));
     }
     return lines;

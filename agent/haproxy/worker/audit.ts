@@ -21,24 +21,24 @@ const ALLOWED_READ_PER_AUDIT = 50;
 const CERTIFICATES_READ_PER_AUDIT = 200;
 
 /** Where an audit begins among the listeners, whose allowed clients it reads, and among the certificates. */
-export interface AuditPlace {
+export interface AuditPosition {
   readonly listener: number;
   readonly certificate: number;
 }
 
-export const FIRST_PLACE: AuditPlace = { listener: 0, certificate: 0 };
+export const FIRST_POSITION: AuditPosition = { listener: 0, certificate: 0 };
 
 export interface AuditResult {
   /** Listeners that differed, with the differences for the log. */
   readonly drifted: ReadonlyMap<string, string>;
   /** Where the next audit begins. */
-  readonly next: AuditPlace;
+  readonly next: AuditPosition;
 }
 
 /** `from`: `next` of the last audit. Errors: those of the connection. */
 export async function audit(
   worker: Worker,
-  from: AuditPlace,
+  from: AuditPosition,
   { certificates, routes }: Pick<HaproxyPaths, 'certificates' | 'routes'>,
 ): Promise<AuditResult> {
   const { runtime, running } = worker;

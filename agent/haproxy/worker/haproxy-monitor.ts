@@ -24,7 +24,7 @@ import { masterPid } from '../instance/process.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import type { HaproxySettings } from '../settings.ts';
 import { loadOf, parseInfo } from '../socket/readings.ts';
-import { audit, FIRST_PLACE } from './audit.ts';
+import { audit, FIRST_POSITION } from './audit.ts';
 import { OverdueWorkers } from './overdue-workers.ts';
 import type { ReloadCause } from './reload-arbiter.ts';
 
@@ -75,7 +75,7 @@ export class HaproxyMonitor {
   #adminSocket: FileIdentity | undefined;
   #count = 0;
   #lastAudit: number;
-  #auditFrom = FIRST_PLACE;
+  #auditFrom = FIRST_POSITION;
   #probeFrom = 0;
   #loads: readonly Load[] = [];
   /** By `address port`: when it was last unblocked, and how often in a row HAProxy refused it afterwards. */

@@ -116,8 +116,8 @@ export class StartFaults {
   #block(failures: readonly BindFailure[]): void {
     const { quarantine, desired, onRefused } = this.#options;
     for (const { address, port, reason } of failures) quarantine.block(address, port, reason);
-    const places = new Set(failures.map(({ address, port }) => `${address} ${port}`));
+    const binds = new Set(failures.map(({ address, port }) => `${address} ${port}`));
     for (const [key, { listeners }] of desired)
-      if (listeners.some((each) => bindsOf(each).some((place) => places.has(place)))) onRefused(key);
+      if (listeners.some((each) => bindsOf(each).some((bind) => binds.has(bind)))) onRefused(key);
   }
 }

@@ -65,7 +65,7 @@ export class WorkerFinder {
     const slice = new Slice(EXPECT_SLICE_MS);
     for (const loadBalancer of booted.values()) {
       running.boot(loadBalancer, aclId, this.#options.tablesOf);
-      for (const place of loadBalancer.listeners.flatMap(bindsOf)) bound.add(place);
+      for (const bind of loadBalancer.listeners.flatMap(bindsOf)) bound.add(bind);
       if (slice.isOver) await slice.breathe();
     }
     running.spares = new Spares(spareProfile(booted.values()));

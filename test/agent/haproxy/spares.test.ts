@@ -52,7 +52,7 @@ test('A pool keeps the spare backend that the worker has given it, also while it
     ['AddMapEntry', 'AddServer', 'SetServerState'],
   );
   for (const command of commands) {
-    if (isOfRow(command)) t.true(running.spares.give(command.place.row));
+    if (isOfRow(command)) t.true(running.spares.give(command.position.row));
     running.fold(command);
   }
   t.is(plan(wanted, wanted).effort, 'none');

@@ -18,15 +18,15 @@ const test = requires(ava, { haproxy: true });
 const NAME = 'gateway:default:edge:tcp:80:v4';
 
 test('A row that HAProxy refuses twice is an outcome of its own, and other rows are sent', async (t) => {
-  const place = { address: '127.0.0.1', port: await freePort() };
-  const gateway = gatewayOf(place, [sectionOf('one', '*', { '*': [entryOf('/', 'a')] })]);
+  const position = { address: '127.0.0.1', port: await freePort() };
+  const gateway = gatewayOf(position, [sectionOf('one', '*', { '*': [entryOf('/', 'a')] })]);
   const { worker, paths } = await startRendered(t, [gateway, poolOf('a', [])]);
   const command = (row: Row): RowCommand => ({
     kind: 'AddMapEntry',
     map: mapFile(paths.routes, row.map),
     key: row.key,
     value: row.value,
-    place: { listener: NAME, table: 'T', row },
+    position: { listener: NAME, table: 'T', row },
   });
   const refused: Row = { map: 'shares', key: 'no-address', value: 'pool:a' };
   const accepted: Row = { map: 'prefix', key: 'T/x/', value: 'pool:a' };
@@ -119,8 +119,8 @@ for (const [map, guards] of [
 
 for (const map of ['guarded', 'strict'] as const)
   test(`A refused row of the map "${map}", which closes a whole host, shuts the listener until a reload boots with it`, async (t) => {
-    const place = { address: '127.0.0.1', port: await freePort() };
-    const gateway = gatewayOf(place, [sectionOf('one', '*', { '*': [entryOf('/', 'a')] })]);
+    const position = { address: '127.0.0.1', port: await freePort() };
+    const gateway = gatewayOf(position, [sectionOf('one', '*', { '*': [entryOf('/', 'a')] })]);
     const { worker, paths } = await startRendered(t, [gateway, poolOf('a', [])]);
     const row: Row = { map, key: 'T', value: '1' };
     const plan: HaproxyPlan = {
@@ -133,7 +133,7 @@ for (const map of ['guarded', 'strict'] as const)
           map: mapFile(paths.routes, 'missing' as MapName),
           key: row.key,
           value: row.value,
-          place: { listener: NAME, table: 'T', row },
+          position: { listener: NAME, table: 'T', row },
         },
       ],
       reload: undefined,
@@ -142,7 +142,7 @@ for (const map of ['guarded', 'strict'] as const)
     const outcome = await applyPlans(worker, [plan], () => [plan]);
     t.deepEqual(outcome.refusedRows, []);
     t.deepEqual(outcome.beyondRepair, [NAME]);
-    await t.throwsAsync(request(place, '/'), { code: 'ECONNREFUSED' });
+    await t.throwsAsync(request(position, '/'), { code: 'ECONNREFUSED' });
     const again = planLoadBalancer({
       key: gateway.key,
       running: worker.running,

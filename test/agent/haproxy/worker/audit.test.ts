@@ -1,7 +1,7 @@
 import ava, { type ExecutionContext } from 'ava';
 import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
-import { audit, FIRST_PLACE } from '../../../../agent/haproxy/worker/audit.ts';
+import { audit, FIRST_POSITION } from '../../../../agent/haproxy/worker/audit.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { requires } from '../../../support/basics/requirements.ts';
 import { Loopback, startRendered } from '../../../support/haproxy/rendered-haproxy.ts';
@@ -43,7 +43,7 @@ const FOLDERS = { certificates: '', routes: '/' };
 
 test('audit() finds no drift in a worker with the recorded state', async (t) => {
   const { worker } = await started(t);
-  t.deepEqual(await audit(worker, FIRST_PLACE, FOLDERS), { drifted: new Map(), next: FIRST_PLACE });
+  t.deepEqual(await audit(worker, FIRST_POSITION, FOLDERS), { drifted: new Map(), next: FIRST_POSITION });
 });
 
 test('audit() finds a server whose state or weight another process changed, and its plan repairs it', async (t) => {
@@ -54,11 +54,11 @@ test('audit() finds a server whose state or weight another process changed, and 
   ] as const) {
     const { worker, tell, plans } = await started(t);
     await tell(change);
-    t.deepEqual([...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted.keys()], [WEB]);
+    t.deepEqual([...(await audit(worker, FIRST_POSITION, FOLDERS)).drifted.keys()], [WEB]);
     t.is(plans().length, 1);
     await tell(...plans());
     t.deepEqual(
-      [...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted.keys()],
+      [...(await audit(worker, FIRST_POSITION, FOLDERS)).drifted.keys()],
       [WEB],
       'It is what was believed before the repair',
     );
@@ -78,13 +78,13 @@ test('The effect of a command whose reply is still under way is no drift', async
   };
   const askAll = worker.runtime.askAll.bind(worker.runtime);
   const runtime = { ask, askAll } as typeof worker.runtime;
-  t.deepEqual([...(await audit({ ...worker, runtime }, FIRST_PLACE, FOLDERS)).drifted.keys()], []);
+  t.deepEqual([...(await audit({ ...worker, runtime }, FIRST_POSITION, FOLDERS)).drifted.keys()], []);
 });
 
 test('audit() finds missing and additional servers', async (t) => {
   const { worker, tell, plans } = await started(t);
   await tell({ kind: 'SetServerState', ...server, state: 'maint' }, { kind: 'DeleteServer', ...server });
-  t.deepEqual([...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted.keys()], [WEB]);
+  t.deepEqual([...(await audit(worker, FIRST_POSITION, FOLDERS)).drifted.keys()], [WEB]);
   t.deepEqual(
     plans().map(({ kind }) => kind),
     ['AddServer', 'SetServerState'],
@@ -98,17 +98,17 @@ test('audit() finds missing and additional servers', async (t) => {
     keywords: ['id', '5', 'weight', '1'],
   });
   await tell({ kind: 'SetServerState', backend: API, server: 'stranger', state: 'ready' });
-  t.deepEqual([...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted.keys()], [API]);
+  t.deepEqual([...(await audit(worker, FIRST_POSITION, FOLDERS)).drifted.keys()], [API]);
   t.deepEqual(plans()[0], { kind: 'SetServerState', backend: API, server: 'stranger', state: 'maint' });
 });
 
 test('audit() finds a listener that another process disabled, and the plan repairs it', async (t) => {
   const { worker, tell, plans } = await started(t);
   await tell({ kind: 'DisableFrontend', listener: WEB, frontend: WEB });
-  t.deepEqual([...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted], [[WEB, 'it refuses connections']]);
+  t.deepEqual([...(await audit(worker, FIRST_POSITION, FOLDERS)).drifted], [[WEB, 'it refuses connections']]);
   t.deepEqual(plans(), [{ kind: 'EnableFrontend', listener: WEB, frontend: WEB }]);
   await tell(...plans());
-  t.deepEqual([...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted], [[WEB, 'it accepts connections']]);
+  t.deepEqual([...(await audit(worker, FIRST_POSITION, FOLDERS)).drifted], [[WEB, 'it accepts connections']]);
   t.deepEqual(plans(), []);
 });
 
@@ -116,7 +116,7 @@ test('audit() finds an allowed client that another process added or removed, and
   const { worker, tell, plans, acl } = await started(t);
   await tell({ kind: 'AddCidr', acl, cidr: '0.0.0.0/0' }, { kind: 'DeleteCidr', acl, cidr: '10.0.0.0/8' });
   t.deepEqual(
-    [...(await audit(worker, FIRST_PLACE, FOLDERS)).drifted],
+    [...(await audit(worker, FIRST_POSITION, FOLDERS)).drifted],
     [[WEB, '0.0.0.0/0 is allowed, 10.0.0.0/8 is not allowed']],
   );
   t.deepEqual(plans(), [
@@ -140,7 +140,7 @@ test('A change by a command of the agent after the read is no drift', async (t) 
     return answers;
   };
   const runtime = { ask, askAll } as typeof worker.runtime;
-  const { drifted } = await audit({ running: worker.running, runtime }, FIRST_PLACE, FOLDERS);
+  const { drifted } = await audit({ running: worker.running, runtime }, FIRST_POSITION, FOLDERS);
   t.true(isChanged);
   t.is(drifted.size, 0);
   t.is(worker.running.get(WEB)?.servers.get(server.server)?.state, 'drain');
@@ -151,7 +151,7 @@ test('The next audit continues at the listener where the last one stopped to rea
   for (const listener of [0, 1, 99])
     t.deepEqual(
       (await audit(worker, { listener, certificate: 0 }, FOLDERS)).next,
-      FIRST_PLACE,
+      FIRST_POSITION,
       'Even with fewer listeners than before',
     );
 });
@@ -175,7 +175,7 @@ test('An audit reads a bounded number of certificates, and the next one continue
     return ofCertificates.map(() => `SHA1 FingerPrint: ${'0'.repeat(40)}\n`);
   };
   const runtime = { ask: worker.runtime.ask.bind(worker.runtime), askAll } as typeof worker.runtime;
-  let place = FIRST_PLACE;
+  let place = FIRST_POSITION;
   for (const [first, last, next] of [
     ['c0.pem', 'c199.pem', 200],
     ['c200.pem', 'c399.pem', 400],
