@@ -13,8 +13,8 @@ import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
 import { clientOf } from '../report/answers/access/client.ts';
 import { explainService } from '../report/answers/explain.ts';
+import { explainLocation, placeOf } from '../report/answers/explain-location.ts';
 import { explainObject } from '../report/answers/explain-object.ts';
-import { explainPlace, placeOf } from '../report/answers/explain-place.ts';
 import { explainRequest } from '../report/answers/explain-request.ts';
 import { listLoadBalancers, namesOf, namespacesOf } from '../report/answers/list.ts';
 import type { LoadBalancerRows } from '../report/answers/load-balancer-rows.ts';
@@ -66,7 +66,7 @@ export async function startServers({
   const answers = {
     status: () => agentStatus(statusSources),
     why: (query: URLSearchParams) => explainService(query.get('service') ?? '', statusSources),
-    'why-place': (query: URLSearchParams) => explainPlace(placeOf(query), statusSources),
+    'why-place': (query: URLSearchParams) => explainLocation(placeOf(query), statusSources),
     'why-object': (query: URLSearchParams) => explainObject(query.get('object') ?? '', statusSources),
     'why-request': (query: URLSearchParams) =>
       explainRequest(query.get('url') ?? '', statusSources, clientOf(query)),

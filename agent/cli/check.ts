@@ -13,7 +13,7 @@ import { capabilitiesOf, haproxyVersion, type Version } from '../haproxy/socket/
 import { fileLimit } from '../host/file-limit.ts';
 import { bad, type Finding, good } from '../host/finding.ts';
 import { readSysctl } from '../host/sysctl.ts';
-import { placeFault } from '../kubernetes/manifests/file-system.ts';
+import { pathFault } from '../kubernetes/manifests/file-system.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import { conntrackdPreflight } from '../nftables/conntrackd/preflight.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
@@ -65,7 +65,7 @@ type Found = readonly LoadBalancer[];
 async function findingsOf(settings: Settings): Promise<readonly Finding[]> {
   const agentRuns = await isAnswered(agentSocketPath(settings.runtimeDir));
   // Files that cannot be read have a finding of their own.
-  const manifests = settings.manifests.filter((path) => placeFault(path) === undefined);
+  const manifests = settings.manifests.filter((path) => pathFault(path) === undefined);
   const state = await desiredState({ ...settings, manifests });
   const loadBalancers = [...state.desired.loadBalancers.values()];
   return [
@@ -140,7 +140,7 @@ function noSource(settings: Settings): readonly Finding[] {
 }
 
 function manifestPlace(path: string): Finding {
-  const fault = placeFault(path);
+  const fault = pathFault(path);
   if (fault === undefined) return good(path, 'readable');
   return bad(path, `${messageOf(fault.cause)}: create it, or correct "manifests"`);
 }

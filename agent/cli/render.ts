@@ -26,7 +26,7 @@ import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { tableOf } from '../nftables/paths.ts';
 import { isForKernel, kernelListener } from '../nftables/rules/kernel-listener.ts';
 import { rulesText } from '../nftables/rules/rules-file.ts';
-import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
+import { pairSettings, tablesAddresses } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import type { Settings } from '../settings/settings.ts';
 import { movingSources } from '../vips/announcers.ts';
@@ -178,7 +178,7 @@ function vipsOf(loadBalancers: readonly LoadBalancer[]): ReadonlySet<string> {
 /** Errors: PAIR_CREDENTIALS; the names of the files contain the credentials' fingerprint. */
 async function tablesOf(settings: Settings, configFile: string): Promise<SharedTables | undefined> {
   const paired = pairSettings(settings);
-  const place = paired && tablesPlace(paired);
+  const place = paired && tablesAddresses(paired);
   if (place === undefined) return undefined;
   const { fingerprint } = await readCredentials(settings.pairCredentials);
   return sharedTables(place, fingerprint, configFile);

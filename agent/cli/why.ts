@@ -5,14 +5,14 @@ import { counted } from '../base/counted.ts';
 import { quote } from '../base/quote.ts';
 import { keyOf, NO_NAMESPACE, objectOf, ownerOf } from '../model/names.ts';
 import type { ListenerExplanation as Listener, ServiceExplanation } from '../report/answers/explain.ts';
+import type { LocationExplanation, MemberOf } from '../report/answers/explain-location.ts';
 import type { ObjectExplanation } from '../report/answers/explain-object.ts';
-import type { MemberOf, PlaceExplanation } from '../report/answers/explain-place.ts';
 import type { RequestExplanation } from '../report/answers/explain-request.ts';
 import { takesConnections } from '../report/operating/operating-status.ts';
 import { type Arguments, type Command, JSON_FLAG, NO_AGENT } from './command.ts';
 import { isName, namespaceOf, print, usageError } from './command-line.ts';
+import { locationFrom } from './named-location.ts';
 import { keyOfObject, objectFrom } from './named-object.ts';
-import { placeFrom } from './named-place.ts';
 import { bad, type Line, type Part, statusPart, tableLines, title, verdictPart } from './text.ts';
 import { objectLines, requestLines } from './why-routes.ts';
 
@@ -82,9 +82,9 @@ export const why: Command = {
       throw usageError(
         '--from, --user and --certificate are about the client of a URL, such as https://example.org/',
       );
-    const place = placeFrom(given);
+    const place = locationFrom(given);
     if (place !== undefined) {
-      const explanation = (await askAgent(path, 'why-place', place)) as PlaceExplanation;
+      const explanation = (await askAgent(path, 'why-place', place)) as LocationExplanation;
       print(given, explanation, placeLines(text, explanation));
       return isWell(explanation) ? 0 : 1;
     }
@@ -148,7 +148,7 @@ function linesOf(explanation: ServiceExplanation): readonly Line[] {
 }
 
 /** Of an address, a pod or a node. */
-function placeLines(asked: string, { loadBalancers, members, more }: PlaceExplanation): readonly Line[] {
+function placeLines(asked: string, { loadBalancers, members, more }: LocationExplanation): readonly Line[] {
   if (loadBalancers.length === 0 && members.length === 0)
     return [[title(asked), ': ', bad('no load balancer has it as an address or a member')]];
   const lines = loadBalancers.flatMap(linesOf);
@@ -163,7 +163,7 @@ function placeCells({ key, port, name, target, state, status, cause }: MemberOf)
 }
 
 /** Something has it, and all of that is served. */
-function isWell({ loadBalancers, members }: PlaceExplanation): boolean {
+function isWell({ loadBalancers, members }: LocationExplanation): boolean {
   const isServed = loadBalancers.every(({ verdict }) => verdict === 'served');
   return loadBalancers.length + members.length > 0 && isServed && members.every(takesConnections);
 }

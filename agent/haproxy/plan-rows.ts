@@ -13,7 +13,7 @@ import type { Running } from './running.ts';
 import type { Command, RowCommand } from './socket/commands.ts';
 
 /** What a plan must know of the routes besides the model. */
-export interface RoutePlaces {
+export interface RoutesForPlan {
   /** Of the maps. */
   readonly folder: string;
   /** The rows that the listener should have. */
@@ -32,7 +32,7 @@ export interface RowsPlan {
 export function planRows(
   listener: Listener,
   running: Running,
-  { folder, tablesOf, isDue }: RoutePlaces,
+  { folder, tablesOf, isDue }: RoutesForPlan,
   gain: Command[],
   loss: Command[],
   guards: Command[],

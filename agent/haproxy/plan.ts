@@ -21,7 +21,7 @@ import {
   structureOf,
 } from './config/listener-config.ts';
 import { certificateFile, crtLines, crtLineText, crtListFile } from './config/tls-config.ts';
-import { planRows, type RoutePlaces } from './plan-rows.ts';
+import { planRows, type RoutesForPlan } from './plan-rows.ts';
 import { type Row, rowId } from './routes/maps.ts';
 import { mapFile } from './routes/route-files.ts';
 import { tablesOf } from './routes/tables.ts';
@@ -48,7 +48,7 @@ export interface HaproxyPlan extends Plan {
 }
 
 /** What a plan must know of the files of certificates. */
-export interface CertificatePlaces {
+export interface CertificatesForPlan {
   readonly folder: string;
   /** HAProxy has refused it: the one before stays. */
   readonly isRefused: (certificate: Certificate) => boolean;
@@ -60,8 +60,8 @@ export interface CertificatePlaces {
  */
 export type Share = 'served' | 'withdrawn' | 'left';
 
-const NO_PLACES: CertificatePlaces = { folder: '', isRefused: () => false };
-const NO_ROUTES: RoutePlaces = { folder: '/', tablesOf, isDue: () => false };
+const NO_PLACES: CertificatesForPlan = { folder: '', isRefused: () => false };
+const NO_ROUTES: RoutesForPlan = { folder: '/', tablesOf, isDue: () => false };
 
 export interface PlanOptions {
   readonly key: string;
@@ -70,9 +70,9 @@ export interface PlanOptions {
   readonly before: LoadBalancer | undefined;
   /** The desired one; undefined if it is removed or has left. */
   readonly after: LoadBalancer | undefined;
-  readonly certificates?: CertificatePlaces;
+  readonly certificates?: CertificatesForPlan;
   readonly share?: Share;
-  readonly routes?: RoutePlaces;
+  readonly routes?: RoutesForPlan;
   /** Shared by the plans of one round, so that no two of them use the same spare backend. */
   readonly spares?: SpareOffer;
 }
@@ -294,7 +294,7 @@ function planCertificate(
   listener: string,
   certificate: Certificate,
   running: Running,
-  { folder, isRefused }: CertificatePlaces,
+  { folder, isRefused }: CertificatesForPlan,
   gain: Command[],
 ): ReloadReason | undefined {
   const { name, fingerprint, bytes } = certificate;
@@ -313,7 +313,7 @@ function planCertificates(
   { name: listener, tls }: Listener,
   current: RunningListener,
   running: Running,
-  places: CertificatePlaces,
+  places: CertificatesForPlan,
   gain: Command[],
   loss: Command[],
 ): ReloadReason | undefined {

@@ -25,7 +25,7 @@ export interface PairSettings extends StandingSettings {
 }
 
 /** The addresses and the port between which the HAProxies of the two hosts connect. */
-export interface TablesPlace {
+export interface TablesAddresses {
   readonly address: string;
   readonly peerAddress: string;
   readonly port: number;
@@ -49,7 +49,7 @@ export function pairSettings<T extends PairSettings>(settings: T): T | undefined
 }
 
 /** In a network namespace of its own, HAProxy reaches the peer's only at the addresses of VRRP. */
-export function tablesPlace(settings: PairSettings): TablesPlace | undefined {
+export function tablesAddresses(settings: PairSettings): TablesAddresses | undefined {
   const { netns, vrrp, pairAddress, pairPeer, pairTablesPort: port } = settings;
   if (netns === '') return { address: pairAddress, peerAddress: pairPeer, port };
   const [peerAddress] = vrrp?.peers ?? [];

@@ -13,7 +13,7 @@ import { Announced } from './announced.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
 import { type OrderOutcome, Orders } from './orders/orders.ts';
-import { type PairSettings, tablesPlace } from './pair-settings.ts';
+import { type PairSettings, tablesAddresses } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
 import type { Refusal } from './peers/heard-peer.ts';
 import { PeerLink } from './peers/peer-link.ts';
@@ -99,7 +99,7 @@ export class Pair {
       port: pairPort,
       credentials: pairCredentials,
       report: () => this.#report(),
-      tables: () => JSON.stringify(tablesPlace(settings()) ?? ''),
+      tables: () => JSON.stringify(tablesAddresses(settings()) ?? ''),
       onPeer: () => {
         this.#judge();
         this.#announced.look();

@@ -7,7 +7,7 @@ import { HeadgateError, messageOf } from '../base/errors.ts';
 import { RecurringFault } from '../base/recurring-fault.ts';
 import { version } from '../base/version.ts';
 import type { Log } from '../host/log.ts';
-import type { CredentialsPlace } from '../kubernetes/access/credentials.ts';
+import type { CredentialsLocation } from '../kubernetes/access/credentials.ts';
 import { ApiSource, type ApiSourceOptions } from '../kubernetes/api/api-source.ts';
 import { CertificateSource, type CertificateSourceOptions } from '../kubernetes/api/certificate-source.ts';
 import { ApiClient } from '../kubernetes/api/client.ts';
@@ -71,7 +71,7 @@ export function claimHome(api: ApiSource | undefined): ClaimHome {
   return lacks[0] === 'unknown' ? 'file' : 'cluster';
 }
 
-function placeOf({ kubeconfig, inCluster }: Settings): CredentialsPlace | undefined {
+function placeOf({ kubeconfig, inCluster }: Settings): CredentialsLocation | undefined {
   if (kubeconfig !== '' && inCluster) {
     const message = 'Cannot use both "kubeconfig" and "inCluster": each names a cluster';
     throw new HeadgateError('SETTINGS_INVALID', message, { retry: 'never' });

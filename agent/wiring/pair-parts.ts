@@ -6,7 +6,7 @@ import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { Log } from '../host/log.ts';
 import { HandoverKernel } from '../pair/handover/kernel.ts';
 import { Pair, type PairOptions } from '../pair/pair.ts';
-import { pairSettings, tablesPlace } from '../pair/pair-settings.ts';
+import { pairSettings, tablesAddresses } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Announcers } from '../vips/announcers.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
@@ -52,7 +52,7 @@ export function pairOf({
     handover: vrrp && handoverOf(settings, vrrp, rest.desired),
     onProved: async (credentials) => {
       try {
-        const place = tablesPlace(paired());
+        const place = tablesAddresses(paired());
         if (place !== undefined) await haproxy.shareTables(place, credentials);
       } catch (error) {
         log.error('Cannot share session affinity with the peer', { error: messageOf(error) });

@@ -11,7 +11,7 @@ import { ExecPlugins, type PluginCredential } from './exec-plugin.ts';
 import { type AccessConfig, podAccess, readKubeconfig, type Source } from './kubeconfig.ts';
 import { isSocks, proxyUrl } from './proxy.ts';
 
-export type CredentialsPlace =
+export type CredentialsLocation =
   | { readonly kind: 'Kubeconfig'; readonly path: string }
   /** `root` stands for `/` in tests. */
   | { readonly kind: 'InCluster'; readonly root?: string };
@@ -41,7 +41,7 @@ const PLUGIN_TIMEOUT_MS = 15_000;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export class CredentialsSource {
-  readonly #place: CredentialsPlace;
+  readonly #place: CredentialsLocation;
   readonly #now: () => number;
   readonly #plugins: ExecPlugins;
   #current: { readonly credentials: Credentials; readonly since: number } | undefined;
@@ -50,7 +50,7 @@ export class CredentialsSource {
 
   /** `now`: a monotonic clock in milliseconds. */
   constructor(
-    place: CredentialsPlace,
+    place: CredentialsLocation,
     pluginTimeoutMs: number = PLUGIN_TIMEOUT_MS,
     now: () => number = () => performance.now(),
   ) {
@@ -122,7 +122,7 @@ export class CredentialsSource {
   }
 }
 
-async function configOf(place: CredentialsPlace): Promise<AccessConfig> {
+async function configOf(place: CredentialsLocation): Promise<AccessConfig> {
   if (place.kind === 'Kubeconfig') return readKubeconfig(await readFile(place.path, 'utf8'), place.path);
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
   if (!host || !port) {
@@ -162,7 +162,7 @@ function clusterInfo({ server, serverName, skipsVerification, proxy }: AccessCon
   };
 }
 
-function nameOf(place: CredentialsPlace): string {
+function nameOf(place: CredentialsLocation): string {
   return place.kind === 'Kubeconfig' ? `the kubeconfig ${quote(place.path)}` : "the pod's service account";
 }
 

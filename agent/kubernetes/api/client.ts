@@ -7,13 +7,13 @@ import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import { http, https } from '../../host/node-http.ts';
 import { ApiAgents } from '../access/api-agents.ts';
-import { type Credentials, type CredentialsPlace, CredentialsSource } from '../access/credentials.ts';
+import { type Credentials, type CredentialsLocation, CredentialsSource } from '../access/credentials.ts';
 import type { Environment } from '../access/proxy.ts';
 import { bodyOf, streamOf } from './api-answer.ts';
 import type { ApiRequest, ApiResponse, ApiStream, ApiStreams, KubernetesApi } from './kubernetes-api.ts';
 
 export interface ApiClientOptions {
-  readonly credentials: CredentialsPlace;
+  readonly credentials: CredentialsLocation;
   /** URLs of more API servers of the same cluster, tried in turn after the one that the credentials name. */
   readonly servers?: readonly string[];
   /** Headgate's, for the header User-Agent. */

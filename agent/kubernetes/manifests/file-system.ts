@@ -86,7 +86,7 @@ export function lastingIdentity(folder: string): string {
 }
 
 /** Why the agent cannot read a folder or a file of the settings; undefined if it can. */
-export function placeFault(path: string): HeadgateError | undefined {
+export function pathFault(path: string): HeadgateError | undefined {
   try {
     const stat = statSync(path);
     if (!stat.isDirectory() && !stat.isFile()) throw new Error('it is neither a folder nor a file');

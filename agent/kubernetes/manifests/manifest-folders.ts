@@ -21,7 +21,7 @@ import {
 } from './file-system.ts';
 import { FolderWatchers } from './folder-watchers.ts';
 import { fileProblem } from './manifest-file.ts';
-import type { ManifestPlaces } from './manifest-places.ts';
+import type { ManifestPaths } from './manifest-paths.ts';
 
 export interface FolderReports {
   /** The file may have changed, appeared or gone. If its folder goes, each of its files is reported. */
@@ -65,7 +65,7 @@ const EVENTS_PER_SCAN = 4096;
 const FAULTS = { gone: 'Cannot read the folder', empty: 'The folder is empty' } as const;
 
 export class ManifestFolders {
-  readonly #places: ManifestPlaces;
+  readonly #places: ManifestPaths;
   readonly #roots: readonly string[];
   readonly #reports: FolderReports;
   readonly #times: FolderTimes;
@@ -83,7 +83,7 @@ export class ManifestFolders {
   #events = 0;
   #isClosed = false;
 
-  constructor(places: ManifestPlaces, reports: FolderReports, times: FolderTimes = DEFAULT_TIMES) {
+  constructor(places: ManifestPaths, reports: FolderReports, times: FolderTimes = DEFAULT_TIMES) {
     const roots = places.folders;
     this.#places = places;
     this.#roots = roots;

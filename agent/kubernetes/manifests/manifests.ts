@@ -14,14 +14,14 @@ import {
   isIn,
   lastingIdentity,
   type ManifestContent,
-  placeFault,
+  pathFault,
   readManifest,
 } from './file-system.ts';
 import { type KnownFile, LossPolicy } from './known-file.ts';
 import { fileProblem, type Manifest, parseManifest } from './manifest-file.ts';
 import { type FolderTimes, ManifestFolders } from './manifest-folders.ts';
 import { ManifestObjects } from './manifest-objects.ts';
-import { manifestPlaces } from './manifest-places.ts';
+import { manifestPaths } from './manifest-paths.ts';
 import { ManifestSnapshots } from './manifest-snapshots.ts';
 
 export interface ManifestSourceOptions {
@@ -59,7 +59,7 @@ export class ManifestSource {
 
   constructor(options: ManifestSourceOptions) {
     const { snapshotDirectory, onFailure, folderTimes } = options;
-    const places = manifestPlaces(options.places);
+    const places = manifestPaths(options.places);
     this.#options = options;
     this.#directories = places.folders;
     this.#lossPolicy = new LossPolicy(options.lossDelayMs ?? DEFAULT_LOSS_DELAY_MS);
@@ -88,7 +88,7 @@ export class ManifestSource {
   /** Touches nothing. Errors: SETTINGS_INVALID if a folder or a file does not exist, and a folder has no snapshots. */
   check(): void {
     for (const directory of this.#directories) {
-      const fault = placeFault(directory);
+      const fault = pathFault(directory);
       if (fault !== undefined && !this.#snapshots?.pathsIn(directory).length) throw fault;
     }
   }
@@ -97,7 +97,7 @@ export class ManifestSource {
   async start(): Promise<void> {
     const directories = this.#directories;
     for (const directory of directories) {
-      const fault = placeFault(directory);
+      const fault = pathFault(directory);
       if (fault === undefined && !this.#isOtherAndBare(directory)) continue;
       const isRestored = this.#restoreFiles(directory).length > 0;
       if (isRestored) this.#folders.assumeAway(directory, fault === undefined ? 'empty' : 'gone');

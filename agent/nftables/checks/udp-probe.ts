@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram';
 import { systemClock } from '../../base/clock.ts';
 import { isShortage } from '../../host/shortage.ts';
 
-export interface UdpPlace {
+export interface UdpAddress {
   readonly address: string;
   readonly port: number;
 }
@@ -16,7 +16,7 @@ export type UdpAnswer = 'data' | 'silence' | 'unknown' | { readonly failure: str
 export const REFUSED: UdpAnswer = { failure: 'nothing listens on its UDP port (ICMP port unreachable)' };
 const EMPTY = Buffer.alloc(0);
 
-export function probeUdp({ address, port }: UdpPlace, timeoutMs: number): Promise<UdpAnswer> {
+export function probeUdp({ address, port }: UdpAddress, timeoutMs: number): Promise<UdpAnswer> {
   return new Promise((resolve) => {
     const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4').unref();
     let isOver = false;

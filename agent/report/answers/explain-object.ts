@@ -12,7 +12,7 @@ import type { StatusName } from '../../model/object-statuses.ts';
 import { classProblems } from '../operating/class-problems.ts';
 import { problemsOf } from '../operating/load-balancer-view.ts';
 import { type PoolExplanation, poolsOf } from './explain-pools.ts';
-import { actionInWords, matchInWords, placeInWords, routeEntries } from './route-words.ts';
+import { actionInWords, locationInWords, matchInWords, routeEntries } from './route-words.ts';
 import type { StatusSources } from './status.ts';
 
 export interface ObjectExplanation {
@@ -159,7 +159,7 @@ function rulesOf(object: StatusName, sources: StatusSources): readonly RuleExpla
         pools: poolsOf(rule, sources),
       },
     };
-    known.places.add(placeInWords(place));
+    known.places.add(locationInWords(place));
     known.matches.add(matchInWords(match));
     found.set(id, known);
   }

@@ -7,7 +7,7 @@ import { objectOf, ownerOfListener } from '../../model/names.ts';
 import type { HostPattern, RouteEntry, RouteMatch, RouteRule, WeightedBackend } from '../../model/routes.ts';
 
 /** Of one rule: what its matches have in common. */
-export interface RulePlace {
+export interface RuleLocation {
   readonly loadBalancer: LoadBalancer;
   readonly listener: Listener;
   readonly section: string;
@@ -17,7 +17,7 @@ export interface RulePlace {
 /** Every entry of every listener with routes for HTTP. */
 export function* routeEntries({
   loadBalancers,
-}: Pick<DesiredState, 'loadBalancers'>): Generator<RulePlace & { readonly entry: RouteEntry }> {
+}: Pick<DesiredState, 'loadBalancers'>): Generator<RuleLocation & { readonly entry: RouteEntry }> {
   for (const loadBalancer of loadBalancers.values())
     for (const listener of loadBalancer.listeners) {
       if (listener.routing?.kind !== 'http') continue;
@@ -28,7 +28,7 @@ export function* routeEntries({
 }
 
 /** `Gateway default/edge, HTTPS port 443 on 192.0.2.1 (listener "web"), host *.example.org`. */
-export function placeInWords({ loadBalancer, listener, section, host }: RulePlace): string {
+export function locationInWords({ loadBalancer, listener, section, host }: RuleLocation): string {
   const protocol = listener.tls === undefined ? 'HTTP' : 'HTTPS';
   const addresses = listener.addresses.length === 0 ? 'no address' : listener.addresses.join(', ');
   const at = `${objectOf(loadBalancer.key)}, ${protocol} port ${listener.port} on ${addresses}`;

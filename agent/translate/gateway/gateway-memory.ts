@@ -15,7 +15,7 @@ import type { GatewayView } from './gateway-view.ts';
 import type { ClientSide } from './http-rules.ts';
 import { endsTls, type GatewayListener } from './listeners.ts';
 import type { ResolvedRoutes } from './resolved-route.ts';
-import { type RouteOnGateway, type RoutePlace, type RoutePortion, readsOf } from './route-portions.ts';
+import { type AttachedRoute, type RouteOnGateway, type RoutePortion, readsOf } from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
 
 export interface RoutesOptions {
@@ -90,7 +90,7 @@ export class GatewayMemory {
   }
 
   #make(route: Route, attached: RouteAttachment, resolvedRoutes: ResolvedRoutes): RouteOnGateway {
-    const places = attached.attachments.map(({ listener, hosts }): RoutePlace => {
+    const places = attached.attachments.map(({ listener, hosts }): AttachedRoute => {
       const resolved = resolvedRoutes.of(route, clientSideOf(listener), this.#certificate);
       return { listener, hosts, route, resolved, entries: resolved.entries };
     });

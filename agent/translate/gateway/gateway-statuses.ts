@@ -28,7 +28,7 @@ import type { GatewayAddresses } from './gateway-vips.ts';
 import type { FoundCertificate } from './listener-tls.ts';
 import { type GatewayListener, isUsable } from './listeners.ts';
 import { namesOf } from './model-listeners.ts';
-import type { PlacesByListener, RoutePlace } from './route-portions.ts';
+import type { AttachedRoute, RoutesByListener } from './route-portions.ts';
 import { type RoutePortion, statusesOf } from './route-portions.ts';
 
 export interface StatusOptions {
@@ -37,7 +37,7 @@ export interface StatusOptions {
   readonly sets: AttachedSets;
   readonly listeners: readonly GatewayListener[];
   readonly routes: readonly RoutePortion[];
-  readonly places: PlacesByListener;
+  readonly places: RoutesByListener;
   /** That the routes send to. */
   readonly pools: readonly PoolUse[];
   readonly addresses: GatewayAddresses;
@@ -110,7 +110,7 @@ function memberCertificateProblems({
   return [{ object: `Gateway ${gateway.key}`, reason: 'InvalidCertificate', message }];
 }
 
-const NO_PLACES: readonly RoutePlace[] = [];
+const NO_PLACES: readonly AttachedRoute[] = [];
 
 function isAccepted({ type, status }: StatusCondition): boolean {
   return type === 'Accepted' && status === 'True';

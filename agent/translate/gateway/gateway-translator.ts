@@ -27,7 +27,7 @@ import { type GatewayListener, gatewayListeners, transportOf } from './listeners
 import { modelListeners } from './model-listeners.ts';
 import { ofOneKind } from './one-kind-of-route.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
-import { authRoutesOf, dependenciesOf, placesByListener, poolsOf, problemsOf } from './route-portions.ts';
+import { authRoutesOf, dependenciesOf, poolsOf, problemsOf, routesByListener } from './route-portions.ts';
 
 export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
 
@@ -109,7 +109,7 @@ export class GatewayTranslator implements Translator {
     const { listeners } = owned;
     const routes = ofOneKind(owned.routes, isShared);
     for (const each of dependenciesOf(routes)) reads.add(each);
-    const places = placesByListener(routes);
+    const places = routesByListener(routes);
     const front = frontOptions(
       gateway.annotations,
       `Gateway ${gateway.key}`,

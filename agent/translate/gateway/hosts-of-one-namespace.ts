@@ -9,8 +9,8 @@ import { nothingElse } from '../routes/nothing-else.ts';
 import type { HostedRoute } from '../routes/section-hosts.ts';
 import type { Fault } from './conditions.ts';
 import type { GatewayListener } from './listeners.ts';
-import { type Rejection, withoutRejected } from './rejected-places.ts';
-import type { RoutePlace, RoutePortion } from './route-portions.ts';
+import { type Rejection, withoutRejected } from './rejected-routes.ts';
+import type { AttachedRoute, RoutePortion } from './route-portions.ts';
 
 export interface OwnedRoutes {
   readonly routes: readonly RoutePortion[];
@@ -35,8 +35,11 @@ export function hostsOfOneNamespace(
 }
 
 /** The routes of a section, with the end of each host whose wider one is of another namespace. */
-export function withEnds(places: readonly RoutePlace[]): readonly HostedRoute[] {
-  const first = new Map<string, { readonly place: RoutePlace; readonly at: RoutePlace['hosts'][number] }>();
+export function withEnds(places: readonly AttachedRoute[]): readonly HostedRoute[] {
+  const first = new Map<
+    string,
+    { readonly place: AttachedRoute; readonly at: AttachedRoute['hosts'][number] }
+  >();
   for (const place of places)
     for (const at of place.hosts) {
       const found = first.get(at.key);
@@ -51,9 +54,9 @@ export function withEnds(places: readonly RoutePlace[]): readonly HostedRoute[] 
   return ends.length === 0 ? places : [...places, ...ends];
 }
 
-const known = new WeakMap<RoutePlace, Map<string, HostedRoute>>();
+const known = new WeakMap<AttachedRoute, Map<string, HostedRoute>>();
 
-function endOf(place: RoutePlace, at: RoutePlace['hosts'][number]): HostedRoute {
+function endOf(place: AttachedRoute, at: AttachedRoute['hosts'][number]): HostedRoute {
   const ofPlace = known.get(place) ?? new Map<string, HostedRoute>();
   known.set(place, ofPlace);
   const { kind, key } = place.route;
@@ -84,7 +87,7 @@ function lostListeners(
   );
   const lost = new Map<GatewayListener, Fault>();
   if (byHost.size === 0) return lost;
-  const oldest = new Map<GatewayListener, RoutePlace['route']>();
+  const oldest = new Map<GatewayListener, AttachedRoute['route']>();
   for (const { route, hosts, listener: at } of placesOf(portions))
     for (const { host, key } of hosts)
       for (const listener of [key, ...widerKeys(host)].flatMap((each) => byHost.get(each) ?? [])) {
@@ -101,8 +104,8 @@ function lostListeners(
 function placesAt(
   lost: ReadonlyMap<GatewayListener, Fault>,
   portions: readonly RoutePortion[],
-): ReadonlyMap<RoutePlace, Rejection> {
-  const rejected = new Map<RoutePlace, Rejection>();
+): ReadonlyMap<AttachedRoute, Rejection> {
+  const rejected = new Map<AttachedRoute, Rejection>();
   if (lost.size === 0) return rejected;
   for (const place of placesOf(portions)) {
     const fault = lost.get(place.listener);
@@ -116,8 +119,8 @@ function conflictOf(owner: string, hosts: string): Fault {
   return { reason: 'HostnameConflict', message };
 }
 
-function rejectedPlaces(portions: readonly RoutePortion[]): ReadonlyMap<RoutePlace, Rejection> {
-  const rejected = new Map<RoutePlace, Rejection>();
+function rejectedPlaces(portions: readonly RoutePortion[]): ReadonlyMap<AttachedRoute, Rejection> {
+  const rejected = new Map<AttachedRoute, Rejection>();
   const contested = contestedHosts(portions);
   if (contested.size === 0) return rejected;
   const owners = ownersOf(contested, portions);
@@ -134,7 +137,7 @@ function rejectedPlaces(portions: readonly RoutePortion[]): ReadonlyMap<RoutePla
   return rejected;
 }
 
-function* placesOf(portions: readonly RoutePortion[]): Generator<RoutePlace, void, void> {
+function* placesOf(portions: readonly RoutePortion[]): Generator<AttachedRoute, void, void> {
   for (const portion of portions)
     for (const { route, places } of portion)
       if (route.kind !== 'TCPRoute' && route.kind !== 'UDPRoute') yield* places;

@@ -24,7 +24,7 @@ import {
   isUsable,
   transportOf,
 } from './listeners.ts';
-import type { PlacesByListener, RoutePlace } from './route-portions.ts';
+import type { AttachedRoute, RoutesByListener } from './route-portions.ts';
 import { udpMembers } from './udp-members.ts';
 
 export interface ModelOptions {
@@ -32,7 +32,7 @@ export interface ModelOptions {
   readonly gateway: Gateway;
   readonly listeners: readonly GatewayListener[];
   readonly certificatesOf: CertificatesBySection;
-  readonly places: PlacesByListener;
+  readonly places: RoutesByListener;
   readonly vips: readonly Vip[];
   readonly memory: GatewayMemory;
   readonly cluster: GatewayView;
@@ -101,7 +101,7 @@ function byPort(listeners: readonly GatewayListener[]): readonly (readonly Gatew
 /** `listeners`: of one port, which all speak the same. */
 function routingOf(
   listeners: readonly GatewayListener[],
-  routes: PlacesByListener,
+  routes: RoutesByListener,
   options: ModelOptions,
 ): Routing {
   const protocol = listeners[0]?.spec.protocol;
@@ -112,7 +112,7 @@ function routingOf(
 
 function httpRouting(
   listeners: readonly GatewayListener[],
-  routes: PlacesByListener,
+  routes: RoutesByListener,
   { memory, settings }: ModelOptions,
 ): HttpRouting {
   const isShared = !settings().hostsOfOneNamespace;
@@ -129,7 +129,7 @@ function httpRouting(
 }
 
 /** Of two routes with one host, the older one counts. A listener's own host without routes leads nowhere. */
-function tlsRouting(listeners: readonly GatewayListener[], routes: PlacesByListener): TlsRouting {
+function tlsRouting(listeners: readonly GatewayListener[], routes: RoutesByListener): TlsRouting {
   const hosts = new Map<string, TlsHost>();
   for (const listener of listeners) {
     for (const { resolved, hosts: common } of byAge(routes.get(listener) ?? []))
@@ -146,19 +146,19 @@ function tlsRouting(listeners: readonly GatewayListener[], routes: PlacesByListe
 function dispatchOf(
   passed: readonly GatewayListener[],
   ended: readonly GatewayListener[],
-  routes: PlacesByListener,
+  routes: RoutesByListener,
 ): TlsRouting {
   const hosts = ended.map(({ host }): TlsHost => ({ host, backends: [], isEnded: true }));
   return { kind: 'tls', hosts: [...tlsRouting(passed, routes).hosts, ...hosts] };
 }
 
 /** The oldest route counts. */
-function tcpRouting(listeners: readonly GatewayListener[], routes: PlacesByListener): TcpRouting {
+function tcpRouting(listeners: readonly GatewayListener[], routes: RoutesByListener): TcpRouting {
   const [oldest] = byAge(listeners.flatMap((listener) => routes.get(listener) ?? []));
   return { kind: 'tcp', backends: oldest?.resolved.backends ?? [] };
 }
 
-function byAge(places: readonly RoutePlace[]): readonly RoutePlace[] {
+function byAge(places: readonly AttachedRoute[]): readonly AttachedRoute[] {
   return places.toSorted((a, b) => byPrecedence(a.route, b.route));
 }
 
@@ -193,7 +193,7 @@ function tlsOf(listeners: readonly GatewayListener[], of: CertificatesBySection)
 function membersByUdp(
   options: ModelOptions,
   listeners: readonly GatewayListener[],
-  routes: PlacesByListener,
+  routes: RoutesByListener,
   family: Family,
 ): readonly Member[] {
   const [oldest] = byAge(listeners.flatMap((listener) => routes.get(listener) ?? []));

@@ -5,23 +5,23 @@ import type { HostPattern } from '../../model/routes.ts';
 import { hostText } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import type { Fault } from './conditions.ts';
-import { type Rejection, withoutRejected } from './rejected-places.ts';
+import { type Rejection, withoutRejected } from './rejected-routes.ts';
 import {
-  type PlacesByListener,
-  placesByListener,
-  type RoutePlace,
+  type AttachedRoute,
   type RoutePortion,
+  type RoutesByListener,
+  routesByListener,
 } from './route-portions.ts';
 
 /**
  * `isShared`: namespaces share hosts; otherwise each has its own, and a wider host of another one takes nothing from it. The routes without the places of those that are rejected, with the statuses that say so; the same list if there are none.
  */
 export function ofOneKind(portions: readonly RoutePortion[], isShared: boolean): readonly RoutePortion[] {
-  return withoutRejected(portions, rejectedPlaces(placesByListener(portions), isShared));
+  return withoutRejected(portions, rejectedPlaces(routesByListener(portions), isShared));
 }
 
-function rejectedPlaces(places: PlacesByListener, isShared: boolean): ReadonlyMap<RoutePlace, Rejection> {
-  const rejected = new Map<RoutePlace, Rejection>();
+function rejectedPlaces(places: RoutesByListener, isShared: boolean): ReadonlyMap<AttachedRoute, Rejection> {
+  const rejected = new Map<AttachedRoute, Rejection>();
   for (const ofListener of places.values()) {
     const isMixed = ofListener.some(isGrpc) && !ofListener.every(isGrpc);
     if (!isMixed) continue;
@@ -45,7 +45,7 @@ function rejectedPlaces(places: PlacesByListener, isShared: boolean): ReadonlyMa
   return rejected;
 }
 
-function isGrpc({ route }: RoutePlace): boolean {
+function isGrpc({ route }: AttachedRoute): boolean {
   return route.kind === 'GRPCRoute';
 }
 

@@ -21,18 +21,18 @@ export interface RouteOnGateway {
   readonly resolved: ResolvedRoute;
   readonly status: RouteStatus;
   /** The listeners that look at it; one that cannot be carried out keeps its matches, which answer 500. */
-  readonly places: readonly RoutePlace[];
+  readonly places: readonly AttachedRoute[];
   /** Why listeners reject it that would have it otherwise, a sentence each. */
   readonly rejections?: readonly string[];
 }
 
-export interface RoutePlace extends HostedRoute {
+export interface AttachedRoute extends HostedRoute {
   readonly listener: GatewayListener;
   readonly route: Route;
   readonly resolved: ResolvedRoute;
 }
 
-export type PlacesByListener = ReadonlyMap<GatewayListener, readonly RoutePlace[]>;
+export type RoutesByListener = ReadonlyMap<GatewayListener, readonly AttachedRoute[]>;
 
 /** Routes that are beside one another in the store; the same value while none of them changes. */
 export type RoutePortion = readonly RouteOnGateway[];
@@ -46,8 +46,8 @@ export function dependenciesOf(portions: readonly RoutePortion[]): ReadonlySet<D
   return new Set(portions.flatMap((portion) => readsOf(portion).dependencies()));
 }
 
-export function placesByListener(portions: readonly RoutePortion[]): PlacesByListener {
-  const found = new Map<GatewayListener, RoutePlace[]>();
+export function routesByListener(portions: readonly RoutePortion[]): RoutesByListener {
+  const found = new Map<GatewayListener, AttachedRoute[]>();
   for (const portion of portions)
     for (const [listener, places] of placesOf(portion)) {
       const others = found.get(listener);
@@ -58,7 +58,7 @@ export function placesByListener(portions: readonly RoutePortion[]): PlacesByLis
 }
 
 const placesOf = memoByIdentity(
-  (portion: RoutePortion): PlacesByListener =>
+  (portion: RoutePortion): RoutesByListener =>
     Map.groupBy(
       portion.flatMap(({ places }) => places),
       ({ listener }) => listener,

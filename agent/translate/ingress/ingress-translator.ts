@@ -19,7 +19,7 @@ import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern
 import { byPrecedence, type RouteEntries } from '../routes/host-routes.ts';
 import { nothingElse } from '../routes/nothing-else.ts';
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
-import { type RoutedPlace, routedListener } from '../routes/routed-listener.ts';
+import { type RoutedPort, routedListener } from '../routes/routed-listener.ts';
 import { SectionHosts } from '../routes/section-hosts.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { loadBalancerOf } from '../service/plain-listener.ts';
@@ -177,7 +177,7 @@ export class IngressTranslator implements Translator {
 
   /** None without an address of the family. */
   #listener(
-    place: Omit<RoutedPlace, 'protocol' | 'addresses' | 'routing'> & {
+    place: Omit<RoutedPort, 'protocol' | 'addresses' | 'routing'> & {
       readonly sections: readonly RouteSection[];
     },
     vips: readonly Vip[],

@@ -11,7 +11,7 @@ import { ALL_CLIENTS } from '../service/source-ranges.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
 import type { FrontOptions } from './front-options.ts';
 
-export interface RoutedPlace {
+export interface RoutedPort {
   readonly key: OwnerKey;
   readonly protocol: Protocol;
   readonly port: number;
@@ -25,7 +25,7 @@ export interface RoutedPlace {
   readonly users: readonly UserList[];
 }
 
-export function routedListener(place: RoutedPlace, settings: TranslateSettings): Listener {
+export function routedListener(place: RoutedPort, settings: TranslateSettings): Listener {
   const { key, protocol, port, family, addresses, routing, tls, front, users } = place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';

@@ -7,13 +7,13 @@ import { ownerOf } from '../../model/names.ts';
 import type { AnnotationValues } from '../annotations/annotations.ts';
 
 /** `namespace` and `service` are labels of its metrics. */
-export interface ListenerPlace extends Pick<Listener, 'name' | 'protocol' | 'port' | 'portName' | 'family'> {
+export interface ListenerPort extends Pick<Listener, 'name' | 'protocol' | 'port' | 'portName' | 'family'> {
   readonly namespace: string;
   readonly service: string;
 }
 
 /** Of HAProxy; without an address, and for no client. */
-export function plainListener(place: ListenerPlace, values: AnnotationValues): Listener {
+export function plainListener(place: ListenerPort, values: AnnotationValues): Listener {
   const { name, namespace, service, protocol, port, portName, family } = place;
   return {
     name,

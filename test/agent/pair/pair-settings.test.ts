@@ -1,5 +1,5 @@
 import test from 'ava';
-import { type PairSettings, pairSettings, tablesPlace } from '../../../agent/pair/pair-settings.ts';
+import { type PairSettings, pairSettings, tablesAddresses } from '../../../agent/pair/pair-settings.ts';
 
 const VRRP = { address: '192.0.2.1', peers: ['192.0.2.2'] };
 
@@ -60,13 +60,17 @@ for (const [what, more, message] of [
     t.throws(() => pairSettings(given(more)), { code: 'SETTINGS_INVALID', message });
   });
 
-test("tablesPlace() has the agents' addresses, or those of VRRP in a network namespace", (t) => {
+test("tablesAddresses() has the agents' addresses, or those of VRRP in a network namespace", (t) => {
   const own = { pairAddress: '198.51.100.1', pairPeer: '198.51.100.2' };
-  t.deepEqual(tablesPlace(given(own)), { address: '198.51.100.1', peerAddress: '198.51.100.2', port: 9182 });
-  t.deepEqual(tablesPlace(given({ ...own, vrrp: VRRP, netns: 'lb' })), {
+  t.deepEqual(tablesAddresses(given(own)), {
+    address: '198.51.100.1',
+    peerAddress: '198.51.100.2',
+    port: 9182,
+  });
+  t.deepEqual(tablesAddresses(given({ ...own, vrrp: VRRP, netns: 'lb' })), {
     address: '192.0.2.1',
     peerAddress: '192.0.2.2',
     port: 9182,
   });
-  t.is(tablesPlace(given({ ...own, netns: 'lb' })), undefined);
+  t.is(tablesAddresses(given({ ...own, netns: 'lb' })), undefined);
 });

@@ -9,7 +9,7 @@ import ava, { type TestFn } from 'ava';
 import { parseYamlDocuments } from '../../../../agent/base/yaml.ts';
 import {
   type Credentials,
-  type CredentialsPlace,
+  type CredentialsLocation,
   CredentialsSource,
 } from '../../../../agent/kubernetes/access/credentials.ts';
 import { readKubeconfig } from '../../../../agent/kubernetes/access/kubeconfig.ts';
@@ -61,7 +61,7 @@ async function byLibrary(config: KubeConfig): Promise<Credentials> {
   };
 }
 
-const credentialsOf = (place: CredentialsPlace) => new CredentialsSource(place).current();
+const credentialsOf = (place: CredentialsLocation) => new CredentialsSource(place).current();
 
 const asTheLibrary = test.macro({
   async exec(t, cluster: object, user: object) {

@@ -5,8 +5,8 @@ import type { MemberFact } from '../../../../agent/dataplane/forwarder.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { ANY_CLIENT } from '../../../../agent/report/answers/access/client.ts';
 import { explainService } from '../../../../agent/report/answers/explain.ts';
+import { explainLocation, placeOf } from '../../../../agent/report/answers/explain-location.ts';
 import { explainObject } from '../../../../agent/report/answers/explain-object.ts';
-import { explainPlace, placeOf } from '../../../../agent/report/answers/explain-place.ts';
 import { explainRequest } from '../../../../agent/report/answers/explain-request.ts';
 import type { StatusSources } from '../../../../agent/report/answers/status.ts';
 import { StatusBook } from '../../../../agent/report/operating/status-book.ts';
@@ -305,7 +305,7 @@ test('An address, a port of it, a member, a pod and a node are explained by what
     }),
   ]);
   const found = (query: Readonly<Record<string, string>>) => {
-    const { loadBalancers, members } = explainPlace(placeOf(new URLSearchParams(query)), all);
+    const { loadBalancers, members } = explainLocation(placeOf(new URLSearchParams(query)), all);
     return [loadBalancers.map(({ key }) => key), members.map(({ key, name }) => `${key} ${name}`)];
   };
   t.deepEqual(found({ address: '192.0.2.7' }), [['default/shop'], []]);

@@ -4,7 +4,7 @@
 import { basename, dirname } from 'node:path';
 import { isFile, isIn, statOf } from './file-system.ts';
 
-export interface ManifestPlaces {
+export interface ManifestPaths {
   /** The folders to watch; each once. */
   readonly folders: readonly string[];
   /** The names of the files of a folder that count; undefined: all manifests in it and in its subfolders. */
@@ -12,7 +12,7 @@ export interface ManifestPlaces {
 }
 
 /** `paths`: those of the settings. A file in one of the folders is nothing special. */
-export function manifestPlaces(paths: readonly string[]): ManifestPlaces {
+export function manifestPaths(paths: readonly string[]): ManifestPaths {
   const whole = paths.filter((path) => !isFile(statOf(path)));
   const files = paths.filter((path) => isFile(statOf(path)) && !whole.some((folder) => isIn(path, folder)));
   const names = new Map<string, Set<string>>();

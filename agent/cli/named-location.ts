@@ -5,7 +5,7 @@ import type { Arguments } from './command.ts';
 import { isName, namespaceOf } from './command-line.ts';
 
 /** The query for the agent; undefined if the argument has another form. */
-export function placeFrom(given: Arguments): Readonly<Record<string, string>> | undefined {
+export function locationFrom(given: Arguments): Readonly<Record<string, string>> | undefined {
   const [text = ''] = given.positionals;
   const [, v6, v4 = '', port = ''] = /^(?:\[([0-9a-fA-F:.]+)\]|([\d.]+)):(\d{1,5})$/.exec(text) ?? [];
   const address = parseAddress(port === '' ? text : (v6 ?? v4))?.address;

@@ -4,7 +4,7 @@
 import type { AttachedHost } from './attachment.ts';
 import type { Fault } from './conditions.ts';
 import type { GatewayListener } from './listeners.ts';
-import type { RouteOnGateway, RoutePlace, RoutePortion } from './route-portions.ts';
+import type { AttachedRoute, RouteOnGateway, RoutePortion } from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
 
 export interface Rejection {
@@ -13,7 +13,7 @@ export interface Rejection {
   readonly hosts: readonly AttachedHost[];
 }
 
-export type Rejections = ReadonlyMap<RoutePlace, Rejection>;
+export type Rejections = ReadonlyMap<AttachedRoute, Rejection>;
 
 /** The same list if nothing is rejected; a portion, and a route, keeps its identity while the same is. */
 export function withoutRejected(

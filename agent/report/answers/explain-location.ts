@@ -9,7 +9,7 @@ import { explainService, type ServiceExplanation } from './explain.ts';
 import type { StatusSources } from './status.ts';
 
 /** '' and 0 for what is not asked for. */
-export interface AskedPlace {
+export interface AskedLocation {
   /** Canonical. */
   readonly address: string;
   readonly port: number;
@@ -19,7 +19,7 @@ export interface AskedPlace {
   readonly namespace: string;
 }
 
-export interface PlaceExplanation {
+export interface LocationExplanation {
   /** That have the address, and the port if one is asked for. */
   readonly loadBalancers: readonly ServiceExplanation[];
   readonly members: readonly MemberOf[];
@@ -43,7 +43,7 @@ export interface MemberOf {
 const MAX_LOAD_BALANCERS = 20;
 const MAX_MEMBERS = 200;
 
-export function placeOf(query: URLSearchParams): AskedPlace {
+export function placeOf(query: URLSearchParams): AskedLocation {
   const text = (name: string): string => query.get(name) ?? '';
   return {
     address: text('address'),
@@ -53,7 +53,7 @@ export function placeOf(query: URLSearchParams): AskedPlace {
   };
 }
 
-export function explainPlace(place: AskedPlace, sources: StatusSources): PlaceExplanation {
+export function explainLocation(place: AskedLocation, sources: StatusSources): LocationExplanation {
   const all = [...sources.desired.loadBalancers.values()];
   const atVip = all.filter((each) => hasVip(each, place)).map(({ key }) => key);
   const members = all.flatMap((each) => membersOf(each, place, sources));
@@ -64,14 +64,14 @@ export function explainPlace(place: AskedPlace, sources: StatusSources): PlaceEx
   };
 }
 
-function hasVip({ vips, listeners }: LoadBalancer, { address, port }: AskedPlace): boolean {
+function hasVip({ vips, listeners }: LoadBalancer, { address, port }: AskedLocation): boolean {
   if (address === '' || !vips.some((vip) => vip.address === address)) return false;
   return port === 0 || listeners.some((each) => each.port === port && each.addresses.includes(address));
 }
 
 function membersOf(
   loadBalancer: LoadBalancer,
-  place: AskedPlace,
+  place: AskedLocation,
   sources: StatusSources,
 ): readonly MemberOf[] {
   const { key, listeners } = loadBalancer;
@@ -87,7 +87,7 @@ function membersOf(
   );
 }
 
-function isAt(member: Member, namespace: string, asked: AskedPlace): boolean {
+function isAt(member: Member, namespace: string, asked: AskedLocation): boolean {
   if (asked.target !== '')
     return member.target === asked.target && (asked.namespace === '' || asked.namespace === namespace);
   return member.address === asked.address && (asked.port === 0 || asked.port === member.port);

@@ -1,9 +1,9 @@
 import test from 'ava';
 import type { Arguments } from '../../../agent/cli/command.ts';
-import { placeFrom } from '../../../agent/cli/named-place.ts';
+import { locationFrom } from '../../../agent/cli/named-location.ts';
 
 const of = (text: string, namespace?: string) =>
-  placeFrom({ positionals: [text], own: { namespace } } as unknown as Arguments);
+  locationFrom({ positionals: [text], own: { namespace } } as unknown as Arguments);
 
 for (const [text, place] of [
   ['192.0.2.10', { address: '192.0.2.10' }],
@@ -21,8 +21,8 @@ for (const [text, place] of [
   ['Pod/a/b/c', undefined],
   ['192.0.2.300', undefined],
 ] as const)
-  test(`placeFrom() reads ${text}`, (t) => t.deepEqual(of(text), place));
+  test(`locationFrom() reads ${text}`, (t) => t.deepEqual(of(text), place));
 
-test('placeFrom() takes the namespace of a pod from -n', (t) => {
+test('locationFrom() takes the namespace of a pod from -n', (t) => {
   t.deepEqual(of('Pod/web-1', 'shop'), { target: 'Pod/web-1', namespace: 'shop' });
 });
