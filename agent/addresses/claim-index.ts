@@ -22,7 +22,7 @@ export interface PoolCount {
 
 type Names = Set<string>;
 
-interface Place {
+interface AddressClaims {
   readonly family: Family;
   owner: AddressPool | undefined;
   readonly claims: Map<string, AddressClaim>;
@@ -45,7 +45,7 @@ type Count = Record<Family, { used: bigint; held: bigint }>;
 export class ClaimIndex {
   #pools: PoolIndex;
   readonly #claims = new Map<string, AddressClaim>();
-  readonly #places = new Map<string, Place>();
+  readonly #addresses = new Map<string, AddressClaims>();
   /** By Service. */
   readonly #ofService = new Map<string, Names>();
   readonly #reservedFor = new Map<string, Names>();
@@ -70,9 +70,9 @@ export class ClaimIndex {
     this.#pools = pools;
     this.#ofNodes = { pools: new Map() };
     this.#counts.clear();
-    for (const [address, place] of this.#places) {
-      place.owner = pools.ownerOf(address);
-      this.#count(place, 1n);
+    for (const [address, claimed] of this.#addresses) {
+      claimed.owner = pools.ownerOf(address);
+      this.#count(claimed, 1n);
     }
   }
 
@@ -91,11 +91,11 @@ export class ClaimIndex {
   put(claim: AddressClaim): void {
     this.remove(claim.name);
     this.#claims.set(claim.name, claim);
-    const known = this.#places.get(claim.address);
+    const known = this.#addresses.get(claim.address);
     if (known !== undefined) this.#count(known, -1n);
-    const place = known ?? this.#newPlace(claim);
-    link(place, claim);
-    this.#count(place, 1n);
+    const claimed = known ?? this.#newAddress(claim);
+    link(claimed, claim);
+    this.#count(claimed, 1n);
     if (claim.sharingKey !== '') add(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '')
       add(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, claim.name);
@@ -106,14 +106,14 @@ export class ClaimIndex {
 
   remove(name: string): void {
     const claim = this.#claims.get(name);
-    const place = claim && this.#places.get(claim.address);
-    if (claim === undefined || place === undefined) return;
+    const claimed = claim && this.#addresses.get(claim.address);
+    if (claim === undefined || claimed === undefined) return;
     this.#claims.delete(name);
-    this.#count(place, -1n);
-    unlink(place, claim);
-    if (place.claims.size > 0) this.#count(place, 1n);
-    else this.#places.delete(claim.address);
-    if (claim.sharingKey !== '' && !place.keys.has(claim.sharingKey))
+    this.#count(claimed, -1n);
+    unlink(claimed, claim);
+    if (claimed.claims.size > 0) this.#count(claimed, 1n);
+    else this.#addresses.delete(claim.address);
+    if (claim.sharingKey !== '' && !claimed.keys.has(claim.sharingKey))
       drop(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
     this.#held.delete(name);
@@ -136,11 +136,11 @@ export class ClaimIndex {
 
   /** All claims on an address, reservations among them, the oldest first. */
   at(address: string): readonly AddressClaim[] {
-    return this.#named(this.#places.get(address)?.claims.keys());
+    return this.#named(this.#addresses.get(address)?.claims.keys());
   }
 
   isUnclaimed(address: string): boolean {
-    return !this.#places.has(address);
+    return !this.#addresses.has(address);
   }
 
   /** The addresses with a sharing key, of all Services. */
@@ -150,33 +150,34 @@ export class ClaimIndex {
 
   /** The address has a reservation for this Service or its namespace. */
   isReservedFor(address: string, { service, namespace }: Pick<Wish, 'service' | 'namespace'>): boolean {
-    const place = this.#places.get(address);
-    for (const name of place?.reservations ?? []) {
-      if (isFor(place?.claims.get(name), service, namespace)) return true;
+    const claimed = this.#addresses.get(address);
+    for (const name of claimed?.reservations ?? []) {
+      if (isFor(claimed?.claims.get(name), service, namespace)) return true;
     }
     return false;
   }
 
   /** The claims of others in the way, reservations first. A reservation for the Service overrules other reservations. */
   *blockers(address: string, wish: Wish): Generator<AddressClaim> {
-    const place = this.#places.get(address);
-    if (place === undefined) return;
-    if (place.reservations.size > 0 && !this.isReservedFor(address, wish)) {
-      yield* this.#named(place.reservations);
+    const claimed = this.#addresses.get(address);
+    if (claimed === undefined) return;
+    if (claimed.reservations.size > 0 && !this.isReservedFor(address, wish)) {
+      yield* this.#named(claimed.reservations);
     }
-    for (const name of this.#rivals(place, wish)) {
-      const claim = place.claims.get(name);
+    for (const name of this.#rivals(claimed, wish)) {
+      const claim = claimed.claims.get(name);
       if (claim !== undefined && claim.service !== wish.service) yield claim;
     }
   }
 
   /** An older claim contradicts this one: of two such claims the older one counts. */
   hasOlderRival(claim: AddressClaim): boolean {
-    const place = this.#places.get(claim.address);
-    if (place === undefined || claim.reserved) return false;
-    const rivals = claim.ports.length === 0 ? othersThanReservations(place) : portRivals(place, claim.ports);
+    const claimed = this.#addresses.get(claim.address);
+    if (claimed === undefined || claim.reserved) return false;
+    const rivals =
+      claim.ports.length === 0 ? othersThanReservations(claimed) : portRivals(claimed, claim.ports);
     for (const name of rivals) {
-      const other = place.claims.get(name);
+      const other = claimed.claims.get(name);
       if (other !== undefined && other.service !== claim.service && byAge(other, claim) < 0) return true;
     }
     return false;
@@ -193,9 +194,9 @@ export class ClaimIndex {
     return this.#named(this.#held)
       .sort(byHold)
       .find(({ address }) => {
-        const place = this.#places.get(address);
-        if (place?.inUse !== 0 || place.family !== family || place.reservations.size > 0) return false;
-        return place.owner !== undefined && pools.includes(place.owner);
+        const claimed = this.#addresses.get(address);
+        if (claimed?.inUse !== 0 || claimed.family !== family || claimed.reservations.size > 0) return false;
+        return claimed.owner !== undefined && pools.includes(claimed.owner);
       });
   }
 
@@ -231,8 +232,8 @@ export class ClaimIndex {
     return this.#ofNodes.pools.get(pool) ?? [];
   }
 
-  #newPlace({ address, family }: AddressClaim): Place {
-    const place: Place = {
+  #newAddress({ address, family }: AddressClaim): AddressClaims {
+    const claimed: AddressClaims = {
       family,
       owner: this.#pools.ownerOf(address),
       claims: new Map(),
@@ -242,17 +243,17 @@ export class ClaimIndex {
       keys: new Map(),
       inUse: 0,
     };
-    this.#places.set(address, place);
-    return place;
+    this.#addresses.set(address, claimed);
+    return claimed;
   }
 
-  *#rivals(place: Place, wish: Wish): Generator<string> {
+  *#rivals(claimed: AddressClaims, wish: Wish): Generator<string> {
     if (wish.ports.length === 0) {
-      yield* othersThanReservations(place);
+      yield* othersThanReservations(claimed);
       return;
     }
-    yield* portRivals(place, wish.ports);
-    for (const [key, namespaces] of place.keys) {
+    yield* portRivals(claimed, wish.ports);
+    for (const [key, namespaces] of claimed.keys) {
       if (key === wish.sharingKey && wish.acrossNamespaces) continue;
       for (const [namespace, names] of namespaces) {
         if (key !== wish.sharingKey || namespace !== wish.namespace) yield* names;
@@ -260,14 +261,14 @@ export class ClaimIndex {
     }
   }
 
-  #count(place: Place, by: 1n | -1n): void {
-    if (place.owner === undefined || place.claims.size === 0) return;
-    let count = this.#counts.get(place.owner);
+  #count(claimed: AddressClaims, by: 1n | -1n): void {
+    if (claimed.owner === undefined || claimed.claims.size === 0) return;
+    let count = this.#counts.get(claimed.owner);
     if (count === undefined) {
       count = { v4: { used: 0n, held: 0n }, v6: { used: 0n, held: 0n } };
-      this.#counts.set(place.owner, count);
+      this.#counts.set(claimed.owner, count);
     }
-    count[place.family][place.inUse > 0 ? 'used' : 'held'] += by;
+    count[claimed.family][claimed.inUse > 0 ? 'used' : 'held'] += by;
   }
 
   #named(names: Iterable<string> | undefined): AddressClaim[] {
@@ -294,43 +295,43 @@ function byHold(a: AddressClaim, b: AddressClaim): number {
   return a.heldUntil - b.heldUntil || byAge(a, b);
 }
 
-function* othersThanReservations({ claims }: Place): Generator<string> {
+function* othersThanReservations({ claims }: AddressClaims): Generator<string> {
   for (const [name, claim] of claims) if (!claim.reserved) yield name;
 }
 
-function* portRivals(place: Place, ports: readonly ClaimedPort[]): Generator<string> {
-  yield* place.wholes;
-  for (const port of ports) yield* place.ports.get(portText(port)) ?? [];
+function* portRivals(claimed: AddressClaims, ports: readonly ClaimedPort[]): Generator<string> {
+  yield* claimed.wholes;
+  for (const port of ports) yield* claimed.ports.get(portText(port)) ?? [];
 }
 
-function link(place: Place, claim: AddressClaim): void {
+function link(claimed: AddressClaims, claim: AddressClaim): void {
   const { name, sharingKey, service } = claim;
-  place.claims.set(name, claim);
+  claimed.claims.set(name, claim);
   if (claim.reserved) {
-    place.reservations.add(name);
+    claimed.reservations.add(name);
     return;
   }
-  if (claim.heldUntil === 0) place.inUse++;
-  if (claim.ports.length === 0) place.wholes.add(name);
-  for (const port of claim.ports) add(place.ports, portText(port), name);
+  if (claim.heldUntil === 0) claimed.inUse++;
+  if (claim.ports.length === 0) claimed.wholes.add(name);
+  for (const port of claim.ports) add(claimed.ports, portText(port), name);
   if (claim.ports.length === 0) return;
-  const namespaces = place.keys.get(sharingKey) ?? new Map<string, Names>();
-  place.keys.set(sharingKey, namespaces);
+  const namespaces = claimed.keys.get(sharingKey) ?? new Map<string, Names>();
+  claimed.keys.set(sharingKey, namespaces);
   add(namespaces, namespaceOf(service), name);
 }
 
-function unlink(place: Place, claim: AddressClaim): void {
+function unlink(claimed: AddressClaims, claim: AddressClaim): void {
   const { name, sharingKey, service } = claim;
-  place.claims.delete(name);
-  place.reservations.delete(name);
+  claimed.claims.delete(name);
+  claimed.reservations.delete(name);
   if (claim.reserved) return;
-  if (claim.heldUntil === 0) place.inUse--;
-  place.wholes.delete(name);
-  for (const port of claim.ports) drop(place.ports, portText(port), name);
-  const namespaces = place.keys.get(sharingKey);
+  if (claim.heldUntil === 0) claimed.inUse--;
+  claimed.wholes.delete(name);
+  for (const port of claim.ports) drop(claimed.ports, portText(port), name);
+  const namespaces = claimed.keys.get(sharingKey);
   if (namespaces === undefined) return;
   drop(namespaces, namespaceOf(service), name);
-  if (namespaces.size === 0) place.keys.delete(sharingKey);
+  if (namespaces.size === 0) claimed.keys.delete(sharingKey);
 }
 
 function add(map: Map<string, Set<string>>, key: string, value: string): void {

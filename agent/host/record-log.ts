@@ -16,7 +16,7 @@ import { makeFolder } from './make-directory.ts';
 export type RecordChange = readonly [key: string, json: string | undefined];
 
 /** A record's line in the file, with its newline. */
-interface Place {
+interface Position {
   readonly at: number;
   readonly length: number;
   readonly sum: number;
@@ -31,7 +31,7 @@ const SLACK_BYTES = 1024 * 1024;
 export class RecordLog {
   readonly path: string;
   readonly #all: (() => Iterable<RecordChange>) | undefined;
-  #places: Map<string, Place> | undefined;
+  #positions: Map<string, Position> | undefined;
   /** The end of the last complete line. */
   #end = 0;
   /** Bytes of the records that count. */
@@ -63,21 +63,21 @@ export class RecordLog {
 
   /** True if the key has this record; does not read the record. */
   has(key: string, json: string): boolean {
-    const place = this.#index().get(key);
-    return place !== undefined && place.sum === crc32(contentOf(key, json));
+    const position = this.#index().get(key);
+    return position !== undefined && position.sum === crc32(contentOf(key, json));
   }
 
   /** undefined if there is none, or if it is damaged. */
   read(key: string): unknown {
-    const place = this.#index().get(key);
-    return place && withFile(this.path, (file) => valueIn(lineAt(file, place)));
+    const position = this.#index().get(key);
+    return position && withFile(this.path, (file) => valueIn(lineAt(file, position)));
   }
 
   /** All records in the order of their writes. Reads the file once. */
   *values(): Generator<readonly [key: string, value: unknown], void, void> {
-    const places = [...this.#index()];
+    const positions = [...this.#index()];
     const bytes = this.#bytes();
-    for (const [key, { at, length }] of places) {
+    for (const [key, { at, length }] of positions) {
       const value = valueIn(bytes.subarray(at, at + length));
       if (value !== undefined) yield [key, value];
     }
@@ -87,12 +87,12 @@ export class RecordLog {
   async write(changes: Iterable<RecordChange>): Promise<void> {
     const isOwn = isSameFile(identityOf(this.path), this.#written);
     if (this.#all !== undefined && (!isOwn || this.#written === undefined)) return this.#rewrite(this.#all());
-    if (!isOwn) this.#places = undefined;
-    const places = this.#index();
-    const news = [...changes].filter(([key, json]) => json !== undefined || places.has(key));
+    if (!isOwn) this.#positions = undefined;
+    const positions = this.#index();
+    const news = [...changes].filter(([key, json]) => json !== undefined || positions.has(key));
     if (news.length > 0) await this.#append(news);
     if (this.#end - this.#live <= Math.max(this.#live, SLACK_BYTES)) return;
-    if (this.#all === undefined) await this.#compact(places);
+    if (this.#all === undefined) await this.#compact(positions);
     else await this.#rewrite(this.#all());
   }
 
@@ -127,10 +127,10 @@ export class RecordLog {
   }
 
   /** Keeps the lines that count. */
-  async #compact(places: ReadonlyMap<string, Place>): Promise<void> {
+  async #compact(positions: ReadonlyMap<string, Position>): Promise<void> {
     const file = openSync(this.path, 'r');
     try {
-      await this.#replace([...places], ([key, place]) => [key, lineAt(file, place)]);
+      await this.#replace([...positions], ([key, position]) => [key, lineAt(file, position)]);
     } finally {
       closeSync(file);
     }
@@ -151,34 +151,34 @@ export class RecordLog {
     try {
       this.#written = await writeAtomically(this.path, lines());
     } catch (error) {
-      this.#places = undefined;
+      this.#positions = undefined;
       throw error;
     }
   }
 
-  #forget(): Map<string, Place> {
-    this.#places = new Map();
+  #forget(): Map<string, Position> {
+    this.#positions = new Map();
     this.#end = this.#live = this.#damaged = 0;
-    return this.#places;
+    return this.#positions;
   }
 
   /** Adds the next line of the file to the index. */
   #put(key: string, line: Buffer): void {
-    const places = this.#index();
-    this.#live -= places.get(key)?.length ?? 0;
+    const positions = this.#index();
+    this.#live -= positions.get(key)?.length ?? 0;
     // The map has the order of the file.
-    places.delete(key);
+    positions.delete(key);
     if (line.includes(BLANK, CONTENT)) {
-      places.set(key, { at: this.#end, length: line.length, sum: sumIn(line) });
+      positions.set(key, { at: this.#end, length: line.length, sum: sumIn(line) });
       this.#live += line.length;
     }
     this.#end += line.length;
   }
 
   /** Read from the file when first needed. */
-  #index(): Map<string, Place> {
-    if (this.#places !== undefined) return this.#places;
-    const places = this.#forget();
+  #index(): Map<string, Position> {
+    if (this.#positions !== undefined) return this.#positions;
+    const positions = this.#forget();
     if (this.#all === undefined) this.#written = identityOf(this.path);
     const bytes = this.#bytes();
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, this.#end)) {
@@ -190,7 +190,7 @@ export class RecordLog {
         this.#end += line.length;
       }
     }
-    return places;
+    return positions;
   }
 
   #bytes(): Buffer {
@@ -235,7 +235,7 @@ function valueIn(line: Buffer): unknown {
     : JSON.parse(line.toString('utf8', line.indexOf(BLANK, CONTENT)));
 }
 
-function lineAt(file: number, { at, length }: Place): Buffer {
+function lineAt(file: number, { at, length }: Position): Buffer {
   const line = Buffer.allocUnsafe(length);
   return line.subarray(0, readSync(file, line, 0, length, at));
 }
