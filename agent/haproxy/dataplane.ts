@@ -26,7 +26,7 @@ import { killHaproxy, masterPid, stopHaproxy } from './instance/process.ts';
 import type { HaproxyOptions } from './options.ts';
 import { outcomeOf, reportOutcome } from './outcome.ts';
 import { type HaproxyParts, haproxyParts } from './parts.ts';
-import { type HaproxyPlan, planLoadBalancer, type Share } from './plan.ts';
+import { type HaproxyPlan, planLoadBalancer, type Serving } from './plan.ts';
 import { readRunning } from './readback.ts';
 import { type HaproxySettings, ofLanding } from './settings.ts';
 import { askOnce } from './socket/ask-once.ts';
@@ -403,7 +403,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     }
   }
 
-  #shareOf(key: string, desired: LoadBalancer | undefined): Share {
+  #servingOf(key: string, desired: LoadBalancer | undefined): Serving {
     if (desired !== undefined) return this.#withdrawn.has(key) ? 'withdrawn' : 'served';
     return this.#afterApply.isUnused(key) ? 'served' : 'left';
   }
@@ -426,7 +426,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
       before: booted.get(key),
       after: desired && quarantine.effective(desired),
       certificates: { folder: paths.certificates, isRefused: certificates.isRefused },
-      share: this.#shareOf(key, desired),
+      serving: this.#servingOf(key, desired),
       routes: { folder: paths.routes, tablesOf: refusedRows.tablesOf, isDue: unneededRows.isDue },
       spares,
     });

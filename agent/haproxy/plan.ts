@@ -58,7 +58,7 @@ export interface CertificatesForPlan {
  * `withdrawn`: another HAProxy serves it as well, and its listeners here take no more connections, whatever members they have.
  * `left`: it is not desired any more, and requests may still be on their way to it: its pools stay as they are.
  */
-export type Share = 'served' | 'withdrawn' | 'left';
+export type Serving = 'served' | 'withdrawn' | 'left';
 
 const NO_PLACES: CertificatesForPlan = { folder: '', isRefused: () => false };
 const NO_ROUTES: RoutesForPlan = { folder: '/', tablesOf, isDue: () => false };
@@ -71,14 +71,14 @@ export interface PlanOptions {
   /** The desired one; undefined if it is removed or has left. */
   readonly after: LoadBalancer | undefined;
   readonly certificates?: CertificatesForPlan;
-  readonly share?: Share;
+  readonly serving?: Serving;
   readonly routes?: RoutesForPlan;
   /** Shared by the plans of one round, so that no two of them use the same spare backend. */
   readonly spares?: SpareOffer;
 }
 
 export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
-  const { key, running, before, after, share = 'served' } = options;
+  const { key, running, before, after, serving = 'served' } = options;
   const { certificates: places = NO_PLACES, routes = NO_ROUTES, spares = running.spares.offer() } = options;
   /** Commands that add capacity or clients, and those that remove them. */
   const gain: Command[] = [];
@@ -109,7 +109,7 @@ export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
       const due = planCertificate(listener.name, forMembers, running, places, gain);
       reload ??= due;
     }
-    const isShut = share === 'withdrawn' || running.unguarded.has(listener.name);
+    const isShut = serving === 'withdrawn' || running.unguarded.has(listener.name);
     const refuses = isShut || refusesConnections(listener);
     // Before its last server goes, and below after its first one has come.
     if (isForHaproxy(listener) && refuses && !current.isDisabled)
@@ -145,11 +145,11 @@ export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
     if (desired.has(listener.name) || !running.has(listener.name)) continue;
     // To a pool without routes nothing is sent: its backend stays until the next reload, without servers.
     if (!isRoutePool(listener)) reload ??= 'listener-removed';
-    else if (share !== 'left') loss.push(...removeServers(listener.name, running.get(listener.name)));
+    else if (serving !== 'left') loss.push(...removeServers(listener.name, running.get(listener.name)));
   }
   // A spare backend is without servers until the pool is there again.
   for (const name of running.spares.poolsOf(key)) {
-    if (!desired.has(name) && share !== 'left') loss.push(...removeServers(name, running.get(name)));
+    if (!desired.has(name) && serving !== 'left') loss.push(...removeServers(name, running.get(name)));
   }
   const commands = [...gain, ...loss, ...guards];
   // The load balancers of the pools request the reload.

@@ -65,8 +65,8 @@ test('A pool keeps the spare backend that the worker has given it, also while it
 test('A pool that has left keeps its servers, and a frontend that has left is removed by a reload', (t) => {
   const served = poolOf('served', ['10.0.0.1:80']);
   const running = Running.booted([served], () => 1);
-  const plan = (share: 'served' | 'left') =>
-    planLoadBalancer({ key: served.key, running, before: served, after: undefined, share });
+  const plan = (serving: 'served' | 'left') =>
+    planLoadBalancer({ key: served.key, running, before: served, after: undefined, serving });
   t.is(plan('left').effort, 'none');
   t.deepEqual(
     plan('served').commands.map(({ kind }) => kind),
