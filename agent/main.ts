@@ -17,7 +17,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const parts = await agentParts(argv);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
   const { dataplane, announcers, pair, connectionSync, writers } = parts;
-  const { observers, keptMembers, keptPorts, programming } = parts;
+  const { observers, recordedMembers, recordedPorts, programming } = parts;
 
   sources.check();
   const servers = await startServers(parts);
@@ -48,8 +48,8 @@ async function run(argv: readonly string[]): Promise<number> {
   writers?.start();
   const readBy = await reading;
   await addresses.start();
-  keptMembers.read();
-  keptPorts.read();
+  recordedMembers.read();
+  recordedPorts.read();
   const flow = { changes, desired, translators, addresses };
   if (!(await translateInitialState({ ...flow, sources, readBy, dataplane, stopping, log }))) {
     await end(parts, servers);
@@ -60,7 +60,7 @@ async function run(argv: readonly string[]): Promise<number> {
   parts.certificates.start();
   await pair?.start();
   observers.began(desired.loadBalancers.keys());
-  void (sources.api?.synced ?? Promise.resolve()).then(() => keptMembers.allKnown());
+  void (sources.api?.synced ?? Promise.resolve()).then(() => recordedMembers.allKnown());
   await Promise.race([dataplane.start(), stopping]);
   compactHeap();
   announcers.follow(desired.loadBalancers.keys(), desired.loadBalancers);
@@ -113,8 +113,8 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   await sources.close();
   parts.certificates.close();
   await addresses.close();
-  await parts.keptMembers.close();
-  await parts.keptPorts.close();
+  await parts.recordedMembers.close();
+  await parts.recordedPorts.close();
   reporter?.close();
   parts.objectReporter?.close();
   await writers?.close();

@@ -1,5 +1,5 @@
 // Keeps the addresses of the pools: collects changes of pools, claims, Services, Gateways and the leader for the next decision
-// (decision-loop.ts), and stores the claims (kept-claims.ts) before an address is published. Owns all of these parts.
+// (decision-loop.ts), and stores the claims (stored-claims.ts) before an address is published. Owns all of these parts.
 
 import { join } from 'node:path';
 import {
@@ -27,9 +27,9 @@ import { Provisioning, type ProvisioningMetrics } from './address-provisioning.t
 import { type AddressStatus, poolStatuses } from './address-status.ts';
 import { askedAddress, poolsView } from './asked-address.ts';
 import { DecisionLoop } from './decision-loop.ts';
-import { type ClaimHome, KeptClaims } from './kept-claims.ts';
 import { objectsOf, publishedBy } from './owner-objects.ts';
 import { PoolReports } from './pool-reports.ts';
+import { type ClaimHome, StoredClaims } from './stored-claims.ts';
 
 export type { AddressStatus } from './address-status.ts';
 
@@ -76,7 +76,7 @@ export class AddressKeeper {
     (address) => this.#holders.of(address),
     () => this.#holders.nodes(),
   );
-  readonly #kept: KeptClaims;
+  readonly #kept: StoredClaims;
   readonly #reports: PoolReports;
   #settings: AddressSettings;
   #translating: TranslateSettings;
@@ -107,7 +107,7 @@ export class AddressKeeper {
       apply: (outcome, change) => this.#apply(outcome, change.pools !== undefined),
       onChanged,
     });
-    this.#kept = new KeptClaims({
+    this.#kept = new StoredClaims({
       ...options,
       isLeader,
       mayClaim: async (owner, uid) => this.#mayClaim(owner, uid),

@@ -1,7 +1,7 @@
 // The state of the pools and their claims, for `status` and the metrics. Values only.
 
 import type { Addresses } from '../addresses/addresses.ts';
-import type { ClaimHome } from './kept-claims.ts';
+import type { ClaimHome } from './stored-claims.ts';
 
 export interface AddressStatus {
   readonly home: ClaimHome;

@@ -5,11 +5,16 @@
 import type { Authority } from './authority.ts';
 import type { Crl } from './crl.ts';
 import type { ErrorPages } from './error-pages.ts';
-import { keptAuthorities, keptCertificates, keptCrls, keptUsers } from './kept-certificates.ts';
-import { keptErrorPages } from './kept-error-pages.ts';
 import type { KeyPair } from './key-pair.ts';
 import { type Access, type Answer, type Found, LastGood } from './last-good.ts';
 import type { Users } from './users.ts';
+import {
+  writtenAuthorities,
+  writtenCertificates,
+  writtenCrls,
+  writtenUsers,
+} from './written-certificates.ts';
+import { writtenErrorPages } from './written-error-pages.ts';
 
 /** An object as translation names what it reads: `secret default/shop-tls`. */
 export type ObjectName = `secret ${string}` | `configmap ${string}`;
@@ -106,17 +111,17 @@ export class Certificates {
 
   /** Takes over what an earlier agent has written into a folder of HAProxy, unless another folder had it. */
   restore(folder: string): void {
-    for (const [key, pair] of keptCertificates(folder)) {
+    for (const [key, pair] of writtenCertificates(folder)) {
       if (pair.rsaBits <= this.#maxRsaBits) this.#pairs.restore(key, pair);
     }
-    for (const [name, authority] of keptAuthorities(folder)) this.#authorities.restore(name, authority);
-    for (const [name, crl] of keptCrls(folder)) this.#crls.restore(name, crl);
-    for (const [name, users] of keptUsers(folder)) this.#users.restore(name, users);
+    for (const [name, authority] of writtenAuthorities(folder)) this.#authorities.restore(name, authority);
+    for (const [name, crl] of writtenCrls(folder)) this.#crls.restore(name, crl);
+    for (const [name, users] of writtenUsers(folder)) this.#users.restore(name, users);
   }
 
   /** Likewise, of the folder of pages. */
   restorePages(folder: string): void {
-    for (const [name, pages] of keptErrorPages(folder)) this.#errorPages.restore(name, pages);
+    for (const [name, pages] of writtenErrorPages(folder)) this.#errorPages.restore(name, pages);
   }
 
   #bounded(found: Found<KeyPair> | undefined): Found<KeyPair> | undefined {

@@ -17,7 +17,7 @@ import { type DesiredState, emptyDesiredState } from '../model/desired-state.ts'
 import type { Problem } from '../model/load-balancer.ts';
 import type { Settings } from '../settings/settings.ts';
 import { PemFiles } from '../sources/pem-files.ts';
-import { KeptPorts } from '../state/kept-ports.ts';
+import { RecordedPorts } from '../state/recorded-ports.ts';
 import { GatewayTranslator } from '../translate/gateway/gateway-translator.ts';
 import { IngressTranslator } from '../translate/ingress/ingress-translator.ts';
 import { PoolTranslator } from '../translate/pool/pool-translator.ts';
@@ -78,7 +78,7 @@ export async function desiredState(settings: Settings): Promise<ReadState> {
     Pool: new PoolTranslator(options),
   };
   const log = createLog({ level: 'error', destination: process.stderr, format: formatOf(2) });
-  new KeptPorts({ stateDir: settings.stateDir, desired, log }).read();
+  new RecordedPorts({ stateDir: settings.stateDir, desired, log }).read();
   translateChanged(desired, translators, keys);
   const unread = failures.map(
     ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),

@@ -15,7 +15,7 @@ export interface DesiredState {
   readonly poolUses: PoolUses;
   readonly statuses: ObjectStatuses;
   readonly shares: NamespaceShares;
-  /** By owner and listener: the members of pools at the end of the last agent (state/kept-members.ts). */
+  /** By owner and listener: the members of pools at the end of the last agent (state/recorded-members.ts). */
   readonly remembered: Map<OwnerKey, Map<string, readonly Member[]>>;
 }
 

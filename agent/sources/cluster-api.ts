@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { ApiMetrics } from '../../health/metrics/api-metrics.ts';
-import type { ClaimHome } from '../address-keeper/kept-claims.ts';
+import type { ClaimHome } from '../address-keeper/stored-claims.ts';
 import { HeadgateError, messageOf } from '../base/errors.ts';
 import { RecurringFault } from '../base/recurring-fault.ts';
 import { version } from '../base/version.ts';

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import type { Metrics } from '../../health/metrics.ts';
 import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
-import type { ClaimHome } from '../address-keeper/kept-claims.ts';
+import type { ClaimHome } from '../address-keeper/stored-claims.ts';
 import type { DiskFile } from '../base/disk-file.ts';
 import { messageOf } from '../base/errors.ts';
 import type { ObjectName } from '../certificates/certificates.ts';

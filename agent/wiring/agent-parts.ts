@@ -34,8 +34,8 @@ import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
 import { Sources } from '../sources/sources.ts';
-import { KeptMembers } from '../state/kept-members.ts';
-import { KeptPorts } from '../state/kept-ports.ts';
+import { RecordedMembers } from '../state/recorded-members.ts';
+import { RecordedPorts } from '../state/recorded-ports.ts';
 import { GatewayClassTranslator } from '../translate/gateway/gateway-class-translator.ts';
 import { GatewayTranslator } from '../translate/gateway/gateway-translator.ts';
 import { IngressTranslator } from '../translate/ingress/ingress-translator.ts';
@@ -198,8 +198,8 @@ export async function agentParts(argv: readonly string[]) {
   };
 
   // The observers: members and ports kept on disk, health, the cluster's status and Events, the peer, the log, the status page.
-  const keptMembers = new KeptMembers({ stateDir: now.stateDir, desired, log });
-  const keptPorts = new KeptPorts({ stateDir: now.stateDir, desired, log });
+  const recordedMembers = new RecordedMembers({ stateDir: now.stateDir, desired, log });
+  const recordedPorts = new RecordedPorts({ stateDir: now.stateDir, desired, log });
   const health = new HealthTracker({ loadBalancers, dataplane, reach, onChanged: changed });
   const operating = health.book;
   /** Its claim is stored, and the host of a pair that has its VIPs serves it. */
@@ -267,8 +267,8 @@ export async function agentParts(argv: readonly string[]) {
         ...dataplane.status().files,
         ...sources.files,
         ...addresses.files,
-        keptMembers.file,
-        keptPorts.file,
+        recordedMembers.file,
+        recordedPorts.file,
       ],
     }),
     zone: () => settings.now.zone,
@@ -300,8 +300,8 @@ export async function agentParts(argv: readonly string[]) {
     changeLog,
     problems,
     rows,
-    keptMembers,
-    keptPorts,
+    recordedMembers,
+    recordedPorts,
   );
 
   return {
@@ -326,8 +326,8 @@ export async function agentParts(argv: readonly string[]) {
     reporter,
     objectReporter,
     observers,
-    keptMembers,
-    keptPorts,
+    recordedMembers,
+    recordedPorts,
     overview,
     rows,
     traffic,

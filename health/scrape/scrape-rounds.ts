@@ -7,8 +7,8 @@ import { type Clock, passed, systemClock } from '../../agent/base/clock.ts';
 import { messageOf } from '../../agent/base/errors.ts';
 import type { MetricFamily } from '../../agent/base/metric-family.ts';
 import { Rounds } from '../../agent/base/rounds.ts';
+import { type CompressedText, gzipFile, keep, type Rest } from './compressed-text.ts';
 import { pieces, type TextFormat } from './exposition.ts';
-import { gzipFile, type KeptText, keep, type Rest } from './kept-text.ts';
 
 export interface ScrapeSources {
   /** One round. `isAwaited`: a scrape waits for it. */
@@ -114,14 +114,14 @@ export class ScrapeRounds {
 class RoundText {
   readonly live: readonly MetricFamily[];
   readonly #kept: readonly MetricFamily[];
-  readonly #texts = new Map<TextFormat, Promise<KeptText>>();
+  readonly #texts = new Map<TextFormat, Promise<CompressedText>>();
 
   constructor(families: readonly MetricFamily[]) {
     this.live = families.filter(({ isLive }) => isLive);
     this.#kept = families.filter(({ isLive }) => !isLive);
   }
 
-  text(format: TextFormat, rest?: Rest): Promise<KeptText> {
+  text(format: TextFormat, rest?: Rest): Promise<CompressedText> {
     let text = this.#texts.get(format);
     if (text === undefined) {
       text = keep(pieces(this.#kept, format), rest);

@@ -8,7 +8,7 @@ import {
   type AddressSettings,
   CLAIM_FILE,
 } from '../../../agent/address-keeper/address-keeper.ts';
-import type { ClaimHome } from '../../../agent/address-keeper/kept-claims.ts';
+import type { ClaimHome } from '../../../agent/address-keeper/stored-claims.ts';
 import type { AddressClaim } from '../../../agent/addresses/addresses.ts';
 import { claimManifest } from '../../../agent/kubernetes/address-claim.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';

@@ -8,7 +8,7 @@ import {
   MAX_PAGE_BYTES,
   PAGE_STATUSES,
 } from '../../../agent/certificates/error-pages.ts';
-import { keptErrorPages } from '../../../agent/certificates/kept-error-pages.ts';
+import { writtenErrorPages } from '../../../agent/certificates/written-error-pages.ts';
 import { pageFile } from '../../../agent/haproxy/config/error-pages.ts';
 import { pagesIn, pagesOf, pageTexts } from '../../../agent/haproxy/config/page-files.ts';
 import { FileSet } from '../../../agent/host/file-set.ts';
@@ -85,25 +85,25 @@ test('The next agent finds the pages that this one has written, and none of whic
   const gateway = gatewayOf({ address: '192.0.2.1', port: 80 }, [], { errorPages });
   const files = new FileSet({ folder, fileMode: 0o600, folderMode: 0o700 });
   const texts = pageTexts(pagesOf([gateway]), folder, () => pages.pem.reveal());
-  t.deepEqual(keptErrorPages(folder), new Map());
+  t.deepEqual(writtenErrorPages(folder), new Map());
   await files.write(texts);
-  const kept = keptErrorPages(folder).get('configmap shop/web.pages');
+  const kept = writtenErrorPages(folder).get('configmap shop/web.pages');
   t.deepEqual([kept?.fingerprint, kept?.pem.reveal()], [fingerprint, pages.pem.reveal()]);
 
   await rm(pageFile(folder, errorPages, '404'));
-  t.is(keptErrorPages(folder).size, 0);
+  t.is(writtenErrorPages(folder).size, 0);
   await files.keep();
-  t.is(keptErrorPages(folder).size, 1);
+  t.is(writtenErrorPages(folder).size, 1);
   await writeFile(pageFile(folder, errorPages, '503'), 'changed');
-  t.is(keptErrorPages(folder).size, 0);
+  t.is(writtenErrorPages(folder).size, 0);
   await rm(folder, { recursive: true });
   await files.keep();
-  t.is(keptErrorPages(folder).size, 1);
+  t.is(writtenErrorPages(folder).size, 1);
 
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'pages_configmap_a_b_00000000000000000000000000000000_503.html'), 'old');
   await files.keepOnly(new Set(texts.map((each) => each.path)));
-  t.is(keptErrorPages(folder).size, 1);
+  t.is(writtenErrorPages(folder).size, 1);
 
   // The pages of before are removed only when no worker has them.
   const older = checked({ 404: 'Of before' });
@@ -111,11 +111,11 @@ test('The next agent finds the pages that this one has written, and none of whic
   const path = pageFile(folder, before, '404');
   await writeFile(path, 'Of before');
   await utimes(path, 1, 1);
-  t.is(keptErrorPages(folder).get(errorPages.name)?.fingerprint, fingerprint);
+  t.is(writtenErrorPages(folder).get(errorPages.name)?.fingerprint, fingerprint);
   const later = Date.now() / 1_000 + 60;
   await utimes(path, later, later);
-  t.is(keptErrorPages(folder).get(errorPages.name)?.fingerprint, older.fingerprint);
+  t.is(writtenErrorPages(folder).get(errorPages.name)?.fingerprint, older.fingerprint);
 
   await files.keepOnly(new Set());
-  t.is(keptErrorPages(folder).size, 0);
+  t.is(writtenErrorPages(folder).size, 0);
 });

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import {
-  keptAuthorities,
-  keptCertificates,
-  keptCrls,
-} from '../../../../agent/certificates/kept-certificates.ts';
+  writtenAuthorities,
+  writtenCertificates,
+  writtenCrls,
+} from '../../../../agent/certificates/written-certificates.ts';
 import { CertificateFiles } from '../../../../agent/haproxy/config/certificate-files.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { service } from '../../../support/values/build.ts';
@@ -63,9 +63,9 @@ ava(
       await readFile(join(folder, 'default_web_tcp_80_v4.list'), 'utf8'),
       `${folder}/default_web-tls.pem\n${folder}/default_api-tls.pem\n`,
     );
-    t.deepEqual([...keptCertificates(folder).keys()].sort(), ['default/api-tls', 'default/web-tls']);
-    t.deepEqual([...keptAuthorities(folder).keys()], ['configmap default/clients']);
-    t.deepEqual([...keptCrls(folder).keys()], ['configmap default/clients']);
+    t.deepEqual([...writtenCertificates(folder).keys()].sort(), ['default/api-tls', 'default/web-tls']);
+    t.deepEqual([...writtenAuthorities(folder).keys()], ['configmap default/clients']);
+    t.deepEqual([...writtenCrls(folder).keys()], ['configmap default/clients']);
   },
 );
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { keptCertificates } from '../../../agent/certificates/kept-certificates.ts';
+import { writtenCertificates } from '../../../agent/certificates/written-certificates.ts';
 import { certificateFile } from '../../../agent/haproxy/config/tls-config.ts';
 import { API, WEB } from '../../support/values/certificates.ts';
 
@@ -13,5 +13,5 @@ test('Certificates of an earlier agent are found by their Secrets, also those of
   writeFileSync(certificateFile(folder, 'shop/api-tls+0123456789abcdef'), `${API.cert}${API.key}`);
   writeFileSync(certificateFile(folder, 'shop/broken'), WEB.cert);
   writeFileSync(join(folder, 'default_web.list'), '');
-  t.deepEqual([...keptCertificates(folder).keys()].sort(), ['default/web-tls', 'shop/api-tls']);
+  t.deepEqual([...writtenCertificates(folder).keys()].sort(), ['default/web-tls', 'shop/api-tls']);
 });

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
 import { RecordLog } from '../../../agent/host/record-log.ts';
 import { Cluster } from '../../../agent/kubernetes/cluster.ts';
-import { KeptPorts } from '../../../agent/state/kept-ports.ts';
+import { RecordedPorts } from '../../../agent/state/recorded-ports.ts';
 import { service } from '../../support/values/build.ts';
 import { FollowedState, listenerOf } from '../../support/values/translated.ts';
 
@@ -14,7 +14,7 @@ function started(stateDir: string, names: readonly string[], log: string[] = [])
   const state = new FollowedState(new Cluster());
   const { desired } = state;
   const destination = { write: (line: string) => log.push(line) };
-  const ports = new KeptPorts({
+  const ports = new RecordedPorts({
     stateDir,
     desired,
     log: createLog({ level: 'warn', format: 'json', destination }),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createLog } from '../../../agent/host/log.ts';
 import { RecordLog } from '../../../agent/host/record-log.ts';
-import { KeptMembers } from '../../../agent/state/kept-members.ts';
+import { RecordedMembers } from '../../../agent/state/recorded-members.ts';
 import { clusterOf } from '../../support/values/build.ts';
 import { type Json, parsedObject, serviceJson, sliceJson } from '../../support/values/kubernetes-json.ts';
 import { FollowedState, membersOf } from '../../support/values/translated.ts';
@@ -22,14 +22,14 @@ async function started(stateDir: string, objects: readonly Json[], log: string[]
     desired,
     log: createLog({ level: 'warn', format: 'json', destination }),
   };
-  const last = new KeptMembers(options);
+  const last = new RecordedMembers(options);
   last.read();
   change(state, last, objects);
   return { state, desired, last };
 }
 
 /** These are all objects from now on. */
-function change(state: FollowedState, last: KeptMembers, objects: readonly Json[]): void {
+function change(state: FollowedState, last: RecordedMembers, objects: readonly Json[]): void {
   const upserted = objects.map(parsedObject);
   const removed = [...state.cluster.services(), ...state.cluster.slices(KEY)].filter(
     ({ kind, key }) => !upserted.some((each) => each.kind === kind && each.key === key),

@@ -2,7 +2,7 @@
 // only.
 
 import { checkErrorPages, type ErrorPages } from './error-pages.ts';
-import { keptFiles } from './kept-files.ts';
+import { writtenFiles } from './written-files.ts';
 
 /** As haproxy/config/error-pages.ts names them. */
 const PAGE = /^pages_configmap_([a-z0-9-]+)_([a-z0-9.-]+)_([0-9a-f]{32})_(\d{3})\.html$/;
@@ -11,9 +11,9 @@ const PAGE = /^pages_configmap_([a-z0-9-]+)_([a-z0-9.-]+)_([0-9a-f]{32})_(\d{3})
  * By the object: `configmap default/pages`. Pages whose hash is another one, because a file is missing, are left out; of several
  * contents of one object the last one that was written counts.
  */
-export function keptErrorPages(folder: string): ReadonlyMap<string, ErrorPages> {
+export function writtenErrorPages(folder: string): ReadonlyMap<string, ErrorPages> {
   const found = new Map<string, { name: string; fingerprint: string; fields: Record<string, string> }>();
-  for (const { groups, text } of keptFiles(folder, PAGE)) {
+  for (const { groups, text } of writtenFiles(folder, PAGE)) {
     const [namespace, object, fingerprint = '', status = ''] = groups;
     const name = `configmap ${namespace}/${object}`;
     const known = found.get(`${name} ${fingerprint}`) ?? { name, fingerprint, fields: {} };

@@ -12,7 +12,7 @@ export interface NamedFile {
 }
 
 /** Those of such a name, the oldest one first; none if there is no folder. */
-export function* keptFiles(folder: string, name: RegExp): Generator<NamedFile, void, void> {
+export function* writtenFiles(folder: string, name: RegExp): Generator<NamedFile, void, void> {
   const found = namesIn(folder).flatMap((file) => {
     const [, ...groups] = name.exec(file) ?? [];
     if (groups.length === 0) return [];

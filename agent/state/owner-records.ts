@@ -1,4 +1,4 @@
-// Keeps one record for each owner on disk, for the agent that starts next. Owns the file; without a readable file there are
+// One record for each owner on disk, for the agent that starts next. Owns the file; without a readable file there are
 // only no records.
 
 import { BackgroundWrite } from '../base/background-write.ts';
@@ -14,22 +14,22 @@ const RETRY_DELAY_MS = 30_000;
 /** Writing takes at most an eleventh of the time. */
 const REST = 10;
 
-export interface KeptRecordsOptions {
+export interface OwnerRecordsOptions {
   readonly path: string;
   /** For the log: `last members of pools`. */
   readonly content: string;
   readonly log: Log;
 }
 
-export class KeptRecords {
-  readonly #options: KeptRecordsOptions;
+export class OwnerRecords {
+  readonly #options: OwnerRecordsOptions;
   readonly #file: RecordLog;
   readonly #writing: BackgroundWrite;
   readonly #kept = new Map<OwnerKey, string>();
   /** Owners whose record is not written yet. */
   readonly #changed = new Set<OwnerKey>();
 
-  constructor(options: KeptRecordsOptions) {
+  constructor(options: OwnerRecordsOptions) {
     const { path, content, log } = options;
     this.#options = options;
     this.#file = new RecordLog(path, () => this.#kept);

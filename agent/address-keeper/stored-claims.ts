@@ -26,7 +26,7 @@ const HOME_TEXT: Readonly<Record<ClaimHome, string>> = {
   unknown: 'The agent does not know yet whether the cluster stores AddressClaims',
 };
 
-export interface KeptClaimsOptions {
+export interface StoredClaimsOptions {
   readonly addresses: Addresses;
   readonly cluster: Cluster;
   readonly path: string;
@@ -42,8 +42,8 @@ export interface KeptClaimsOptions {
   readonly metrics: ClaimWriterMetrics;
 }
 
-export class KeptClaims {
-  readonly #options: KeptClaimsOptions;
+export class StoredClaims {
+  readonly #options: StoredClaimsOptions;
   readonly #file: ClaimFile;
   readonly #writer: ClaimWriter | undefined;
   /** Names of claims that the store does not have yet. */
@@ -53,7 +53,7 @@ export class KeptClaims {
   /** Names of claims in the file. */
   #inFile = new Set<string>();
 
-  constructor(options: KeptClaimsOptions) {
+  constructor(options: StoredClaimsOptions) {
     this.#options = options;
     const { addresses, api, cluster, path, log, metrics, isLeader, mayClaim, onOverruled } = options;
     const desired = (name: string) => addresses.claim(name);

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { gunzipSync } from 'node:zlib';
 import test from 'ava';
-import { gzipFile, keep } from '../../../health/scrape/kept-text.ts';
+import { gzipFile, keep } from '../../../health/scrape/compressed-text.ts';
 
 test('gzipFile() makes one gzip file with a correct checksum of a kept text and what follows it', async (t) => {
   const texts = ['a{b="1"} 2\n'.repeat(90), '', 'c 3\n'];

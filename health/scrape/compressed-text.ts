@@ -3,7 +3,7 @@
 
 import { constants, crc32, createDeflateRaw } from 'node:zlib';
 
-export interface KeptText {
+export interface CompressedText {
   /** Deflated, without an end. */
   readonly bytes: Buffer;
   /** Of the text. */
@@ -18,12 +18,12 @@ const HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
 /** Waits between two pieces. */
 export type Rest = () => Promise<void>;
 
-export function keep(pieces: Iterable<string>, rest?: Rest): Promise<KeptText> {
+export function keep(pieces: Iterable<string>, rest?: Rest): Promise<CompressedText> {
   return deflated(pieces, 0, constants.Z_SYNC_FLUSH, rest);
 }
 
 /** The gzip file, in parts. */
-export async function gzipFile(kept: KeptText, rest: Iterable<string>): Promise<readonly Buffer[]> {
+export async function gzipFile(kept: CompressedText, rest: Iterable<string>): Promise<readonly Buffer[]> {
   const { bytes, crc, length } = await deflated(rest, kept.crc, constants.Z_FINISH);
   const tail = Buffer.alloc(8);
   tail.writeUInt32LE(crc, 0);
@@ -32,7 +32,12 @@ export async function gzipFile(kept: KeptText, rest: Iterable<string>): Promise<
 }
 
 /** `crc`: of the text before. */
-async function deflated(pieces: Iterable<string>, crc: number, end: number, rest?: Rest): Promise<KeptText> {
+async function deflated(
+  pieces: Iterable<string>,
+  crc: number,
+  end: number,
+  rest?: Rest,
+): Promise<CompressedText> {
   const stream = createDeflateRaw({ level: LEVEL });
   const compressed: Buffer[] = [];
   const { promise: failed, reject } = Promise.withResolvers<never>();

@@ -2,9 +2,9 @@
 
 import { type Authority, checkAuthority } from './authority.ts';
 import { type Crl, checkCrl } from './crl.ts';
-import { keptFiles } from './kept-files.ts';
 import { checkKeyPair, type Fault, type KeyPair } from './key-pair.ts';
 import { checkUserLines, type Users } from './users.ts';
+import { writtenFiles } from './written-files.ts';
 
 // The names are those of haproxy/config/tls-config.ts.
 /** Behind a plus is what tells the sections of a listener apart that have the same certificate. */
@@ -14,9 +14,9 @@ const CRL = /^crl_(secret|configmap)_([a-z0-9-]+)_([a-z0-9.-]+)_[0-9a-f]{32}\.cr
 const USERS = /^users_(secret)_([a-z0-9-]+)_([a-z0-9.-]+)_[0-9a-f]{32}\.users$/;
 
 /** By the key of the Secret. A file that cannot be used is left out. */
-export function keptCertificates(folder: string): ReadonlyMap<string, KeyPair> {
+export function writtenCertificates(folder: string): ReadonlyMap<string, KeyPair> {
   const kept = new Map<string, KeyPair>();
-  for (const { groups, text } of keptFiles(folder, CERTIFICATE)) {
+  for (const { groups, text } of writtenFiles(folder, CERTIFICATE)) {
     const [namespace, name] = groups;
     const pair = checkKeyPair(text, text);
     if (typeof pair !== 'string') kept.set(`${namespace}/${name}`, pair);
@@ -25,17 +25,17 @@ export function keptCertificates(folder: string): ReadonlyMap<string, KeyPair> {
 }
 
 /** By the object: `configmap default/clients`. */
-export function keptAuthorities(folder: string): ReadonlyMap<string, Authority> {
+export function writtenAuthorities(folder: string): ReadonlyMap<string, Authority> {
   return keptLists(folder, AUTHORITY, checkAuthority);
 }
 
 /** By the object. */
-export function keptCrls(folder: string): ReadonlyMap<string, Crl> {
+export function writtenCrls(folder: string): ReadonlyMap<string, Crl> {
   return keptLists(folder, CRL, checkCrl);
 }
 
 /** By the object. */
-export function keptUsers(folder: string): ReadonlyMap<string, Users> {
+export function writtenUsers(folder: string): ReadonlyMap<string, Users> {
   return keptLists(folder, USERS, checkUserLines);
 }
 
@@ -46,7 +46,7 @@ function keptLists<T extends object>(
   check: (text: string) => T | Fault,
 ): ReadonlyMap<string, T> {
   const kept = new Map<string, T>();
-  for (const { groups, text } of keptFiles(folder, name)) {
+  for (const { groups, text } of writtenFiles(folder, name)) {
     const [kind, namespace, object] = groups;
     const content = check(text);
     if (typeof content !== 'string') kept.set(`${kind} ${namespace}/${object}`, content);

@@ -1,4 +1,4 @@
-// Keeps on disk which owner listens on which address and port, so that an owner that is created while no agent runs does
+// Records on disk which owner listens on which address and port, so that an owner that is created while no agent runs does
 // not take them.
 
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { listOf, object, oneOf, textReader, wholeNumber } from '../base/validate
 import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { OwnerKey } from '../model/load-balancer.ts';
-import { KeptRecords } from './kept-records.ts';
+import { OwnerRecords } from './owner-records.ts';
 
 /** The record of an owner. */
 const portsSchema = listOf(
@@ -19,19 +19,19 @@ const portsSchema = listOf(
   }),
 );
 
-export interface KeptPortsOptions {
+export interface RecordedPortsOptions {
   readonly stateDir: string;
   readonly desired: DesiredState;
   readonly log: Log;
 }
 
-export class KeptPorts {
+export class RecordedPorts {
   readonly #desired: DesiredState;
-  readonly #records: KeptRecords;
+  readonly #records: OwnerRecords;
 
-  constructor({ stateDir, desired, log }: KeptPortsOptions) {
+  constructor({ stateDir, desired, log }: RecordedPortsOptions) {
     this.#desired = desired;
-    this.#records = new KeptRecords({
+    this.#records = new OwnerRecords({
       path: join(stateDir, 'last-ports'),
       content: 'last ports',
       log,

@@ -1,4 +1,4 @@
-// Keeps the members of pools with `when-empty: keep-last` on disk, so that an agent that starts while none of them is ready
+// Records the members of pools with `when-empty: keep-last` on disk, so that an agent that starts while none of them is ready
 // continues with them. Without a readable file the pools only start empty.
 
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import type { Log } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { LoadBalancer, Member } from '../model/load-balancer.ts';
 import { namedMembers } from '../translate/service/members.ts';
-import { KeptRecords } from './kept-records.ts';
+import { OwnerRecords } from './owner-records.ts';
 
 /** The record of a Service. */
 const poolsSchema = listOf(
@@ -31,23 +31,23 @@ const poolsSchema = listOf(
 /** After all objects are read, for their translation. */
 const TRANSLATED_MS = 60_000;
 
-export interface KeptMembersOptions {
+export interface RecordedMembersOptions {
   readonly stateDir: string;
   readonly desired: DesiredState;
   readonly log: Log;
   readonly clock?: Clock;
 }
 
-export class KeptMembers {
+export class RecordedMembers {
   readonly #desired: DesiredState;
   readonly #clock: Clock;
-  readonly #records: KeptRecords;
+  readonly #records: OwnerRecords;
 
-  constructor({ stateDir, desired, log, clock = systemClock }: KeptMembersOptions) {
+  constructor({ stateDir, desired, log, clock = systemClock }: RecordedMembersOptions) {
     this.#desired = desired;
     this.#clock = clock;
     const path = join(stateDir, 'last-members');
-    this.#records = new KeptRecords({ path, content: 'last members of pools', log });
+    this.#records = new OwnerRecords({ path, content: 'last members of pools', log });
   }
 
   /** Reads the members that the agent before this one has kept; before any translation. */
