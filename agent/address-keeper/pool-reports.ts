@@ -8,7 +8,7 @@ import type { Log } from '../host/log.ts';
 import {
   type AddressPool,
   type PoolCondition,
-  type PoolFault,
+  type PoolProblem,
   poolCondition,
   poolStatusManifest,
   unreadPoolManifest,
@@ -134,7 +134,7 @@ export class PoolReports {
     return kept;
   }
 
-  #faultOf(name: string): PoolFault | undefined {
+  #faultOf(name: string): PoolProblem | undefined {
     const why = this.#unreadable.get(name);
     if (why !== undefined) return { state: 'Invalid', message: why };
     const overlaps = this.#addresses.poolProblems().filter(({ object }) => object === `${POOL}${name}`);

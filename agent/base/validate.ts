@@ -5,24 +5,24 @@
 
 import { quote } from './quote.ts';
 
-export interface ValidationFault {
+export interface ValidationProblem {
   /** From the outermost value inwards: names of fields, and indexes of lists from 0. */
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
 /** Adds its faults, each with the path from `value`; the result is meaningless if there are any. */
-type Read<T> = (value: unknown, faults: ValidationFault[]) => T;
+type Read<T> = (value: unknown, faults: ValidationProblem[]) => T;
 
 /** Adds a fault; `path` starts from the value that the function got. */
-type Refuse = (path: ValidationFault['path'], message: string) => void;
+type Refuse = (path: ValidationProblem['path'], message: string) => void;
 
 /** The schema of a rule in a CustomResourceDefinition (OpenAPI 3.0). */
 type OpenApi = Readonly<Record<string, unknown>>;
 
 export type Judgement<T> =
   | { readonly success: true; readonly data: T }
-  | { readonly success: false; readonly faults: readonly ValidationFault[] };
+  | { readonly success: false; readonly faults: readonly ValidationProblem[] };
 
 /** The type of the values that a rule gives. */
 export type Valid<R> = R extends Rule<infer T> ? T : never;
@@ -39,7 +39,7 @@ export class Rule<T> {
   }
 
   judge(value: unknown): Judgement<T> {
-    const faults: ValidationFault[] = [];
+    const faults: ValidationProblem[] = [];
     const data = this.read(value, faults);
     return faults.length === 0 ? { success: true, data } : { success: false, faults };
   }
@@ -228,21 +228,21 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
 }
 
 /** Puts `step` in front of the paths of the faults from `first` on. */
-function prefixPaths(faults: ValidationFault[], first: number, step: string | number): void {
+function prefixPaths(faults: ValidationProblem[], first: number, step: string | number): void {
   for (let at = first; at < faults.length; at++) {
-    const { path, message } = faults[at] as ValidationFault;
+    const { path, message } = faults[at] as ValidationProblem;
     faults[at] = { path: [step, ...path], message };
   }
 }
 
 /** The first three faults in one line: `spec.ports[0].port: 70000 is not a whole number from 1 to 65535; ...`. */
-export function faultsOf(faults: readonly ValidationFault[], input: unknown): string {
+export function faultsOf(faults: readonly ValidationProblem[], input: unknown): string {
   const shown = faults.slice(0, 3).map((fault) => faultOf(fault, input));
   const more = faults.length - shown.length;
   return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }
 
-function faultOf({ path, message }: ValidationFault, input: unknown): string {
+function faultOf({ path, message }: ValidationProblem, input: unknown): string {
   const place = path.length === 0 ? '' : `${pathText(path)}: `;
   if (!message.startsWith('is not ')) return `${place}${message}`;
   const value = valueAt(input, path);
@@ -251,7 +251,7 @@ function faultOf({ path, message }: ValidationFault, input: unknown): string {
 }
 
 /** `spec.ports[0].port`. */
-export function pathText(path: ValidationFault['path']): string {
+export function pathText(path: ValidationProblem['path']): string {
   let text = '';
   for (const step of path) {
     if (typeof step === 'number') text += `[${step}]`;
@@ -261,7 +261,7 @@ export function pathText(path: ValidationFault['path']): string {
   return text;
 }
 
-function valueAt(input: unknown, path: ValidationFault['path']): unknown {
+function valueAt(input: unknown, path: ValidationProblem['path']): unknown {
   let value = input;
   for (const step of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { SecretText } from '../base/secret-text.ts';
-import { type Fault, readCertificates } from './key-pair.ts';
+import { readCertificates, type Unusable } from './key-pair.ts';
 
 export interface Authority {
   /** PEM as Node writes it. */
@@ -18,7 +18,7 @@ export const MAX_AUTHORITY_BYTES = 512 * 1024;
 const MAX_CERTIFICATES = 500;
 
 /** `text`: of `ca.crt`. */
-export function checkAuthority(text: string): Authority | Fault {
+export function checkAuthority(text: string): Authority | Unusable {
   if (text.length > MAX_AUTHORITY_BYTES) return `ca.crt has more than ${MAX_AUTHORITY_BYTES} bytes`;
   const certificates = readCertificates(text, 'ca.crt', MAX_CERTIFICATES);
   if (typeof certificates === 'string') return certificates;

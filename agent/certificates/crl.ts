@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { type PemBlock, pemBlocks } from '../base/pem.ts';
 import { SecretText } from '../base/secret-text.ts';
 import { MAX_AUTHORITY_BYTES } from './authority.ts';
-import type { Fault } from './key-pair.ts';
+import type { Unusable } from './key-pair.ts';
 
 export interface Crl {
   /** PEM, without the text around the lists. */
@@ -28,10 +28,10 @@ const GENERALIZED_TIME = 0x18;
 const TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 
 /** Of an object without the field. */
-export const NO_CRL: Fault = 'it has no ca.crl';
+export const NO_CRL: Unusable = 'it has no ca.crl';
 
 /** `text`: of `ca.crl`, with a list of each authority. */
-export function checkCrl(text: string): Crl | Fault {
+export function checkCrl(text: string): Crl | Unusable {
   if (text.length > MAX_AUTHORITY_BYTES) return `ca.crl has more than ${MAX_AUTHORITY_BYTES} bytes`;
   const blocks = pemBlocks(text).filter(({ label }) => label === 'X509 CRL');
   if (blocks.length === 0) return 'ca.crl has no revocation list in PEM';

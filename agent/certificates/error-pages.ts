@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { quote } from '../base/quote.ts';
 import { SecretText } from '../base/secret-text.ts';
-import type { Fault } from './key-pair.ts';
+import type { Unusable } from './key-pair.ts';
 
 export interface ErrorPages {
   /** The bodies by status, as haproxy/config/page-files.ts reads them. */
@@ -26,7 +26,7 @@ export const MAX_PAGE_BYTES = 12 * 1024;
 const MOST_FAULTS = 5;
 
 /** `fields`: of a ConfigMap. */
-export function checkErrorPages(fields: Readonly<Record<string, unknown>>): ErrorPages | Fault {
+export function checkErrorPages(fields: Readonly<Record<string, unknown>>): ErrorPages | Unusable {
   const pages: Record<string, string> = {};
   const faults: string[] = [];
   for (const key of Object.keys(fields).sort()) {

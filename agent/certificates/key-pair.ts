@@ -24,7 +24,7 @@ export interface KeyPair {
 }
 
 /** The sentence's end after `Cannot use Secret "default/shop": `. */
-export type Fault = string;
+export type Unusable = string;
 
 /** HAProxy reads a PEM of this size by a reload only, and keeps it in memory for each worker. */
 const MAX_PEM_BYTES = 64 * 1024;
@@ -32,7 +32,7 @@ const MAX_CHAIN = 10;
 const CURVES: readonly unknown[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
 /** `certificates` and `key`: the texts of `tls.crt` and `tls.key`. */
-export function checkKeyPair(certificates: string, key: string): KeyPair | Fault {
+export function checkKeyPair(certificates: string, key: string): KeyPair | Unusable {
   if (certificates.length + key.length > MAX_PEM_BYTES)
     return `tls.crt and tls.key have more than ${MAX_PEM_BYTES} bytes`;
   const chain = readCertificates(certificates, 'tls.crt', MAX_CHAIN);
@@ -60,7 +60,7 @@ export function readCertificates(
   text: string,
   field: string,
   most: number,
-): readonly X509Certificate[] | Fault {
+): readonly X509Certificate[] | Unusable {
   const blocks = pemBlocks(text).filter(({ label }) => label === 'CERTIFICATE');
   if (blocks.length === 0) return `${field} has no certificate in PEM`;
   if (blocks.length > most) return `${field} has ${blocks.length} certificates: at most ${most} are allowed`;
@@ -75,7 +75,7 @@ export function readCertificates(
   return certificates;
 }
 
-function readKey(text: string): KeyObject | Fault {
+function readKey(text: string): KeyObject | Unusable {
   const block = pemBlocks(text).find(({ label }) => label.endsWith('PRIVATE KEY'));
   if (block === undefined) return 'tls.key has no private key in PEM';
   if (block.label.startsWith('ENCRYPTED') || block.text.includes('\nProc-Type: 4,ENCRYPTED\n'))
@@ -90,7 +90,7 @@ function readKey(text: string): KeyObject | Fault {
 function faultOfKey({
   asymmetricKeyType: type,
   asymmetricKeyDetails: details,
-}: KeyObject): Fault | undefined {
+}: KeyObject): Unusable | undefined {
   if (type === 'rsa' && (details?.modulusLength ?? 0) >= MIN_RSA_BITS) return undefined;
   if (type === 'ec' && CURVES.includes(details?.namedCurve)) return undefined;
   if (type === 'ed25519') return undefined;
@@ -98,7 +98,7 @@ function faultOfKey({
   return `the key is ${type} ${size}: allowed are RSA of ${MIN_RSA_BITS} bits or more, ECDSA with P-256, P-384 or P-521, and Ed25519`;
 }
 
-function faultOfChain(chain: readonly X509Certificate[], key: KeyObject): Fault | undefined {
+function faultOfChain(chain: readonly X509Certificate[], key: KeyObject): Unusable | undefined {
   if (chain[0]?.checkPrivateKey(key) !== true)
     return 'tls.key is not the key of the first certificate of tls.crt, which must be that of the server';
   for (const [at, certificate] of chain.entries()) {

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { quote } from '../base/quote.ts';
 import { SecretText } from '../base/secret-text.ts';
-import type { Fault } from './key-pair.ts';
+import type { Unusable } from './key-pair.ts';
 
 export interface Users {
   /** A line `NAME:HASH` for each user that can be used. */
@@ -31,7 +31,7 @@ const ALLOWED =
   '$2y$ (bcrypt) with a cost from 4 to 8, and $5$ and $6$ (SHA-crypt) with at most 20000 rounds, are allowed';
 
 /** `text`: of `auth`. */
-export function checkUserLines(text: string): Users | Fault {
+export function checkUserLines(text: string): Users | Unusable {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '' && !line.startsWith('#'));
   return checkUsers(
     lines.map((line) => {
@@ -41,7 +41,7 @@ export function checkUserLines(text: string): Users | Fault {
   );
 }
 
-export function checkUsers(users: readonly (readonly [name: string, hash: string])[]): Users | Fault {
+export function checkUsers(users: readonly (readonly [name: string, hash: string])[]): Users | Unusable {
   if (users.length > MOST_USERS) return `it has ${users.length} users, and at most ${MOST_USERS} are allowed`;
   const lines = new Map<string, string>();
   const faults: string[] = [];

@@ -2,7 +2,7 @@
 
 import { type Authority, checkAuthority } from './authority.ts';
 import { type Crl, checkCrl } from './crl.ts';
-import { checkKeyPair, type Fault, type KeyPair } from './key-pair.ts';
+import { checkKeyPair, type KeyPair, type Unusable } from './key-pair.ts';
 import { checkUserLines, type Users } from './users.ts';
 import { writtenFiles } from './written-files.ts';
 
@@ -43,7 +43,7 @@ export function writtenUsers(folder: string): ReadonlyMap<string, Users> {
 function keptLists<T extends object>(
   folder: string,
   name: RegExp,
-  check: (text: string) => T | Fault,
+  check: (text: string) => T | Unusable,
 ): ReadonlyMap<string, T> {
   const kept = new Map<string, T>();
   for (const { groups, text } of writtenFiles(folder, name)) {

@@ -226,7 +226,7 @@ export interface AddressCount {
   readonly conflicting: bigint;
 }
 
-export interface PoolFault {
+export interface PoolProblem {
   /** `Invalid`: the object cannot be read; its last readable version counts. */
   readonly state: 'Conflicting' | 'Invalid';
   readonly message: string;
@@ -238,13 +238,13 @@ const MAX_MESSAGE_CHARACTERS = 1024;
 /** The condition `Ready` of a pool: true while its blocks are in force as the object asks. */
 export interface PoolCondition {
   readonly status: 'True' | 'False';
-  readonly reason: 'Active' | 'Draining' | PoolFault['state'];
+  readonly reason: 'Active' | 'Draining' | PoolProblem['state'];
   readonly message: string;
 }
 
 export function poolCondition(
   pool: Pick<AddressPool, 'draining'>,
-  fault: PoolFault | undefined,
+  fault: PoolProblem | undefined,
 ): PoolCondition {
   if (fault !== undefined) {
     const message = fault.message.slice(0, MAX_MESSAGE_CHARACTERS);
@@ -263,7 +263,7 @@ export function poolCondition(
 export function poolStatusManifest(
   pool: AddressPool,
   counts: { readonly v4: AddressCount; readonly v6: AddressCount },
-  fault: PoolFault | undefined,
+  fault: PoolProblem | undefined,
   since: string,
 ): Readonly<Record<string, unknown>> {
   // An unreadable version has a generation that is not known.
@@ -284,7 +284,7 @@ export function poolStatusManifest(
 /** The status of a pool that has never been readable. */
 export function unreadPoolManifest(
   name: string,
-  fault: PoolFault,
+  fault: PoolProblem,
   since: string,
 ): Readonly<Record<string, unknown>> {
   const condition = poolCondition({ draining: false }, fault);

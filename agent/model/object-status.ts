@@ -23,6 +23,12 @@ export interface StatusSubject {
   readonly generation: number;
 }
 
+/** Why something is not as asked for: the reason and the message of a condition that is False. */
+export interface RefusalReason {
+  readonly reason: string;
+  readonly message: string;
+}
+
 export interface StatusCondition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';

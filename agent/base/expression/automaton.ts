@@ -2,7 +2,7 @@
 // takes one step for each byte of the text, whatever the expression and the text are. Expressions whose automaton is large are
 // refused. Pure.
 
-import { type Part, parseExpression, SyntaxFault, WORD } from './syntax.ts';
+import { type Part, parseExpression, RefusedSyntax, WORD } from './syntax.ts';
 
 export interface Automaton {
   /** Byte → class of bytes that no state tells apart; 256 numbers. */
@@ -37,7 +37,7 @@ export function automatonOf(
     return { made: builder.build(parseExpression(text), anchoring), work: builder.work };
   } catch (error) {
     if (error instanceof TooLarge) return { made: error.message, work: builder.work };
-    if (error instanceof SyntaxFault)
+    if (error instanceof RefusedSyntax)
       return { made: `is not a regular expression of RE2: it ${error.message}`, work: builder.work };
     throw error;
   }

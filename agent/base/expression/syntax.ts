@@ -15,7 +15,7 @@ export type Part =
   | { readonly kind: 'start' | 'end' | 'boundary' | 'no-boundary' };
 
 /** Why a text is no expression: the end of a sentence that begins with the expression. */
-export class SyntaxFault extends Error {}
+export class RefusedSyntax extends Error {}
 
 const BYTES = 256;
 const MAX_COUNT = 1_000;
@@ -44,7 +44,7 @@ const POSIX: Readonly<Record<string, Uint8Array>> = {
 const CONTROLS: Readonly<Record<string, number>> = { a: 7, f: 12, n: 10, r: 13, t: 9, v: 11 };
 const EMPTY: Part = { kind: 'sequence', parts: [] };
 
-/** Throws a SyntaxFault. */
+/** Throws a RefusedSyntax. */
 export function parseExpression(text: string): Part {
   return new Parser(text).whole();
 }
@@ -61,7 +61,7 @@ class Parser {
 
   whole(): Part {
     const part = this.#alternatives();
-    if (this.#at < this.#text.length) throw new SyntaxFault('has ")" without "("');
+    if (this.#at < this.#text.length) throw new RefusedSyntax('has ")" without "("');
     return part;
   }
 
@@ -83,8 +83,8 @@ class Parser {
     if (least === undefined) return part;
     // How much a repetition prefers to take makes no difference to whether the whole matches.
     this.#takes('?');
-    if (this.#next() === '+') throw new SyntaxFault('has a possessive repetition, which RE2 does not have');
-    if (this.#count() !== undefined) throw new SyntaxFault('repeats a repetition; put it into a group');
+    if (this.#next() === '+') throw new RefusedSyntax('has a possessive repetition, which RE2 does not have');
+    if (this.#count() !== undefined) throw new RefusedSyntax('repeats a repetition; put it into a group');
     return { kind: 'repeat', part, least, most };
   }
 
@@ -99,9 +99,9 @@ class Parser {
     if (all === undefined || least === undefined || (comma === '' && most !== '')) return undefined;
     this.#at += all.length;
     const [from, to] = [Number(least), comma === '' ? Number(least) : most === '' ? undefined : Number(most)];
-    if (Math.max(from, to ?? 0) > MAX_COUNT) throw new SyntaxFault(`repeats more than ${MAX_COUNT} times`);
+    if (Math.max(from, to ?? 0) > MAX_COUNT) throw new RefusedSyntax(`repeats more than ${MAX_COUNT} times`);
     if (to !== undefined && to < from)
-      throw new SyntaxFault(`has "${all}", whose numbers are in the wrong order`);
+      throw new RefusedSyntax(`has "${all}", whose numbers are in the wrong order`);
     return [from, to];
   }
 
@@ -124,14 +124,15 @@ class Parser {
       case '*':
       case '+':
       case '?':
-        throw new SyntaxFault(`has "${character}" at ${start + 1} with nothing to repeat`);
+        throw new RefusedSyntax(`has "${character}" at ${start + 1} with nothing to repeat`);
       default:
         return this.#literal(character);
     }
   }
 
   #group(): Part {
-    if (++this.#depth > MAX_DEPTH) throw new SyntaxFault(`has more than ${MAX_DEPTH} groups in one another`);
+    if (++this.#depth > MAX_DEPTH)
+      throw new RefusedSyntax(`has more than ${MAX_DEPTH} groups in one another`);
     const outside = this.#ignoresCase;
     if (this.#takes('?')) {
       const flags = /^([a-zA-Z]*)(-[a-zA-Z]*)?([:)])/.exec(this.#text.slice(this.#at, this.#at + 16));
@@ -140,7 +141,7 @@ class Parser {
         const [all, on = '', off = '', end] = flags;
         const unknown = /[^imsU-]/.exec(on + off);
         if (unknown !== null)
-          throw new SyntaxFault(`has the flag "${unknown[0]}"; i, m, s and U are allowed`);
+          throw new RefusedSyntax(`has the flag "${unknown[0]}"; i, m, s and U are allowed`);
         this.#at += all.length;
         if (on.includes('i')) this.#ignoresCase = true;
         if (off.includes('i')) this.#ignoresCase = false;
@@ -150,10 +151,12 @@ class Parser {
         }
       } else if (named !== null) this.#at += named[0].length;
       else
-        throw new SyntaxFault(`has "(?${this.#next()}": look-around and other groups that RE2 does not have`);
+        throw new RefusedSyntax(
+          `has "(?${this.#next()}": look-around and other groups that RE2 does not have`,
+        );
     }
     const part = this.#alternatives();
-    if (!this.#takes(')')) throw new SyntaxFault('has "(" without ")"');
+    if (!this.#takes(')')) throw new RefusedSyntax('has "(" without ")"');
     this.#depth--;
     this.#ignoresCase = outside;
     return part;
@@ -176,10 +179,10 @@ class Parser {
     if (control !== undefined) return setOf([control, control]);
     if (character === 'x') return byteSet(this.#hexadecimal());
     if (/^[1-9]$/.test(character))
-      throw new SyntaxFault(`has "\\${character}", a reference to a group, which RE2 does not have`);
-    if (character === '') throw new SyntaxFault('ends with a backslash');
+      throw new RefusedSyntax(`has "\\${character}", a reference to a group, which RE2 does not have`);
+    if (character === '') throw new RefusedSyntax('ends with a backslash');
     if (/^[A-Za-z0-9]$/.test(character) || character > '\x7f')
-      throw new SyntaxFault(`has "\\${character}", which is not allowed`);
+      throw new RefusedSyntax(`has "\\${character}", which is not allowed`);
     return byteSet(character.charCodeAt(0));
   }
 
@@ -188,7 +191,7 @@ class Parser {
       /^(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))/.exec(this.#text.slice(this.#at, this.#at + 8)) ?? [];
     const code = Number.parseInt(braced ?? plain ?? '', 16);
     if (all === undefined || code > 127)
-      throw new SyntaxFault('has "\\x" without the number of an ASCII character');
+      throw new RefusedSyntax('has "\\x" without the number of an ASCII character');
     this.#at += all.length;
     return code;
   }
@@ -197,7 +200,7 @@ class Parser {
     const set = new Uint8Array(BYTES);
     const isInverse = this.#takes('^');
     for (let isFirst = true; isFirst || this.#next() !== ']'; isFirst = false) {
-      if (this.#next() === '') throw new SyntaxFault('has "[" without "]"');
+      if (this.#next() === '') throw new RefusedSyntax('has "[" without "]"');
       const item = this.#item();
       const isRange = this.#next() === '-' && !['', ']'].includes(this.#text[this.#at + 1] ?? '');
       if (typeof item !== 'number') add(set, item);
@@ -206,8 +209,8 @@ class Parser {
         this.#at++;
         const last = this.#item();
         if (typeof last !== 'number')
-          throw new SyntaxFault('has a range of a class that ends with another class');
-        if (last < item) throw new SyntaxFault('has a range of a class whose ends are in the wrong order');
+          throw new RefusedSyntax('has a range of a class that ends with another class');
+        if (last < item) throw new RefusedSyntax('has a range of a class whose ends are in the wrong order');
         for (let byte = item; byte <= last; byte++) set[byte] = 1;
       }
     }
@@ -221,16 +224,16 @@ class Parser {
     const [posix, sign, name] = /^\[:(\^?)([a-z]+):\]/.exec(this.#text.slice(this.#at, this.#at + 16)) ?? [];
     if (posix !== undefined) {
       const set = POSIX[name ?? ''];
-      if (set === undefined) throw new SyntaxFault(`has the class "${posix}", which RE2 does not have`);
+      if (set === undefined) throw new RefusedSyntax(`has the class "${posix}", which RE2 does not have`);
       this.#at += posix.length;
       return sign === '^' ? inverse(set) : set;
     }
     const character = this.#character();
     if (character > '\x7f')
-      throw new SyntaxFault(`has "${character}" in a class: only ASCII is allowed there`);
+      throw new RefusedSyntax(`has "${character}" in a class: only ASCII is allowed there`);
     if (character !== '\\') return character.charCodeAt(0);
     const next = this.#character();
-    if (next === 'b') throw new SyntaxFault('has "\\b" in a class');
+    if (next === 'b') throw new RefusedSyntax('has "\\b" in a class');
     const set = this.#escaped(next);
     const only = set.indexOf(1);
     return set.indexOf(1, only + 1) === -1 ? only : set;

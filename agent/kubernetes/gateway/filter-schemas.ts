@@ -10,7 +10,7 @@ import {
   oneOf,
   Rule,
   textRule,
-  type ValidationFault,
+  type ValidationProblem,
   wholeNumber,
 } from '../../base/validate.ts';
 import {
@@ -158,7 +158,7 @@ const KNOWN: Readonly<Record<string, { readonly field: string; readonly rule: Fi
 
 const filterType = textRule((text) => TYPE.test(text), 'is not the type of a filter');
 
-const filter = new Rule((value, faults: ValidationFault[]): RouteFilter => {
+const filter = new Rule((value, faults: ValidationProblem[]): RouteFilter => {
   const { type } = object({ type: filterType }).read(value, faults);
   const known = Object.hasOwn(KNOWN, type ?? '') ? KNOWN[type] : undefined;
   if (known === undefined) return { kind: 'unknown', type };

@@ -6,9 +6,9 @@ import { quote } from '../../base/quote.ts';
 import { GATEWAY_GROUP } from '../../kubernetes/gateway/names.ts';
 import type { ParentReference, Route } from '../../kubernetes/gateway/route-objects.ts';
 import type { RouteParent } from '../../model/desired-state.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { HostPattern } from '../../model/routes.ts';
 import { commonHosts, hostKey, hostPattern } from '../routes/host-pattern.ts';
-import type { Fault } from './conditions.ts';
 import { allowsNamespace, type GatewayListener, type LabelsOf } from './listeners.ts';
 
 /** A route on one listener. */
@@ -30,7 +30,7 @@ export interface ParentAttachment {
   /** Those it attaches to. */
   readonly listeners: readonly GatewayListener[];
   /** Why it is attached to none. */
-  readonly fault: Fault | undefined;
+  readonly fault: RefusalReason | undefined;
 }
 
 /** A route on a Gateway and its ListenerSets. */
@@ -74,7 +74,7 @@ function attach(
   { sectionName, port }: ParentReference,
   listeners: readonly GatewayListener[],
   labelsOf: LabelsOf,
-): { readonly attachments: readonly Attachment[]; readonly fault: Fault | undefined } {
+): { readonly attachments: readonly Attachment[]; readonly fault: RefusalReason | undefined } {
   const none = (reason: string, message: string) => ({ attachments: [], fault: { reason, message } });
   const named = listeners.filter(
     ({ spec }) => (sectionName === '' || spec.name === sectionName) && (port === 0 || spec.port === port),

@@ -3,12 +3,12 @@
 
 import type { BackendReference } from '../../kubernetes/gateway/route-objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { WeightedBackend } from '../../model/routes.ts';
 import { ANNOTATIONS, PREFIX } from '../annotations/table.ts';
 import { policyOf } from '../pool/backend-tls.ts';
 import { poolProfile, withCertificate } from '../pool/pool-profile.ts';
-import type { Fault } from './conditions.ts';
 import type { Reads } from './gateway-view.ts';
 import { type Referrer, type ResolvedBackend, resolveBackend } from './references.ts';
 
@@ -21,7 +21,7 @@ export class BackendReader {
   readonly #from: Referrer;
   readonly #certificate: string | undefined;
   readonly #uses = new Map<string, PoolUse>();
-  #fault: Fault | undefined;
+  #fault: RefusalReason | undefined;
 
   /** `certificate`: the Secret with the certificate that members get. */
   constructor(from: Referrer, certificate: string | undefined, reads: Reads) {
@@ -67,7 +67,7 @@ export class BackendReader {
   }
 
   /** The first reference that cannot be followed. */
-  get fault(): Fault | undefined {
+  get fault(): RefusalReason | undefined {
     return this.#fault;
   }
 

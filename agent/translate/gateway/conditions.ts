@@ -3,7 +3,7 @@
 import { quote } from '../../base/quote.ts';
 import { GATEWAY_CONTROLLER } from '../../kubernetes/class-names.ts';
 import type { GatewayClass } from '../../kubernetes/gateway/gateway-objects.ts';
-import type { StatusCondition } from '../../model/object-status.ts';
+import type { RefusalReason, StatusCondition } from '../../model/object-status.ts';
 
 export function isOurs(gatewayClass: GatewayClass | undefined): boolean {
   return gatewayClass?.controllerName === GATEWAY_CONTROLLER;
@@ -23,18 +23,12 @@ export function isFalse(type: string, reason: string, message: string): StatusCo
   return { type, status: 'False', reason, message };
 }
 
-/** Why something is not as asked for: the reason and the message of a condition that is False. */
-export interface Fault {
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** True with reason `good`, or False for the fault. */
 export function condition(
   type: string,
   good: string,
   message: string,
-  fault: Fault | undefined,
+  fault: RefusalReason | undefined,
 ): StatusCondition {
   return fault === undefined ? isTrue(type, good, message) : isFalse(type, fault.reason, fault.message);
 }

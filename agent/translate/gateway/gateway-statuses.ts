@@ -14,6 +14,7 @@ import type {
   ObjectStatus,
   ParentReference,
   PolicyStatus,
+  RefusalReason,
   StatusCondition,
   StatusSubject,
 } from '../../model/object-status.ts';
@@ -21,7 +22,7 @@ import type { PoolUse } from '../../model/pool-uses.ts';
 import { isConflicted, judgePolicy, wrongTarget } from '../pool/backend-tls.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { AttachedSets } from './attached-sets.ts';
-import { condition, type Fault, isFalse, isTrue } from './conditions.ts';
+import { condition, isFalse, isTrue } from './conditions.ts';
 import type { GatewayMemory } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
 import type { GatewayAddresses } from './gateway-vips.ts';
@@ -170,7 +171,7 @@ function gatewayAccepted(
 
 function notProgrammed(
   notAccepted: StatusCondition | undefined,
-  addresses: Fault | undefined,
+  addresses: RefusalReason | undefined,
 ): StatusCondition | undefined {
   if (notAccepted !== undefined) return isFalse('Programmed', 'Invalid', notAccepted.message);
   return addresses && isFalse('Programmed', addresses.reason, addresses.message);
@@ -272,7 +273,7 @@ function setFault(
   own: readonly GatewayListener[],
   usable: readonly GatewayListener[],
   { notAccepted }: GatewayAddresses,
-): Fault | undefined {
+): RefusalReason | undefined {
   if (!allowed.includes(set)) {
     const message = `Gateway "${gateway.key}" allows no ListenerSets of namespace "${set.namespace}" (spec.allowedListeners)`;
     return { reason: 'NotAllowed', message };

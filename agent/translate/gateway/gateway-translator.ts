@@ -7,6 +7,7 @@ import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
@@ -16,7 +17,7 @@ import { loadBalancerOf } from '../service/plain-listener.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { attachedSets } from './attached-sets.ts';
-import { type Fault, isOurs, notOurs } from './conditions.ts';
+import { isOurs, notOurs } from './conditions.ts';
 import { GatewayMemory } from './gateway-memory.ts';
 import { gatewayStatuses } from './gateway-statuses.ts';
 import type { GatewayView } from './gateway-view.ts';
@@ -172,8 +173,8 @@ export class GatewayTranslator implements Translator {
   ): { readonly listeners: readonly GatewayListener[]; readonly problems: readonly Problem[] } {
     const { portOwners } = this.#options.desired;
     const problems: Problem[] = [];
-    const faults = new Map<string, Fault | undefined>();
-    const faultOf = ({ spec }: GatewayListener): Fault | undefined => {
+    const faults = new Map<string, RefusalReason | undefined>();
+    const faultOf = ({ spec }: GatewayListener): RefusalReason | undefined => {
       const protocol = transportOf(spec);
       const { port } = spec;
       const place = `${protocol} ${port}`;

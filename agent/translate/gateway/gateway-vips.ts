@@ -3,15 +3,15 @@
 import { quote } from '../../base/quote.ts';
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Problem, Vip } from '../../model/load-balancer.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import { type PoolAddresses, parseVip } from '../service/service-vips.ts';
-import type { Fault } from './conditions.ts';
 
 export interface GatewayAddresses {
   readonly vips: readonly Vip[];
   /** The Gateway asks for what the agent does not have, and gets no address. */
-  readonly notAccepted: Fault | undefined;
+  readonly notAccepted: RefusalReason | undefined;
   /** It has not all addresses that it asks for, or none. */
-  readonly notProgrammed: Fault | undefined;
+  readonly notProgrammed: RefusalReason | undefined;
   readonly problems: readonly Problem[];
 }
 
@@ -48,7 +48,7 @@ export function gatewayVips(gateway: Gateway, ofPools: PoolAddresses | undefined
   };
 }
 
-function whyNotAccepted({ addresses, hasParameters }: Gateway): Fault | undefined {
+function whyNotAccepted({ addresses, hasParameters }: Gateway): RefusalReason | undefined {
   if (hasParameters) {
     const message = 'spec.infrastructure.parametersRef is not supported; remove it';
     return { reason: 'InvalidParameters', message };
@@ -68,7 +68,7 @@ function addressFault(
   missing: readonly string[],
   count: number,
   whyNot: string | undefined,
-): Fault | undefined {
+): RefusalReason | undefined {
   if (missing.length > 0)
     return {
       reason: 'AddressNotUsable',

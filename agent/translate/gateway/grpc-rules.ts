@@ -2,11 +2,11 @@
 
 import { Expressions } from '../../base/expression/expression.ts';
 import type { GrpcMatch, GrpcRoute, GrpcRule } from '../../kubernetes/gateway/route-objects.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { RouteMatch, RouteRule } from '../../model/routes.ts';
 import { GRPC_PROFILE } from '../pool/pool-profile.ts';
 import type { RouteAnnotations } from '../routes/route-annotations.ts';
 import type { BackendReader } from './backends.ts';
-import type { Fault } from './conditions.ts';
 import {
   closedRule,
   expressionFault,
@@ -26,7 +26,7 @@ export function grpcEntries(
   { isClosed }: RouteAnnotations,
   backends: BackendReader,
 ): RuleEntries {
-  const faults = new Map<number, Fault>();
+  const faults = new Map<number, RefusalReason>();
   const expressions = new Expressions();
   const entries = route.rules.flatMap((rule, index) => {
     const fault = ruleFault(rule, expressions);
@@ -83,6 +83,9 @@ function partOf(type: GrpcMatch['type'], text: string): string {
   return type === 'Exact' ? text.replaceAll('.', '\\.') : `(?:${text})`;
 }
 
-function ruleFault({ filters, backends, matches }: GrpcRule, expressions: Expressions): Fault | undefined {
+function ruleFault(
+  { filters, backends, matches }: GrpcRule,
+  expressions: Expressions,
+): RefusalReason | undefined {
   return expressionFault(matches.map(matchOf), expressions) ?? filterFault(filters, backends);
 }

@@ -3,11 +3,11 @@
 // match, and no listener of a ListenerSet takes it away. Pure.
 
 import type { ListenerSet } from '../../kubernetes/gateway/gateway-objects.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import { hostKey, hostText, widerKeys } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import { nothingElse } from '../routes/nothing-else.ts';
 import type { HostedRoute } from '../routes/section-hosts.ts';
-import type { Fault } from './conditions.ts';
 import type { GatewayListener } from './listeners.ts';
 import { type Rejection, withoutRejected } from './rejected-routes.ts';
 import type { AttachedRoute, RoutePortion } from './route-portions.ts';
@@ -76,7 +76,7 @@ function lostListeners(
   portions: readonly RoutePortion[],
   listeners: readonly GatewayListener[],
   sets: readonly ListenerSet[],
-): ReadonlyMap<GatewayListener, Fault> {
+): ReadonlyMap<GatewayListener, RefusalReason> {
   const setOf = new Map<string, ListenerSet>(sets.map((set) => [`listenerset ${set.key}`, set]));
   const byHost = Map.groupBy(
     listeners.filter(
@@ -85,7 +85,7 @@ function lostListeners(
     ),
     ({ host }) => hostKey(host),
   );
-  const lost = new Map<GatewayListener, Fault>();
+  const lost = new Map<GatewayListener, RefusalReason>();
   if (byHost.size === 0) return lost;
   const oldest = new Map<GatewayListener, AttachedRoute['route']>();
   for (const { route, hosts, listener: at } of placesOf(portions))
@@ -102,7 +102,7 @@ function lostListeners(
 }
 
 function placesAt(
-  lost: ReadonlyMap<GatewayListener, Fault>,
+  lost: ReadonlyMap<GatewayListener, RefusalReason>,
   portions: readonly RoutePortion[],
 ): ReadonlyMap<AttachedRoute, Rejection> {
   const rejected = new Map<AttachedRoute, Rejection>();
@@ -114,7 +114,7 @@ function placesAt(
   return rejected;
 }
 
-function conflictOf(owner: string, hosts: string): Fault {
+function conflictOf(owner: string, hosts: string): RefusalReason {
   const message = `An older route of namespace "${owner}" has host "${hosts}", and each host belongs to one namespace (setting hostsOfOneNamespace)`;
   return { reason: 'HostnameConflict', message };
 }

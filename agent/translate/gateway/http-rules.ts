@@ -12,6 +12,7 @@ import type {
   RouteFilter,
   RouteTimeouts,
 } from '../../kubernetes/gateway/route-objects.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type {
   Cors,
   ForwardAction,
@@ -27,7 +28,6 @@ import { HTTP_PROFILE, withPersistence, withRetry } from '../pool/pool-profile.t
 import { limitsOf, type RouteAnnotations, type RouteOptions, withHsts } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
 import type { BackendReader } from './backends.ts';
-import type { Fault } from './conditions.ts';
 
 /** The place at which clients reach the route: a redirect without a port keeps it. */
 export interface ClientSide {
@@ -39,7 +39,7 @@ export interface ClientSide {
 export interface RuleEntries {
   readonly entries: readonly RouteEntry[];
   /** By the index of the rule: why it cannot be carried out. */
-  readonly faults: ReadonlyMap<number, Fault>;
+  readonly faults: ReadonlyMap<number, RefusalReason>;
 }
 
 export function httpEntries(
@@ -48,7 +48,7 @@ export function httpEntries(
   client: ClientSide,
   backends: BackendReader,
 ): RuleEntries {
-  const faults = new Map<number, Fault>();
+  const faults = new Map<number, RefusalReason>();
   const { auth } = authOf(options, route.namespace);
   const expressions = new Expressions();
   const entries = route.rules.flatMap((rule, index) => {
@@ -267,7 +267,7 @@ export function readable(match: RouteMatch, expressions: Expressions): RouteMatc
 function ruleFault(
   { filters, backends, matches, sessionPersistence, retry }: HttpRule,
   expressions: Expressions,
-): Fault | undefined {
+): RefusalReason | undefined {
   const code = retry?.codes.find((each) => !RETRY_CODES.includes(each));
   if (code !== undefined)
     return unsupported(`its retry has code ${code}; HAProxy can retry ${RETRY_CODES.join(', ')}`);
@@ -290,7 +290,7 @@ function ruleFault(
   return filterFault(filters, backends) ?? expressionFault(matches.map(matchOf), expressions);
 }
 
-export function unsupported(message: string): Fault {
+export function unsupported(message: string): RefusalReason {
   return { reason: 'UnsupportedValue', message };
 }
 
@@ -298,7 +298,7 @@ export function unsupported(message: string): Fault {
 export function filterFault(
   filters: readonly RouteFilter[],
   backends: readonly HttpBackend[],
-): Fault | undefined {
+): RefusalReason | undefined {
   const unknown = only(filters, 'unknown');
   if (unknown !== undefined)
     return unsupported(`it has a filter of type ${quote(unknown.type)}, which Headgate does not have`);
@@ -312,7 +312,10 @@ export function filterFault(
 }
 
 /** Also of GRPCRoutes. */
-export function expressionFault(matches: readonly RouteMatch[], expressions: Expressions): Fault | undefined {
+export function expressionFault(
+  matches: readonly RouteMatch[],
+  expressions: Expressions,
+): RefusalReason | undefined {
   for (const { path, headers, query } of matches)
     for (const [{ kind, value }, anchoring] of [
       [path, 'start'] as const,

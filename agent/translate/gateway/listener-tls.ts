@@ -6,17 +6,17 @@ import type { ClientValidation, Gateway, ListenerSpec } from '../../kubernetes/g
 import type { ObjectReference } from '../../kubernetes/gateway/object-reference.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Authority, Certificate, Crl, Tls } from '../../model/load-balancer.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import { clientCrl } from '../routes/client-crl.ts';
 import { type CertificatesView, certificateOf } from '../service/tls.ts';
-import type { Fault } from './conditions.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { isKind, isPermitted, notPermitted, type Referrer } from './references.ts';
 
 export interface ListenerCertificates {
   readonly certificates: readonly Certificate[];
   readonly clients: Tls['clients'];
-  readonly unresolved: Fault | undefined;
-  readonly notAccepted: Fault | undefined;
+  readonly unresolved: RefusalReason | undefined;
+  readonly notAccepted: RefusalReason | undefined;
 }
 
 interface Context {
@@ -32,7 +32,7 @@ export function listenerCertificates(
   context: Context,
 ): ListenerCertificates {
   const certificates: Certificate[] = [];
-  const faults: Fault[] = [];
+  const faults: RefusalReason[] = [];
   for (const reference of tls?.certificates ?? []) {
     const { certificate, fault } = certificateFor(owner, reference, context);
     if (fault !== undefined) faults.push(fault);
@@ -55,7 +55,7 @@ export function listenerCertificates(
 export interface FoundCertificate {
   /** With a fault it is the one that the Secret had last, which stays in use. */
   readonly certificate: Certificate | undefined;
-  readonly fault: Fault | undefined;
+  readonly fault: RefusalReason | undefined;
 }
 
 /** What members get if they ask for a certificate; neither if the Gateway names none. */
@@ -153,7 +153,7 @@ function authorityFor(
   owner: Referrer,
   reference: ObjectReference,
   { view, certificates, reads }: Context,
-): { readonly authority?: Authority; readonly crl?: Crl; readonly fault?: Fault } {
+): { readonly authority?: Authority; readonly crl?: Crl; readonly fault?: RefusalReason } {
   const { group, kind, name } = reference;
   if (group !== '' || (kind !== 'ConfigMap' && kind !== 'Secret')) {
     const message = `The authority ${quote(name)} is of kind ${quote(kind)}, not ConfigMap or Secret`;

@@ -13,11 +13,11 @@ import type { GroupKind } from '../../kubernetes/gateway/object-reference.ts';
 import type { RouteKind } from '../../kubernetes/gateway/route-objects.ts';
 import { matches } from '../../kubernetes/label-selector.ts';
 import type { Dependency, RouteParent } from '../../model/desired-state.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { HostPattern } from '../../model/routes.ts';
 import { hostPattern } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import type { CertificatesView } from '../service/tls.ts';
-import type { Fault } from './conditions.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { type ListenerCertificates, listenerCertificates } from './listener-tls.ts';
 
@@ -32,10 +32,10 @@ export interface GatewayListener {
   /** Of routes that may attach. */
   readonly supportedKinds: readonly GroupKind[];
   /** Another listener of its port has the same hosts, or speaks something else. */
-  readonly conflict: Fault | undefined;
+  readonly conflict: RefusalReason | undefined;
   /** Why it is not accepted, `conflict` included. */
-  readonly notAccepted: Fault | undefined;
-  readonly unresolved: Fault | undefined;
+  readonly notAccepted: RefusalReason | undefined;
+  readonly unresolved: RefusalReason | undefined;
   /** It ends TLS with one or more, which are in `CertificatesBySection`: a renewed one changes nothing for routes. */
   readonly hasCertificates: boolean;
   /** A client's name may belong to another TLS listener of the port, too. */
@@ -128,7 +128,7 @@ class AcceptedListeners {
     { readonly ways: Map<string, ListenerSpec>; readonly hosts: Map<string, ListenerSpec> }
   >();
 
-  conflictOf(spec: ListenerSpec): Fault | undefined {
+  conflictOf(spec: ListenerSpec): RefusalReason | undefined {
     const found = this.#ofPort.get(portText(spec));
     if (found === undefined) return undefined;
     const ofHost = found.hosts.get(spec.hostname);
@@ -182,7 +182,7 @@ function isSameKind(a: GroupKind, b: GroupKind): boolean {
   return a.group === b.group && a.kind === b.kind;
 }
 
-function protocolFault({ protocol, tls }: ListenerSpec): Fault | undefined {
+function protocolFault({ protocol, tls }: ListenerSpec): RefusalReason | undefined {
   if (KINDS[protocol] === undefined) {
     const message = `Protocol ${quote(protocol)} is not one of ${Object.keys(KINDS).join(', ')}`;
     return { reason: 'UnsupportedProtocol', message };
@@ -196,7 +196,7 @@ function protocolFault({ protocol, tls }: ListenerSpec): Fault | undefined {
 }
 
 /** Why a listener and one of `others` cannot both be served; undefined if they can. */
-function firstConflict(spec: ListenerSpec, others: readonly ListenerSpec[]): Fault | undefined {
+function firstConflict(spec: ListenerSpec, others: readonly ListenerSpec[]): RefusalReason | undefined {
   for (const other of others) {
     const fault = conflictOf(spec, other);
     if (fault !== undefined) return fault;
@@ -204,7 +204,7 @@ function firstConflict(spec: ListenerSpec, others: readonly ListenerSpec[]): Fau
   return undefined;
 }
 
-function conflictOf(a: ListenerSpec, b: ListenerSpec): Fault | undefined {
+function conflictOf(a: ListenerSpec, b: ListenerSpec): RefusalReason | undefined {
   if (KINDS[a.protocol] === undefined || KINDS[b.protocol] === undefined) return undefined;
   if (a.port !== b.port || transportOf(a) !== transportOf(b)) return undefined;
   const isSameHost = a.hostname === b.hostname;

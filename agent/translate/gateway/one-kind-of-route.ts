@@ -1,10 +1,10 @@
 // HTTPRoutes and GRPCRoutes on one listener: of two with a host in common the older one is accepted, the other one is not
 // (https://gateway-api.sigs.k8s.io/reference/spec/#grpcroutespec). Pure.
 
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { HostPattern } from '../../model/routes.ts';
 import { hostText } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
-import type { Fault } from './conditions.ts';
 import { type Rejection, withoutRejected } from './rejected-routes.ts';
 import {
   type AttachedRoute,
@@ -49,7 +49,7 @@ function isGrpc({ route }: AttachedRoute): boolean {
   return route.kind === 'GRPCRoute';
 }
 
-function faultOf(kind: string, host: HostPattern): Fault {
+function faultOf(kind: string, host: HostPattern): RefusalReason {
   const message = `An older ${kind} of the listener has hosts in common with "${hostText(host)}": of a HTTPRoute and a GRPCRoute only one is accepted`;
   return { reason: 'HostnameConflict', message };
 }

@@ -7,7 +7,7 @@ import type { GroupKind, ObjectReference } from '../../kubernetes/gateway/object
 import type { BackendReference } from '../../kubernetes/gateway/route-objects.ts';
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Protocol } from '../../model/load-balancer.ts';
-import type { Fault } from './conditions.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { Reads } from './gateway-view.ts';
 
 /** The object that has a reference. */
@@ -37,7 +37,7 @@ export function isPermitted(
   );
 }
 
-export function notPermitted(from: Referrer, to: ObjectReference): Fault {
+export function notPermitted(from: Referrer, to: ObjectReference): RefusalReason {
   const message = `No ReferenceGrant in namespace "${to.namespace}" permits ${from.kind}s of namespace "${from.namespace}" to refer to ${to.kind} "${to.name}"`;
   return { reason: 'RefNotPermitted', message };
 }
@@ -52,13 +52,13 @@ export interface ResolvedBackend {
   readonly port: ServicePort;
 }
 
-/** `Fault`: of the route's condition `ResolvedRefs`. */
+/** `RefusalReason`: of the route's condition `ResolvedRefs`. */
 export function resolveBackend(
   from: Referrer,
   reference: Omit<BackendReference, 'weight'>,
   protocol: Protocol,
   reads: Reads,
-): ResolvedBackend | Fault {
+): ResolvedBackend | RefusalReason {
   const { group, kind, name, port: number } = reference;
   if (!isKind(reference, '', 'Service')) {
     const text = quote(group === '' ? kind : `${group}/${kind}`);
@@ -67,7 +67,7 @@ export function resolveBackend(
   if (!isPermitted(from, reference, (namespace) => reads.grantsIn(namespace)))
     return notPermitted(from, reference);
   const key = `${reference.namespace || from.namespace}/${name}`;
-  const missing = (why: string): Fault => ({
+  const missing = (why: string): RefusalReason => ({
     reason: 'BackendNotFound',
     message: `Cannot send to Service "${key}": ${why}`,
   });

@@ -1,14 +1,14 @@
 // The routes of a Gateway without what a listener of it does not take from them, because another route has it: their status and
 // their problems say so. Pure.
 
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { AttachedHost } from './attachment.ts';
-import type { Fault } from './conditions.ts';
 import type { GatewayListener } from './listeners.ts';
 import type { AttachedRoute, RouteOnGateway, RoutePortion } from './route-portions.ts';
 import { routeStatus } from './route-status.ts';
 
 export interface Rejection {
-  readonly fault: Fault;
+  readonly fault: RefusalReason;
   /** The hosts that the listener takes all the same; empty: the route is not attached to it. */
   readonly hosts: readonly AttachedHost[];
 }
@@ -52,7 +52,7 @@ function without(of: RouteOnGateway, rejected: Rejections): RouteOnGateway {
   );
   const before = known.get(of);
   if (before?.text === text) return before.value;
-  const whole = new Map<GatewayListener, Fault>();
+  const whole = new Map<GatewayListener, RefusalReason>();
   for (const { listener, fault, hosts } of found) if (hosts.length === 0) whole.set(listener, fault);
   const parents = attached.parents.map((parent) => {
     const own = parent.listeners.map((listener) => whole.get(listener));

@@ -2,6 +2,7 @@
 // refers to, is as it was: a change of one route costs nothing for the others.
 
 import type { Route, RouteKind } from '../../kubernetes/gateway/route-objects.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { WeightedBackend } from '../../model/routes.ts';
 import { TCP_PROFILE } from '../pool/pool-profile.ts';
@@ -9,7 +10,6 @@ import type { RouteEntries } from '../routes/host-routes.ts';
 import { type RouteAnnotations, routeAnnotations } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
 import { BackendReader } from './backends.ts';
-import type { Fault } from './conditions.ts';
 import { type GatewayView, Reads } from './gateway-view.ts';
 import { grpcEntries } from './grpc-rules.ts';
 import { type ClientSide, hasRedirect, httpEntries } from './http-rules.ts';
@@ -26,10 +26,10 @@ export interface ResolvedRoute {
   /** Each once. */
   readonly uses: readonly PoolUse[];
   /** Why no rule can be carried out. */
-  readonly notAccepted: Fault | undefined;
+  readonly notAccepted: RefusalReason | undefined;
   /** Why some cannot. */
-  readonly partiallyInvalid: Fault | undefined;
-  readonly unresolved: Fault | undefined;
+  readonly partiallyInvalid: RefusalReason | undefined;
+  readonly unresolved: RefusalReason | undefined;
   /** A sentence for each annotation with a value that is not allowed. */
   readonly annotationFaults: readonly string[];
   /** The Secret of its users; '' for none. */
@@ -108,10 +108,10 @@ const NO_MEMBERS = { members: NONE, fault: undefined };
 function entriesOf(route: Route, annotations: RouteAnnotations, client: ClientSide, reader: BackendReader) {
   if (route.kind === 'HTTPRoute') return httpEntries(route, annotations, client, reader);
   if (route.kind === 'GRPCRoute') return grpcEntries(route, annotations, reader);
-  return { entries: NONE, faults: new Map<number, Fault>() };
+  return { entries: NONE, faults: new Map<number, RefusalReason>() };
 }
 
-function ruleFault(faults: ReadonlyMap<number, Fault>, beginning: string): Fault | undefined {
+function ruleFault(faults: ReadonlyMap<number, RefusalReason>, beginning: string): RefusalReason | undefined {
   const [first] = faults;
   if (first === undefined) return undefined;
   const [index, { reason, message }] = first;
@@ -122,9 +122,9 @@ function ruleFault(faults: ReadonlyMap<number, Fault>, beginning: string): Fault
 function udpMembers(
   route: Extract<Route, { kind: 'UDPRoute' }>,
   reads: Reads,
-): { readonly members: readonly WeightedService[]; readonly fault: Fault | undefined } {
+): { readonly members: readonly WeightedService[]; readonly fault: RefusalReason | undefined } {
   const from = { kind: route.kind satisfies RouteKind, namespace: route.namespace };
-  let fault: Fault | undefined;
+  let fault: RefusalReason | undefined;
   const members = (route.rules[0]?.backends ?? []).map((reference) => {
     const found = resolveBackend(from, reference, 'UDP', reads);
     if ('reason' in found) fault ??= found;

@@ -7,16 +7,12 @@ import { type BackendTlsPolicy, meansService } from '../../kubernetes/gateway/ga
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { MemberTls } from '../../model/load-balancer.ts';
+import type { RefusalReason } from '../../model/object-status.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import type { CertificatesView } from '../service/tls.ts';
 
-export interface PolicyFault {
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** Members are verified as before. */
-const LAST_AUTHORITY: PolicyFault = {
+const LAST_AUTHORITY: RefusalReason = {
   reason: 'NoValidCACertificate',
   message:
     'None of validation.caCertificateRefs can be used; the authorities that were read last stay in use',
@@ -26,8 +22,8 @@ export interface JudgedPolicy {
   readonly policy: BackendTlsPolicy;
   /** undefined if the policy cannot be carried out. */
   readonly tls: MemberTls | undefined;
-  readonly notAccepted: PolicyFault | undefined;
-  readonly unresolved: PolicyFault | undefined;
+  readonly notAccepted: RefusalReason | undefined;
+  readonly unresolved: RefusalReason | undefined;
 }
 
 /** The policy that counts for a port; undefined if there is none. */
@@ -73,7 +69,7 @@ export function isMeantByMistake(
 }
 
 /** Why a policy counts for less of the Service than its author means; undefined if it does not. */
-export function wrongTarget(policy: BackendTlsPolicy, service: Service): PolicyFault | undefined {
+export function wrongTarget(policy: BackendTlsPolicy, service: Service): RefusalReason | undefined {
   const [target] = wrongTargets(policy, service);
   if (target === undefined) return undefined;
   const { group, kind, sectionName } = target;
@@ -136,7 +132,7 @@ export function judgePolicy(
       'validation.subjectAltNames is not supported: members are verified by validation.hostname',
     );
   if (hostname === '') return refused('validation.hostname is missing');
-  const faults: PolicyFault[] = [];
+  const faults: RefusalReason[] = [];
   for (const { group, kind, name } of authorities) {
     if (group !== '' || kind !== 'ConfigMap') {
       const message = `The authority ${quote(name)} is of kind ${quote(kind)}, not ConfigMap`;
