@@ -9,7 +9,7 @@ import type { Worker } from './booted-worker.ts';
 import type { HaproxyPlan, ReloadReason } from './plan.ts';
 import { readListener, rereadRows } from './readback.ts';
 import { GUARDS_OF_HOSTS } from './routes/held-rows.ts';
-import type { Row } from './routes/maps.ts';
+import type { MapRow } from './routes/maps.ts';
 import type { Running } from './running.ts';
 import {
   type AbortCertificate,
@@ -36,7 +36,11 @@ export interface WorkerOutcome {
   /** Certificates that HAProxy does not accept: a reload would not help. */
   readonly refusedCertificates: readonly { readonly certificate: Certificate; readonly reply: string }[];
   /** Rows of routes that HAProxy does not accept; not those that restrict a whole host, with which a reload boots. */
-  readonly refusedRows: readonly { readonly row: Row; readonly listener: string; readonly reply: string }[];
+  readonly refusedRows: readonly {
+    readonly row: MapRow;
+    readonly listener: string;
+    readonly reply: string;
+  }[];
   /** Listeners that only a reload can bring to their desired state. */
   readonly beyondRepair: readonly string[];
   /** The connection was lost: the state of all other commands is unknown. */
@@ -62,7 +66,7 @@ export async function applyPlans(
   const refused: Refusal[] = [];
   const repaired: string[] = [];
   const refusedCertificates: { certificate: Certificate; reply: string }[] = [];
-  const refusedRows: { row: Row; listener: string; reply: string }[] = [];
+  const refusedRows: { row: MapRow; listener: string; reply: string }[] = [];
   const beyondRepair: string[] = [];
   let lost: HeadgateError | undefined;
   try {

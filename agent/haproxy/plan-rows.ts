@@ -4,9 +4,9 @@
 
 import type { Listener } from '../model/load-balancer.ts';
 import { heldRows } from './routes/held-rows.ts';
-import { isEntry, type Row, rowId } from './routes/maps.ts';
+import { isEntry, type MapRow, rowId } from './routes/maps.ts';
 import { leadingTo, poolsOf } from './routes/needs.ts';
-import type { Tables } from './routes/patched-tables.ts';
+import type { RowTables } from './routes/patched-tables.ts';
 import { mapFile } from './routes/route-files.ts';
 import { type RowsById, SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
 import type { Running } from './running.ts';
@@ -17,14 +17,14 @@ export interface RoutesForPlan {
   /** Of the maps. */
   readonly folder: string;
   /** The rows that the listener should have. */
-  readonly tablesOf: (listener: Listener) => Tables;
+  readonly tablesOf: (listener: Listener) => RowTables;
   /** The row has not been needed for so long that no request can lead to it. */
-  readonly isDue: (listener: string, table: string, row: Row) => boolean;
+  readonly isDue: (listener: string, table: string, row: MapRow) => boolean;
 }
 
 export interface RowsPlan {
   /** Rows that are not needed and not deleted yet, by table; also tables that have none any more. */
-  readonly unneeded: ReadonlyMap<string, readonly Row[]>;
+  readonly unneeded: ReadonlyMap<string, readonly MapRow[]>;
   /** Some rows lead to pools that the worker does not have. */
   readonly waitsForPools: boolean;
 }
@@ -39,16 +39,16 @@ export function planRows(
 ): RowsPlan {
   const { name } = listener;
   const desired = tablesOf(listener);
-  const unneeded = new Map<string, readonly Row[]>();
+  const unneeded = new Map<string, readonly MapRow[]>();
   let waitsForPools = false;
-  const command = (kind: RowCommand['kind'], table: string, row: Row): RowCommand => ({
+  const command = (kind: RowCommand['kind'], table: string, row: MapRow): RowCommand => ({
     kind,
     map: mapFile(folder, row.map),
     key: row.key,
     value: row.value,
     position: { listener: name, table, row },
   });
-  const planTable = (table: string, wanted: readonly Row[]): void => {
+  const planTable = (table: string, wanted: readonly MapRow[]): void => {
     const current = running.rows.rowsOf(name, table);
     const missing = poolsOf(wanted).filter((pool) => !running.has(pool));
     const waiting = leadingTo(wanted, new Set(missing));
@@ -85,17 +85,17 @@ export function planRows(
   return { unneeded, waitsForPools };
 }
 
-const NO_ROWS: readonly Row[] = [];
+const NO_ROWS: readonly MapRow[] = [];
 
 /** Rows to delete: those that requests look up first, in the opposite order of their addition, and all others. */
 function leftOver(
   current: RowsById,
-  wanted: readonly Row[],
+  wanted: readonly MapRow[],
   isWhole: boolean,
-): { readonly now: readonly Row[]; readonly later: readonly Row[] } {
+): { readonly now: readonly MapRow[]; readonly later: readonly MapRow[] } {
   const ids = new Set(wanted.map(rowId));
   const rows = [...current.values()].filter((row) => !ids.has(rowId(row))).reverse();
   // Of a whole table a request may still look up the paths.
-  const isFirst = isWhole ? ({ map }: Row) => map === 'hosts' : isEntry;
+  const isFirst = isWhole ? ({ map }: MapRow) => map === 'hosts' : isEntry;
   return { now: rows.filter(isFirst), later: rows.filter((row) => !isFirst(row)) };
 }

@@ -22,7 +22,7 @@ import {
 } from './config/listener-config.ts';
 import { certificateFile, crtLines, crtLineText, crtListFile } from './config/tls-config.ts';
 import { planRows, type RoutesForPlan } from './plan-rows.ts';
-import { type Row, rowId } from './routes/maps.ts';
+import { type MapRow, rowId } from './routes/maps.ts';
 import { mapFile } from './routes/route-files.ts';
 import { tablesOf } from './routes/tables.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
@@ -44,7 +44,7 @@ export interface HaproxyPlan extends Plan {
   /** Why commands are not enough; undefined if they are. They are sent in any case, because the old worker still serves. */
   readonly reload: ReloadReason | undefined;
   /** Rows of routes that are not needed and not deleted yet: by listener, by table. */
-  readonly unneededRows: ReadonlyMap<string, ReadonlyMap<string, readonly Row[]>>;
+  readonly unneededRows: ReadonlyMap<string, ReadonlyMap<string, readonly MapRow[]>>;
 }
 
 /** What a plan must know of the files of certificates. */
@@ -87,7 +87,7 @@ export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
   const guards: Command[] = [];
   let reload: ReloadReason | undefined;
   let waits = false;
-  const unneededRows = new Map<string, ReadonlyMap<string, readonly Row[]>>();
+  const unneededRows = new Map<string, ReadonlyMap<string, readonly MapRow[]>>();
   const desired = new Set<string>();
   for (const listener of after?.listeners ?? []) {
     if (!hasSection(listener)) continue;
@@ -206,7 +206,7 @@ function removeServers(
 }
 
 /** The row that leads from a pool to its spare backend, before its servers and the rows that lead to the pool. */
-function planSpare(pool: Listener, row: Row, running: Running, folder: string, gain: Command[]): void {
+function planSpare(pool: Listener, row: MapRow, running: Running, folder: string, gain: Command[]): void {
   const { name } = pool;
   if (running.rows.rowsOf(name, SPARE_TABLE).get(rowId(row))?.value === row.value) return;
   const position = { listener: name, table: SPARE_TABLE, row, structure: structureOf(pool) };

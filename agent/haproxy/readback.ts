@@ -10,7 +10,7 @@ import { backendsOf, hasSection, isForHaproxy, isRouted, structureOf } from './c
 import { spareProfile } from './config/spare-pools.ts';
 import { certificateFile, certificatesOf, crtListFile, nameOfCertificate } from './config/tls-config.ts';
 import { MAPS } from './routes/maps.ts';
-import type { Tables } from './routes/patched-tables.ts';
+import type { RowTables } from './routes/patched-tables.ts';
 import { mapFile } from './routes/route-files.ts';
 import { SEVERAL, UNKNOWN_TABLE } from './routes/running-rows.ts';
 import { tablesOf } from './routes/tables.ts';
@@ -33,7 +33,7 @@ import { Spares } from './spares.ts';
 export interface Folders {
   readonly certificates: string;
   readonly routes: string;
-  readonly tablesOf: (listener: Listener) => Tables;
+  readonly tablesOf: (listener: Listener) => RowTables;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Certificate, Listener, LoadBalancer, Member } from '../model/load-
 import { allowedLines, backendsOf, hasSection, isRouted, structureOf } from './config/listener-config.ts';
 import { spareProfile } from './config/spare-pools.ts';
 import { allCertificates } from './config/tls-config.ts';
-import type { Tables } from './routes/patched-tables.ts';
+import type { RowTables } from './routes/patched-tables.ts';
 import { RunningRows } from './routes/running-rows.ts';
 import { tablesOf } from './routes/tables.ts';
 import type {
@@ -135,7 +135,7 @@ export class Running {
   static booted(
     loadBalancers: Iterable<LoadBalancer>,
     aclId: AclId,
-    tables: (listener: Listener) => Tables = tablesOf,
+    tables: (listener: Listener) => RowTables = tablesOf,
   ): Running {
     const running = new Running();
     const all = [...loadBalancers];
@@ -145,7 +145,11 @@ export class Running {
   }
 
   /** Adds one load balancer of the file. */
-  boot({ listeners }: LoadBalancer, aclId: AclId, tables: (listener: Listener) => Tables = tablesOf): void {
+  boot(
+    { listeners }: LoadBalancer,
+    aclId: AclId,
+    tables: (listener: Listener) => RowTables = tablesOf,
+  ): void {
     for (const listener of listeners) {
       if (!hasSection(listener)) continue;
       const acls = allowedLines(listener).map((_, line) => aclId(listener.name, line));

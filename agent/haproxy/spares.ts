@@ -5,19 +5,19 @@
 import type { Listener, OwnerKey } from '../model/load-balancer.ts';
 import { ownerOfListener, spareBackend } from '../model/names.ts';
 import { isLikeSpare, SPARES } from './config/spare-pools.ts';
-import type { Row } from './routes/maps.ts';
+import type { MapRow } from './routes/maps.ts';
 
 /** The table, of the pool, of the row that leads from its name to its spare backend. */
 export const SPARE_TABLE = 'spare';
 
 /** Offers the row of the same spare backend only once; undefined if there is none for the pool. */
-export type SpareOffer = (pool: Listener) => Row | undefined;
+export type SpareOffer = (pool: Listener) => MapRow | undefined;
 
 export class Spares {
   /** What they are like; undefined if the worker has none. */
   readonly profile: Listener | undefined;
   /** By the name of the pool. */
-  readonly #given = new Map<string, Row>();
+  readonly #given = new Map<string, MapRow>();
   readonly #free = new Set(Array.from({ length: SPARES }, (_, at) => spareBackend(at + 1)));
 
   constructor(profile: Listener | undefined) {
@@ -36,7 +36,7 @@ export class Spares {
   }
 
   /** Gives the pool this backend, before HAProxy is told; false if another pool has it meanwhile. */
-  give(row: Row): boolean {
+  give(row: MapRow): boolean {
     const { key: pool, value: backend } = row;
     if (this.#given.get(pool)?.value === backend) return true;
     if (this.#given.has(pool) || !this.#free.delete(backend)) return false;
@@ -45,7 +45,7 @@ export class Spares {
   }
 
   /** The row of a pool that has one. */
-  given(pool: string): Row | undefined {
+  given(pool: string): MapRow | undefined {
     return this.#given.get(pool);
   }
 

@@ -2,7 +2,7 @@
 // the path would get the rule of a wider one. Pure.
 
 import { plainTarget } from './encode.ts';
-import { isPath, type MapName, type Row, rowId } from './maps.ts';
+import { isPath, type MapName, type MapRow, rowId } from './maps.ts';
 import { leadingTo } from './needs.ts';
 import type { RowsById } from './running-rows.ts';
 
@@ -17,10 +17,10 @@ const UNAVAILABLE = 'e503';
  * are guarded from now on, and were not before.
  */
 export function heldRows(
-  wanted: readonly Row[],
+  wanted: readonly MapRow[],
   waiting: ReadonlySet<string>,
   current: RowsById,
-): readonly Row[] {
+): readonly MapRow[] {
   if (waiting.size === 0) return NONE;
   const guards = guardsOf(wanted);
   if (guards.size === 0) return NONE;
@@ -37,10 +37,10 @@ export function heldRows(
     .map((row) => ({ ...row, value: UNAVAILABLE }));
 }
 
-const NONE: readonly Row[] = [];
+const NONE: readonly MapRow[] = [];
 
 /** The targets that restrict who is served. */
-function guardsOf(rows: Iterable<Row>): ReadonlySet<string> {
+function guardsOf(rows: Iterable<MapRow>): ReadonlySet<string> {
   const targets = new Set<string>();
   for (const { map, key } of rows) if (GUARDS_OF_RULES.has(map)) targets.add(key);
   return targets;

@@ -8,7 +8,7 @@ export const MAPS = [
   'wider',
   /** Sections that want certificates of clients. */
   'guarded',
-  /** Tables of hosts where a path that members could read otherwise is refused. */
+  /** RowTables of hosts where a path that members could read otherwise is refused. */
   'strict',
   'exact',
   'prefix',
@@ -39,7 +39,7 @@ export const MAPS = [
 
 export type MapName = (typeof MAPS)[number];
 
-export interface Row {
+export interface MapRow {
   readonly map: MapName;
   readonly key: string;
   readonly value: string;
@@ -48,16 +48,16 @@ export interface Row {
 /** Their keys stay while what they lead to changes; the keys of all other rows are hashes of what they belong to. */
 const ENTRIES: ReadonlySet<MapName> = new Set<MapName>(['hosts', 'wider', 'exact', 'prefix']);
 
-export function isEntry({ map }: Pick<Row, 'map'>): boolean {
+export function isEntry({ map }: Pick<MapRow, 'map'>): boolean {
   return ENTRIES.has(map);
 }
 
 /** What a path leads to. */
-export function isPath({ map }: Pick<Row, 'map'>): boolean {
+export function isPath({ map }: Pick<MapRow, 'map'>): boolean {
   return map === 'exact' || map === 'prefix';
 }
 
 /** Unique within a worker. */
-export function rowId({ map, key }: Pick<Row, 'map' | 'key'>): string {
+export function rowId({ map, key }: Pick<MapRow, 'map' | 'key'>): string {
   return `${map} ${key}`;
 }

@@ -3,15 +3,15 @@
 
 import { memoByIdentity } from '../../base/memo.ts';
 import { plainTarget } from './encode.ts';
-import { type Row, rowId } from './maps.ts';
+import { type MapRow, rowId } from './maps.ts';
 
 /** The names of the pools that these rows lead to. */
-export const poolsOf = memoByIdentity((rows: readonly Row[]): readonly string[] => [
+export const poolsOf = memoByIdentity((rows: readonly MapRow[]): readonly string[] => [
   ...new Set(rows.flatMap(targetsOf).filter(isPool)),
 ]);
 
 /** The rows, by id, that lead to one of these pools, also through other rows. */
-export function leadingTo(rows: readonly Row[], missing: ReadonlySet<string>): ReadonlySet<string> {
+export function leadingTo(rows: readonly MapRow[], missing: ReadonlySet<string>): ReadonlySet<string> {
   const names = new Set(missing);
   const leading = new Set<string>();
   // Each row follows those that it leads to.
@@ -27,7 +27,7 @@ function isPool(target: string): boolean {
   return target.startsWith('pool:');
 }
 
-function targetsOf({ map, value }: Row): readonly string[] {
+function targetsOf({ map, value }: MapRow): readonly string[] {
   switch (map) {
     case 'lists':
       return value.split('|').map((candidate) => plainTarget(candidate.split('&', 1)[0] ?? ''));
@@ -48,6 +48,6 @@ function targetsOf({ map, value }: Row): readonly string[] {
 }
 
 /** By which other rows lead to it. */
-function nameOf({ map, key }: Row): string {
+function nameOf({ map, key }: MapRow): string {
   return map === 'shares' ? key.slice(0, key.indexOf('::') + 2) : key;
 }

@@ -7,7 +7,7 @@ import { expressionOf } from '../../base/expression/expression.ts';
 import type { HostRoutes, RouteEntry } from '../../model/routes.ts';
 import { isStrict } from '../../model/strict-hosts.ts';
 import { conditionsText, digest, expressionId, isConditional, namedTarget, plainPath } from './encode.ts';
-import type { Row } from './maps.ts';
+import type { MapRow } from './maps.ts';
 import { replacesPrefix, ruleTarget, type Target } from './rule-rows.ts';
 import { servable } from './unservable.ts';
 
@@ -15,7 +15,7 @@ import { servable } from './unservable.ts';
 const MAX_LIST = 8_000;
 
 /** In the order in which they must be added: each row after those that it leads to. */
-export function pathRows({ entries }: HostRoutes, table: string): readonly Row[] {
+export function pathRows({ entries }: HostRoutes, table: string): readonly MapRow[] {
   const lists = new Lists(table);
   const served = entries.map(servable);
   const { exact, prefix, regex } = groupsOf(served);
@@ -23,7 +23,7 @@ export function pathRows({ entries }: HostRoutes, table: string): readonly Row[]
   const first = lists.leadTo(regex, '');
   const behindFirst = (then: string): string =>
     first === '' || then === '' ? first || then : lists.of([first, then]);
-  const rows: Row[] = [];
+  const rows: MapRow[] = [];
   /** The prefixes that the path of the turn has, each with what it leads to. */
   const wider: { readonly path: string; readonly lead: string }[] = [];
   const paths = new Set([...(first === '' ? [] : ['']), ...prefix.keys(), ...exact.keys()]);
@@ -47,7 +47,7 @@ export function pathRows({ entries }: HostRoutes, table: string): readonly Row[]
         value: lists.leadTo(whole, behindFirst(lead)),
       });
   }
-  const strict: readonly Row[] = isStrict(served) ? [{ map: 'strict', key: table, value: '1' }] : [];
+  const strict: readonly MapRow[] = isStrict(served) ? [{ map: 'strict', key: table, value: '1' }] : [];
   return [...strict, ...lists.rows(), ...rows];
 }
 
@@ -80,15 +80,15 @@ function append(map: Map<string, RouteEntry[]>, key: string, entry: RouteEntry):
 class Lists {
   readonly #table: string;
   readonly #targets: Targets;
-  readonly #expressions = new Map<string, Row>();
-  readonly #lists = new Map<string, Row>();
+  readonly #expressions = new Map<string, MapRow>();
+  readonly #lists = new Map<string, MapRow>();
 
   constructor(table: string) {
     this.#table = table;
     this.#targets = new Targets(table);
   }
 
-  rows(): readonly Row[] {
+  rows(): readonly MapRow[] {
     return [...this.#targets.rows, ...this.#expressions.values(), ...this.#lists.values()];
   }
 
@@ -133,7 +133,7 @@ class Lists {
 
 /** The targets of the rules of one table, each made once. */
 class Targets {
-  readonly rows: Row[] = [];
+  readonly rows: MapRow[] = [];
   readonly #table: string;
   readonly #ids = new Set<string>();
   /** A rule that replaces the prefix has a target for each prefix. */

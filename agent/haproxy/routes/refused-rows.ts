@@ -4,8 +4,8 @@
 import type { Listener, LoadBalancer, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import { GUARDS_OF_RULES } from './held-rows.ts';
-import { isPath, type Row, rowId } from './maps.ts';
-import type { Tables } from './patched-tables.ts';
+import { isPath, type MapRow, rowId } from './maps.ts';
+import type { RowTables } from './patched-tables.ts';
 import { tablesOf } from './tables.ts';
 import { faultsOf } from './unservable.ts';
 
@@ -13,12 +13,12 @@ const FORBIDDEN = 'e403';
 const NO_MESSAGES: readonly string[] = [];
 
 export class RefusedRows {
-  /** Row and value to HAProxy's reply, by listener. */
+  /** MapRow and value to HAProxy's reply, by listener. */
   readonly #refused = new Map<string, Map<string, string>>();
   /** So that the rows of an unchanged listener keep their identity. */
-  #tables = new WeakMap<Tables, Tables>();
+  #tables = new WeakMap<RowTables, RowTables>();
 
-  refuse(listener: string, row: Row, reply: string): void {
+  refuse(listener: string, row: MapRow, reply: string): void {
     const refused = this.#refused.get(listener) ?? new Map<string, string>();
     this.#refused.set(listener, refused);
     refused.set(contentOf(row), reply);
@@ -26,7 +26,7 @@ export class RefusedRows {
   }
 
   /** The rows of a listener that HAProxy accepts, as far as it is known. */
-  readonly tablesOf = (listener: Listener): Tables => {
+  readonly tablesOf = (listener: Listener): RowTables => {
     const all = tablesOf(listener);
     const refused = this.#refused.get(listener.name);
     if (refused === undefined) return all;
@@ -67,19 +67,19 @@ function unservable({ routing }: Listener): readonly string[] {
   return messages;
 }
 
-function contentOf(row: Row): string {
+function contentOf(row: MapRow): string {
   return `${rowId(row)} ${row.value}`;
 }
 
-function without(rows: readonly Row[], refused: ReadonlyMap<string, string>): readonly Row[] {
+function without(rows: readonly MapRow[], refused: ReadonlyMap<string, string>): readonly MapRow[] {
   const rest = rows.filter((row) => !refused.has(contentOf(row)));
   if (rest.length === rows.length) return rows;
   const open = rows.filter((row) => GUARDS_OF_RULES.has(row.map) && refused.has(contentOf(row)));
-  return open.reduce<readonly Row[]>((some, { key }) => closed(some, key), rest);
+  return open.reduce<readonly MapRow[]>((some, { key }) => closed(some, key), rest);
 }
 
 /** What leads to the rule leads to status 403. */
-function closed(rows: readonly Row[], rule: string): readonly Row[] {
+function closed(rows: readonly MapRow[], rule: string): readonly MapRow[] {
   return rows.map((row) =>
     isPath(row) || row.map === 'lists' ? { ...row, value: row.value.replaceAll(rule, FORBIDDEN) } : row,
   );

@@ -7,7 +7,7 @@ import { Slice } from '../../base/slice.ts';
 import type { NamedText } from '../../host/file-set.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { MAPS, type MapName } from './maps.ts';
-import type { Tables } from './patched-tables.ts';
+import type { RowTables } from './patched-tables.ts';
 
 /** What HAProxy loads beside the maps. */
 export const LUA = readFileSync(new URL('../../../templates/haproxy/routes.lua', import.meta.url), 'utf8');
@@ -20,7 +20,7 @@ export function mapFile(folder: string, map: MapName): string {
 export async function* routeTexts(
   loadBalancers: readonly LoadBalancer[],
   folder: string,
-  tablesOf: (listener: Listener) => Tables,
+  tablesOf: (listener: Listener) => RowTables,
 ): AsyncGenerator<NamedText, void, void> {
   const routed = loadBalancers.flatMap(({ listeners }) =>
     listeners.filter(({ routing }) => routing !== undefined),

@@ -14,14 +14,14 @@ import type {
   WeightedBackend,
 } from '../../model/routes.ts';
 import { digest, headerChangesText, hostText, locationText, nameText, pathText } from './encode.ts';
-import type { MapName, Row } from './maps.ts';
+import type { MapName, MapRow } from './maps.ts';
 import { userListId } from './user-list-id.ts';
 
 export interface Target {
   readonly kind: 'target';
   readonly target: string;
   /** Those that the target needs, each after the rows that it leads to. */
-  readonly rows: readonly Row[];
+  readonly rows: readonly MapRow[];
 }
 
 /** `table`: rows of different tables have different keys. `prefix`: the matched prefix, '' for none. */
@@ -31,7 +31,7 @@ export function ruleTarget(rule: RouteRule, table: string, prefix: string): Targ
   const end = endOf(action, table);
   if (features.size === 0 && end.kind === 'target') return end;
   const id = ruleId(table, JSON.stringify([...features, end.kind === 'target' ? end.target : end.content]));
-  const rows: Row[] = end.kind === 'target' ? [...end.rows] : [...end.rowsOf(id)];
+  const rows: MapRow[] = end.kind === 'target' ? [...end.rows] : [...end.rowsOf(id)];
   for (const [map, value] of features) {
     if (map === 'origins')
       for (const origin of value.split(' '))
@@ -158,7 +158,7 @@ interface Shares {
   readonly kind: 'shares';
   /** Equal texts have equal rows, apart from the id. */
   readonly content: string;
-  rowsOf(id: string): readonly Row[];
+  rowsOf(id: string): readonly MapRow[];
 }
 
 /**
@@ -177,9 +177,9 @@ function sharesOf(
   const divisor = used.map(({ weight }) => weight).reduce(greatestCommonDivisor);
   const shares = used.map(({ weight }, at) => [targets[at]?.target ?? '', weight / divisor] as const);
   const content = JSON.stringify(shares);
-  const rowsOf = (id: string): readonly Row[] => {
+  const rowsOf = (id: string): readonly MapRow[] => {
     const block = addressBlock(id);
-    const rows: Row[] = targets.flatMap((each) => each.rows);
+    const rows: MapRow[] = targets.flatMap((each) => each.rows);
     let from = 0;
     for (const [value, share] of shares) {
       for (const cidr of cidrsOf(from, from + share))
@@ -202,7 +202,7 @@ function backendTarget(
   const [request, response] = [headerChangesText(requestHeaders), headerChangesText(responseHeaders)];
   if (request === '' && response === '') return { kind: 'target', target, rows: [] };
   const id = `s:${digest(JSON.stringify([table, target, request, response]), 24)}`;
-  const rows: Row[] = [];
+  const rows: MapRow[] = [];
   if (request !== '') rows.push({ map: 'request-headers', key: id, value: request });
   if (response !== '') rows.push({ map: 'response-headers', key: id, value: response });
   rows.push({ map: 'backend', key: id, value: target });

@@ -1,8 +1,8 @@
-// The rows of maps that one HAProxy worker has, as far as its replies prove it, by listener and table. Tables that nothing has
+// The rows of maps that one HAProxy worker has, as far as its replies prove it, by listener and table. RowTables that nothing has
 // changed are those of the files that the worker booted from, not copies.
 
-import { type MapName, type Row, rowId } from './maps.ts';
-import type { Tables } from './patched-tables.ts';
+import { type MapName, type MapRow, rowId } from './maps.ts';
+import type { RowTables } from './patched-tables.ts';
 import { changeOf } from './tables.ts';
 
 /** The table, of any listener, of rows that no listener should have. */
@@ -12,13 +12,13 @@ export const UNKNOWN_TABLE = '';
 export const SEVERAL = '';
 
 /** By rowId(). */
-export type RowsById = ReadonlyMap<string, Row>;
+export type RowsById = ReadonlyMap<string, MapRow>;
 
-type Rows = readonly Row[] | OwnRows;
+type Rows = readonly MapRow[] | OwnRows;
 
-class OwnRows extends Map<string, Row> {
+class OwnRows extends Map<string, MapRow> {
   /** Found to be the same. */
-  same: readonly Row[] | undefined;
+  same: readonly MapRow[] | undefined;
 }
 
 export class RunningRows {
@@ -26,10 +26,10 @@ export class RunningRows {
   changes = 0;
   readonly #tables = new Map<string, Map<string, Rows>>();
   /** By listener: the tables that were compared last, and the names of those that differed then or have changed since. */
-  readonly #same = new Map<string, { readonly tables: Tables; readonly changed: Set<string> }>();
+  readonly #same = new Map<string, { readonly tables: RowTables; readonly changed: Set<string> }>();
 
   /** The worker booted with these. */
-  boot(listener: string, tables: Tables): void {
+  boot(listener: string, tables: RowTables): void {
     if (tables.size === 0) return;
     this.#tables.set(listener, new Map(tables));
     this.#same.set(listener, { tables, changed: new Set() });
@@ -40,7 +40,7 @@ export class RunningRows {
   }
 
   /** The tables that differ from the desired ones, also those that are not desired. */
-  differing(listener: string, desired: Tables): readonly string[] {
+  differing(listener: string, desired: RowTables): readonly string[] {
     const tables = this.#tables.get(listener) ?? NO_TABLES;
     const names: string[] = [];
     for (const name of this.#suspects(listener, desired)) {
@@ -57,11 +57,11 @@ export class RunningRows {
     return rows instanceof OwnRows ? rows : byId(rows ?? []);
   }
 
-  put(listener: string, table: string, row: Row): void {
+  put(listener: string, table: string, row: MapRow): void {
     this.#own(listener, table).set(rowId(row), row);
   }
 
-  remove(listener: string, table: string, row: Row): void {
+  remove(listener: string, table: string, row: MapRow): void {
     const own = this.#own(listener, table);
     own.delete(rowId(row));
     if (own.size === 0) this.#tables.get(listener)?.delete(table);
@@ -70,14 +70,14 @@ export class RunningRows {
   /** All rows of a map, with the position that each belongs to. The caller may change each one. */
   *all(
     map: MapName,
-  ): Generator<{ readonly listener: string; readonly table: string; readonly row: Row }, void, void> {
+  ): Generator<{ readonly listener: string; readonly table: string; readonly row: MapRow }, void, void> {
     for (const [listener, tables] of this.#tables)
       for (const [table, rows] of [...tables])
         for (const row of [...rows.values()]) if (row.map === map) yield { listener, table, row };
   }
 
   /** A few of the tables if it is known from which they were made, otherwise all. */
-  #suspects(listener: string, desired: Tables): Iterable<string> {
+  #suspects(listener: string, desired: RowTables): Iterable<string> {
     const same = this.#same.get(listener);
     if (same?.tables === desired) return same.changed;
     const change = changeOf(desired);
@@ -102,9 +102,9 @@ export class RunningRows {
 }
 
 const NO_TABLES: ReadonlyMap<string, Rows> = new Map();
-const NO_ROWS: readonly Row[] = [];
+const NO_ROWS: readonly MapRow[] = [];
 
-function isSame(rows: Rows | undefined, wanted: readonly Row[]): boolean {
+function isSame(rows: Rows | undefined, wanted: readonly MapRow[]): boolean {
   if (rows === undefined) return wanted.length === 0;
   if (!(rows instanceof OwnRows)) return rows.length === 0 && wanted.length === 0;
   if (rows.size !== wanted.length) return false;
@@ -114,7 +114,7 @@ function isSame(rows: Rows | undefined, wanted: readonly Row[]): boolean {
   return are;
 }
 
-function byId(rows: readonly Row[]): OwnRows {
+function byId(rows: readonly MapRow[]): OwnRows {
   const own = new OwnRows();
   for (const row of rows) own.set(rowId(row), row);
   return own;

@@ -15,28 +15,28 @@ import type {
   TlsHost,
 } from '../../model/routes.ts';
 import { digest, hostText, patternText } from './encode.ts';
-import type { Row } from './maps.ts';
-import { patchedTables, type Tables } from './patched-tables.ts';
+import type { MapRow } from './maps.ts';
+import { patchedTables, type RowTables } from './patched-tables.ts';
 import { pathRows } from './path-rows.ts';
 import { weightedTarget } from './rule-rows.ts';
 
 /** No request has a longer one. */
 const MAX_HOST = 253;
-const NONE: Tables = new Map();
+const NONE: RowTables = new Map();
 /** By listener, because those of both families have the same routes. */
 const known = new WeakMap<Routing, Map<string, Known>>();
 /** What each listener was last asked for; alive as long as its routes. */
 const latest = new Map<string, WeakRef<Known>>();
 /** For tables that were made from others: which of them differ. */
-const changes = new WeakMap<Tables, TablesChange>();
+const changes = new WeakMap<RowTables, TablesChange>();
 
 interface Known {
   readonly routing: Routing;
-  readonly tables: Tables;
+  readonly tables: RowTables;
 }
 
 interface TablesChange {
-  readonly from: Tables;
+  readonly from: RowTables;
   readonly names: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export function tablesOf({
   routing,
   dispatch,
   tls,
-}: Pick<Listener, 'name' | 'routing' | 'dispatch' | 'tls'>): Tables {
+}: Pick<Listener, 'name' | 'routing' | 'dispatch' | 'tls'>): RowTables {
   if (routing === undefined) return NONE;
   if (dispatch !== undefined) {
     const before = tablesOf({ name: dispatcher(name), routing: dispatch, tls: undefined });
@@ -64,15 +64,15 @@ export function tablesOf({
 }
 
 /** undefined unless the tables were made from others of the same listener. */
-export function changeOf(tables: Tables): TablesChange | undefined {
+export function changeOf(tables: RowTables): TablesChange | undefined {
   return changes.get(tables);
 }
 
 /** Of routes that differ from those before in some hostnames only, without a look at all others; undefined for others. */
-function changedTables(listener: string, { routing, tables }: Known, next: Routing): Tables | undefined {
+function changedTables(listener: string, { routing, tables }: Known, next: Routing): RowTables | undefined {
   if (routing.kind !== 'http' || next.kind !== 'http' || routing.sections.length !== next.sections.length)
     return undefined;
-  const patches = new Map<string, readonly Row[]>();
+  const patches = new Map<string, readonly MapRow[]>();
   for (const [at, section] of next.sections.entries()) {
     const before = routing.sections[at];
     if (before === section) continue;
@@ -100,12 +100,12 @@ function isAlike(a: RouteSection, b: RouteSection): boolean {
 }
 
 /** By the tables without it. */
-const withGuards = new WeakMap<Tables, { readonly text: string; readonly tables: Tables }>();
+const withGuards = new WeakMap<RowTables, { readonly text: string; readonly tables: RowTables }>();
 
 /** With a table for the sections that want certificates of clients. */
-function guarded(tables: Tables, listener: string, routing: Routing, tls: Tls): Tables {
+function guarded(tables: RowTables, listener: string, routing: Routing, tls: Tls): RowTables {
   if (routing.kind !== 'http' || !asksForCertificates(tls)) return tables;
-  const guards = routing.sections.flatMap(({ name, hostname }): readonly Row[] => {
+  const guards = routing.sections.flatMap(({ name, hostname }): readonly MapRow[] => {
     const clients = clientsOf(hostname, tls);
     if (clients === undefined) return [];
     return [{ map: 'guarded', key: sectionId(listener, name), value: guardWord(clients) }];
@@ -130,7 +130,7 @@ function clientsOf(hostname: HostPattern, { clients, sections = [] }: Tls): Tls[
   return section === undefined && hostname.kind === 'any' ? clients : section?.clients;
 }
 
-function changed(tables: Tables, patches: ReadonlyMap<string, readonly Row[]>): Tables {
+function changed(tables: RowTables, patches: ReadonlyMap<string, readonly MapRow[]>): RowTables {
   const patched = patchedTables(tables, patches);
   changes.set(patched, { from: tables, names: [...patches.keys()] });
   // So that no tables keep all those before them in memory.
@@ -138,7 +138,7 @@ function changed(tables: Tables, patches: ReadonlyMap<string, readonly Row[]>): 
   return patched;
 }
 
-function makeTables(listener: string, routing: Routing): Tables {
+function makeTables(listener: string, routing: Routing): RowTables {
   if (routing.kind === 'http') return httpTables(listener, routing);
   const hosts = routing.kind === 'tls' ? routing.hosts : [{ host: ANY, backends: routing.backends }];
   return new Map(
@@ -154,8 +154,8 @@ const ANY: HostPattern = { kind: 'any', suffix: '' };
 /** Of the rules in templates/haproxy/connection-routes.mustache. */
 const ENDED = { target: 'ended', rows: [] } as const;
 
-function httpTables(listener: string, { sections }: HttpRouting): Tables {
-  const tables = new Map<string, readonly Row[]>();
+function httpTables(listener: string, { sections }: HttpRouting): RowTables {
+  const tables = new Map<string, readonly MapRow[]>();
   /** In tables of their own, because a hostname may move to another section. */
   const ways: Table[] = [];
   const owners = new Map(sections.map((section) => [textOf(section.hostname), section]));
@@ -203,9 +203,9 @@ interface Table {
   readonly name: string;
   readonly hostname: string;
   readonly wider: string | undefined;
-  readonly rows: readonly Row[];
+  readonly rows: readonly MapRow[];
   /** The rows that lead to it. */
-  readonly way: readonly Row[];
+  readonly way: readonly MapRow[];
 }
 
 /** By hostname, then by section. */
@@ -222,7 +222,7 @@ function tableOf(host: HostRoutes, section: string, wider: string | undefined, l
   if (before !== undefined && before.wider === wider) return before;
   const hostname = textOf(host.host);
   const name = `${section}.${hostname}`;
-  const rows: Row[] = [...pathRows(host, name)];
+  const rows: MapRow[] = [...pathRows(host, name)];
   if (wider !== undefined) rows.push({ map: 'wider', key: name, value: `${section}.${wider}` });
   const table = { name, hostname, wider, rows, way: before?.way ?? hostRows(host.host, listener, name) };
   bySection.set(section, table);
@@ -230,7 +230,7 @@ function tableOf(host: HostRoutes, section: string, wider: string | undefined, l
 }
 
 /** The last keys that the rules look up for a wildcard have `**`: it covers any number of labels. */
-function hostRows({ kind, suffix }: HostPattern, listener: string, value: string): readonly Row[] {
+function hostRows({ kind, suffix }: HostPattern, listener: string, value: string): readonly MapRow[] {
   const stars = { exact: [''], 'one-label': ['*'], labels: ['*', '**'], any: ['*'] }[kind];
   const host = kind === 'any' ? '' : hostText(suffix);
   return stars.map((star) => ({ map: 'hosts', key: `${host}|${star}${listener}`, value }));

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import { Lingering } from './lingering.ts';
-import { type Row, rowId } from './maps.ts';
+import { type MapRow, rowId } from './maps.ts';
 
 export class UnneededRows {
   readonly #lingering: Lingering;
@@ -19,7 +19,7 @@ export class UnneededRows {
   }
 
   /** These are all rows of the tables that are not needed and not deleted yet. */
-  note(listener: string, tables: ReadonlyMap<string, readonly Row[]>): void {
+  note(listener: string, tables: ReadonlyMap<string, readonly MapRow[]>): void {
     for (const [table, rows] of tables) {
       const position = `${listener}\0${table}`;
       const now = new Set(rows.map((row) => keyOf(listener, table, row)));
@@ -30,7 +30,7 @@ export class UnneededRows {
     }
   }
 
-  readonly isDue = (listener: string, table: string, row: Row): boolean =>
+  readonly isDue = (listener: string, table: string, row: MapRow): boolean =>
     this.#lingering.isDue(keyOf(listener, table, row));
 
   close(): void {
@@ -38,6 +38,6 @@ export class UnneededRows {
   }
 }
 
-function keyOf(listener: string, table: string, row: Row): string {
+function keyOf(listener: string, table: string, row: MapRow): string {
   return `${listener}\0${table}\0${rowId(row)}`;
 }

@@ -2,7 +2,7 @@
 // text, and checks each token.
 
 import type { Certificate } from '../../model/load-balancer.ts';
-import type { Row } from '../routes/maps.ts';
+import type { MapRow } from '../routes/maps.ts';
 
 export type Command =
   | AddServer
@@ -111,7 +111,7 @@ export interface RowPosition {
   readonly listener: string;
   /** The listener's table that the row belongs to. */
   readonly table: string;
-  readonly row: Row;
+  readonly row: MapRow;
   /** Of the pool that gets a spare backend by this row: see structureOf(). */
   readonly structure?: string;
 }

@@ -15,7 +15,7 @@ import { spareProfile } from '../config/spare-pools.ts';
 import { connectOwnWorker, connectWorker, type Phase } from '../instance/connect.ts';
 import type { HaproxyPaths } from '../paths.ts';
 import { readRunning } from '../readback.ts';
-import type { Tables } from '../routes/patched-tables.ts';
+import type { RowTables } from '../routes/patched-tables.ts';
 import { Running } from '../running.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { Spares } from '../spares.ts';
@@ -27,7 +27,7 @@ export interface WorkerFinderOptions {
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** The rows of a listener with routes that are in the files of the maps. */
-  readonly tablesOf: (listener: Listener) => Tables;
+  readonly tablesOf: (listener: Listener) => RowTables;
   readonly log: Log;
 }
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { SPARES } from '../../../agent/haproxy/config/spare-pools.ts';
 import { planLoadBalancer } from '../../../agent/haproxy/plan.ts';
-import type { Row } from '../../../agent/haproxy/routes/maps.ts';
+import type { MapRow } from '../../../agent/haproxy/routes/maps.ts';
 import { Running } from '../../../agent/haproxy/running.ts';
 import { isOfRow } from '../../../agent/haproxy/socket/commands.ts';
 import { Spares } from '../../../agent/haproxy/spares.ts';
@@ -24,12 +24,12 @@ test('Each pool of a round is offered a spare backend of its own, as long as the
 
 test('A backend that another pool has got meanwhile is not given', (t) => {
   const spares = new Spares(pool('first'));
-  const [a, b] = ['a', 'b'].map((name) => spares.offer()(pool(name)) as Row) as [Row, Row];
+  const [a, b] = ['a', 'b'].map((name) => spares.offer()(pool(name)) as MapRow) as [MapRow, MapRow];
   t.is(a.value, b.value);
   t.true(spares.give(a));
   t.true(spares.give(a));
   t.false(spares.give(b));
-  const other = spares.offer()(pool('b')) as Row;
+  const other = spares.offer()(pool('b')) as MapRow;
   t.not(other.value, a.value);
   t.true(spares.give(other));
   t.false(spares.give({ ...b, value: spareBackend(9) }), 'a pool keeps the one that it has');

@@ -1,11 +1,11 @@
 import test from 'ava';
-import { patchedTables, type Tables } from '../../../../agent/haproxy/routes/patched-tables.ts';
+import { patchedTables, type RowTables } from '../../../../agent/haproxy/routes/patched-tables.ts';
 
 const row = (value: string) => [{ map: 'hosts', key: 'a.org|L', value }] as const;
 
-test('Tables that are patched one after the other are as tables that are copied', (t) => {
+test('RowTables that are patched one after the other are as tables that are copied', (t) => {
   let copied = new Map(Array.from({ length: 200 }, (_, at) => [`t${at}`, row('first')]));
-  let patched: Tables = copied;
+  let patched: RowTables = copied;
   for (let at = 0; at < 300; at++) {
     const change = new Map([[`t${(at * 7) % 150}`, row(`${at}`)]]);
     copied = new Map([...copied, ...change]);
@@ -27,7 +27,7 @@ test('Tables that are patched one after the other are as tables that are copied'
 test('A patch of tables reads none of the tables that it does not name', (t) => {
   const tables = new Map(Array.from({ length: 200 }, (_, at) => [`t${at}`, row('first')]));
   let reads = 0;
-  const counting: Tables = {
+  const counting: RowTables = {
     size: 200,
     has: (name) => tables.has(name),
     get: (name) => tables.get(name),

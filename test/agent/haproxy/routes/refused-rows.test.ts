@@ -1,7 +1,7 @@
 import ava from 'ava';
 import { applyPlans } from '../../../../agent/haproxy/apply.ts';
 import { type HaproxyPlan, planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
-import type { MapName, Row } from '../../../../agent/haproxy/routes/maps.ts';
+import type { MapName, MapRow } from '../../../../agent/haproxy/routes/maps.ts';
 import { RefusedRows } from '../../../../agent/haproxy/routes/refused-rows.ts';
 import { mapFile } from '../../../../agent/haproxy/routes/route-files.ts';
 import { tablesOf } from '../../../../agent/haproxy/routes/tables.ts';
@@ -21,16 +21,16 @@ test('A row that HAProxy refuses twice is an outcome of its own, and other rows 
   const position = { address: '127.0.0.1', port: await freePort() };
   const gateway = gatewayOf(position, [sectionOf('one', '*', { '*': [entryOf('/', 'a')] })]);
   const { worker, paths } = await startRendered(t, [gateway, poolOf('a', [])]);
-  const command = (row: Row): RowCommand => ({
+  const command = (row: MapRow): RowCommand => ({
     kind: 'AddMapEntry',
     map: mapFile(paths.routes, row.map),
     key: row.key,
     value: row.value,
     position: { listener: NAME, table: 'T', row },
   });
-  const refused: Row = { map: 'shares', key: 'no-address', value: 'pool:a' };
-  const accepted: Row = { map: 'prefix', key: 'T/x/', value: 'pool:a' };
-  const plan = (...rows: readonly Row[]): HaproxyPlan => ({
+  const refused: MapRow = { map: 'shares', key: 'no-address', value: 'pool:a' };
+  const accepted: MapRow = { map: 'prefix', key: 'T/x/', value: 'pool:a' };
+  const plan = (...rows: readonly MapRow[]): HaproxyPlan => ({
     key: gateway.key,
     effort: 'runtime',
     commands: rows.map(command),
@@ -106,7 +106,7 @@ for (const [map, guards] of [
     const all = [...rows.tablesOf(listener).values()].flat();
     const guard = all.find((row) => row.map === map);
     if (guard === undefined) throw new Error('No row');
-    const leads = (of: readonly Row[], to: string) =>
+    const leads = (of: readonly MapRow[], to: string) =>
       of.filter(({ map: each, value }) => ['exact', 'prefix', 'lists'].includes(each) && value.includes(to));
     t.is(leads(all, guard.key).length, 3);
     rows.refuse(listener.name, guard, 'No.');
@@ -122,7 +122,7 @@ for (const map of ['guarded', 'strict'] as const)
     const position = { address: '127.0.0.1', port: await freePort() };
     const gateway = gatewayOf(position, [sectionOf('one', '*', { '*': [entryOf('/', 'a')] })]);
     const { worker, paths } = await startRendered(t, [gateway, poolOf('a', [])]);
-    const row: Row = { map, key: 'T', value: '1' };
+    const row: MapRow = { map, key: 'T', value: '1' };
     const plan: HaproxyPlan = {
       key: gateway.key,
       effort: 'runtime',

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { Row } from '../../../../agent/haproxy/routes/maps.ts';
+import type { MapRow } from '../../../../agent/haproxy/routes/maps.ts';
 import { cidrsOf, ruleTarget, weightedTarget } from '../../../../agent/haproxy/routes/rule-rows.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';
@@ -10,7 +10,7 @@ import { forwardTo, poolName, ruleOf } from '../../../support/values/routes.ts';
 const A = poolName('a');
 
 /** `MAP VALUE` of each row, without the ids. */
-const valuesOf = (rows: readonly Row[]): readonly string[] =>
+const valuesOf = (rows: readonly MapRow[]): readonly string[] =>
   rows.map(({ map, value }) => `${map} ${value.replace(/fd[0-9a-f:]+::/, 'BLOCK')}`).sort();
 
 for (const [what, rule, target, rows] of [

@@ -1,9 +1,9 @@
 import test from 'ava';
-import type { Row } from '../../../../agent/haproxy/routes/maps.ts';
+import type { MapRow } from '../../../../agent/haproxy/routes/maps.ts';
 import { UnneededRows } from '../../../../agent/haproxy/routes/unneeded-rows.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 
-const row = (key: string): Row => ({ map: 'lists', key, value: 'x' });
+const row = (key: string): MapRow => ({ map: 'lists', key, value: 'x' });
 
 test('UnneededRows reports a listener a second after its rows were no longer needed', async (t) => {
   const clock = new FakeClock();
