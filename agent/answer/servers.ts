@@ -17,7 +17,7 @@ import { explainLocation, placeOf } from '../report/answers/explain-location.ts'
 import { explainObject } from '../report/answers/explain-object.ts';
 import { explainRequest } from '../report/answers/explain-request.ts';
 import { listLoadBalancers, namesOf, namespacesOf } from '../report/answers/list.ts';
-import type { LoadBalancerRows } from '../report/answers/load-balancer-rows.ts';
+import type { LoadBalancerSummaries } from '../report/answers/load-balancer-summaries.ts';
 import { agentStatus, type StatusSources } from '../report/answers/status.ts';
 import { operatingFamilies } from '../report/operating/operating-metrics.ts';
 import { verdictFamilies } from '../report/operating/verdict-metrics.ts';
@@ -33,7 +33,7 @@ export interface ServersOptions {
   readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
   readonly overview: Overview;
-  readonly rows: LoadBalancerRows;
+  readonly rows: LoadBalancerSummaries;
   readonly traffic: Pick<TrafficBook, 'record'>;
   readonly metrics: Metrics;
   readonly log: Log;

@@ -18,7 +18,7 @@ import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import type { Pair } from '../pair/pair.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
-import { LoadBalancerRows } from '../report/answers/load-balancer-rows.ts';
+import { LoadBalancerSummaries } from '../report/answers/load-balancer-summaries.ts';
 import { agentState, type StatusSources } from '../report/answers/status.ts';
 import { ChangeLog } from '../report/change-log.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
@@ -281,7 +281,7 @@ export async function agentParts(argv: readonly string[]) {
         .some((line) => line.startsWith(`${user}:`)) === true,
     dashboardUrl: () => settings.now.dashboardUrl,
   };
-  const rows = new LoadBalancerRows(statusSources);
+  const rows = new LoadBalancerSummaries(statusSources);
   const traffic = new TrafficBook(dataplane);
   const overview = new Overview(statusSources, rows, traffic);
   const programming = new ProgrammingLatency({

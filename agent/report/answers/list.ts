@@ -4,12 +4,12 @@
 import { inNaturalOrder } from '../../base/natural-order.ts';
 import { ownerOf } from '../../model/names.ts';
 import { subjectOfName } from '../../model/object-statuses.ts';
-import type { LoadBalancerRow } from './load-balancer-row.ts';
-import type { LoadBalancerRows } from './load-balancer-rows.ts';
+import type { LoadBalancerSummaries } from './load-balancer-summaries.ts';
+import type { LoadBalancerSummary } from './load-balancer-summary.ts';
 import { isOfNamespace } from './of-namespace.ts';
 import type { StatusSources } from './status.ts';
 
-export interface ListedLoadBalancer extends Omit<LoadBalancerRow, 'problems' | 'poolProblems'> {
+export interface ListedLoadBalancer extends Omit<LoadBalancerSummary, 'problems' | 'poolProblems'> {
   /** The kind of its owner. */
   readonly kind: string;
   readonly namespace: string;
@@ -28,7 +28,7 @@ export interface ListOptions {
 }
 
 export async function listLoadBalancers(
-  rows: Pick<LoadBalancerRows, 'update' | 'worstFirst'>,
+  rows: Pick<LoadBalancerSummaries, 'update' | 'worstFirst'>,
   { cluster, desired }: Pick<StatusSources, 'cluster' | 'desired'>,
   { namespace, hasPools }: ListOptions,
 ): Promise<readonly ListedLoadBalancer[]> {

@@ -5,8 +5,8 @@ import type { PageColumn, PageList } from '../../../health/page-model.ts';
 import { inNaturalOrder } from '../../base/natural-order.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import { ownerOf } from '../../model/names.ts';
-import { isWell, type LoadBalancerRow } from '../answers/load-balancer-row.ts';
-import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
+import type { LoadBalancerSummaries } from '../answers/load-balancer-summaries.ts';
+import { isWell, type LoadBalancerSummary } from '../answers/load-balancer-summary.ts';
 import { isOfNamespace } from '../answers/of-namespace.ts';
 import { hasText, pageRowOf } from './overview-row.ts';
 import type { TrafficBook } from './traffic-book.ts';
@@ -15,7 +15,7 @@ import type { TrafficBook } from './traffic-book.ts';
 const MAX_ROWS = 50;
 
 /** The number by which a column sorts; those of one number stay in the order of the other rows. */
-type NumberOf = (row: LoadBalancerRow, traffic: Pick<TrafficBook, 'of'>) => number;
+type NumberOf = (row: LoadBalancerSummary, traffic: Pick<TrafficBook, 'of'>) => number;
 
 const NUMBERS: Readonly<Record<Exclude<PageColumn, 'name' | 'state'>, NumberOf>> = {
   members: ({ members }) => members,
@@ -24,7 +24,7 @@ const NUMBERS: Readonly<Record<Exclude<PageColumn, 'name' | 'state'>, NumberOf>>
 };
 
 export interface ListSources {
-  readonly rows: Pick<LoadBalancerRows, 'worstFirst'>;
+  readonly rows: Pick<LoadBalancerSummaries, 'worstFirst'>;
   readonly traffic: Pick<TrafficBook, 'of' | 'history'>;
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'poolUses'>;
 }
@@ -62,9 +62,9 @@ export async function listOf(
 
 function sortedBy(
   sort: string,
-  worstFirst: readonly LoadBalancerRow[],
+  worstFirst: readonly LoadBalancerSummary[],
   traffic: Pick<TrafficBook, 'of'>,
-): readonly LoadBalancerRow[] {
+): readonly LoadBalancerSummary[] {
   const isDown = sort.startsWith('-');
   const column = isDown ? sort.slice(1) : sort;
   if (column === 'state') return isDown ? worstFirst : worstFirst.toReversed();

@@ -5,8 +5,8 @@ import type { PageDetail, PageRoutePool } from '../../../health/page-model.ts';
 import { inNaturalOrder } from '../../base/natural-order.ts';
 import { serviceOfPool } from '../../model/names.ts';
 import type { PoolUses } from '../../model/pool-uses.ts';
-import { type LoadBalancerRow, rankOf } from '../answers/load-balancer-row.ts';
-import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
+import type { LoadBalancerSummaries } from '../answers/load-balancer-summaries.ts';
+import { type LoadBalancerSummary, rankOf } from '../answers/load-balancer-summary.ts';
 
 /** Of one load balancer, which counts the rest. */
 const MAX_POOLS = 50;
@@ -15,7 +15,7 @@ const MAX_USERS = 10;
 /** `key`: of a load balancer, or of a pool. */
 export function foldedPools(
   key: string,
-  rows: Pick<LoadBalancerRows, 'row'>,
+  rows: Pick<LoadBalancerSummaries, 'row'>,
   poolUses: Pick<PoolUses, 'usesOf' | 'usersOf'>,
 ): Pick<PageDetail, 'pools' | 'morePools' | 'users'> {
   const pools = [...new Set(poolUses.usesOf(key).map(({ pool }) => pool))]
@@ -29,7 +29,7 @@ export function foldedPools(
   };
 }
 
-function poolOf({ key, verdict, ready, down, members, problems }: LoadBalancerRow): PageRoutePool {
+function poolOf({ key, verdict, ready, down, members, problems }: LoadBalancerSummary): PageRoutePool {
   const { service } = serviceOfPool(key);
   return { key, service, verdict, ready, down, members, problems: problems.length };
 }

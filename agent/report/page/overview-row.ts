@@ -3,7 +3,7 @@
 import type { PageHistory, PageProblem, PageProblems, PageRow } from '../../../health/page-model.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { LoadBalancer, Problem } from '../../model/load-balancer.ts';
-import type { LoadBalancerRow } from '../answers/load-balancer-row.ts';
+import type { LoadBalancerSummary } from '../answers/load-balancer-summary.ts';
 import { BIN_MS, type Measure, recordOf, type Traffic, type TrafficValues } from './traffic-history.ts';
 
 /** The page shows so many problems, and addresses and ports of a load balancer, and counts the rest. */
@@ -13,7 +13,7 @@ export const MAX_ADDRESSES = 4;
 const MAX_LENGTH = 400;
 
 export function pageRowOf(
-  row: LoadBalancerRow,
+  row: LoadBalancerSummary,
   { open, rate }: Traffic,
   { rate: rates }: Pick<TrafficValues, 'rate'>,
 ): PageRow {
@@ -54,7 +54,7 @@ export function rounded(value: number): number {
  * lower case.
  */
 export function hasText(
-  { key, addresses, ports }: LoadBalancerRow,
+  { key, addresses, ports }: LoadBalancerSummary,
   text: string,
   { loadBalancers, poolUses }: Pick<DesiredState, 'loadBalancers' | 'poolUses'>,
 ): boolean {

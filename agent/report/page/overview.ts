@@ -14,8 +14,8 @@ import type {
 import type { ServerStats } from '../../dataplane/status.ts';
 import { ownerOf } from '../../model/names.ts';
 import { explainService, type ListenerExplanation } from '../answers/explain.ts';
-import type { LoadBalancerRow } from '../answers/load-balancer-row.ts';
-import type { LoadBalancerRows } from '../answers/load-balancer-rows.ts';
+import type { LoadBalancerSummaries } from '../answers/load-balancer-summaries.ts';
+import type { LoadBalancerSummary } from '../answers/load-balancer-summary.ts';
 import type { StatusSources } from '../answers/status.ts';
 import { allClassProblems } from '../operating/class-problems.ts';
 import { takesConnections } from '../operating/load-balancer-view.ts';
@@ -36,11 +36,11 @@ const NO_SESSIONS: ServerStats = { sessions: 0, sessionRate: 0 };
 
 export class Overview {
   readonly #sources: StatusSources;
-  readonly #rows: LoadBalancerRows;
+  readonly #rows: LoadBalancerSummaries;
   readonly #traffic: TrafficBook;
-  readonly #broken = new WeakMap<LoadBalancerRow, PageBroken>();
+  readonly #broken = new WeakMap<LoadBalancerSummary, PageBroken>();
 
-  constructor(sources: StatusSources, rows: LoadBalancerRows, traffic: TrafficBook) {
+  constructor(sources: StatusSources, rows: LoadBalancerSummaries, traffic: TrafficBook) {
     this.#sources = sources;
     this.#rows = rows;
     this.#traffic = traffic;
@@ -138,7 +138,7 @@ export class Overview {
   }
 
   /** Its first sentence of `why`, kept while its row is the same: a row is made again after each change. */
-  #brokenOf(row: LoadBalancerRow): PageBroken {
+  #brokenOf(row: LoadBalancerSummary): PageBroken {
     const known = this.#broken.get(row);
     if (known !== undefined) return known;
     const [why = ''] = explainService(row.key, this.#sources).reasons;

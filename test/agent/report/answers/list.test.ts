@@ -4,7 +4,7 @@ import { parseObject } from '../../../../agent/kubernetes/parse-object.ts';
 import { emptyDesiredState } from '../../../../agent/model/desired-state.ts';
 import { keyOf, NO_NAMESPACE, type Owner } from '../../../../agent/model/names.ts';
 import { listLoadBalancers, namesOf, namespacesOf } from '../../../../agent/report/answers/list.ts';
-import type { LoadBalancerRow } from '../../../../agent/report/answers/load-balancer-row.ts';
+import type { LoadBalancerSummary } from '../../../../agent/report/answers/load-balancer-summary.ts';
 import { service } from '../../../support/values/build.ts';
 import { translated } from '../../../support/values/translated.ts';
 
@@ -50,7 +50,7 @@ test('listLoadBalancers() tells when Services, Gateways and Ingress classes were
     { kind: 'Pool', namespace: 'apps', name: 'web' },
   ];
   const rows = owners.map(
-    (owner) => ({ key: keyOf(owner), problems: [], poolProblems: 2 }) as unknown as LoadBalancerRow,
+    (owner) => ({ key: keyOf(owner), problems: [], poolProblems: 2 }) as unknown as LoadBalancerSummary,
   );
   const desired = emptyDesiredState();
   desired.poolUses.update('gateway:shop/edge', [{ pool: 'pool:apps/web', port: 80 }]);

@@ -6,7 +6,7 @@ import { emptyDesiredState } from '../../../../agent/model/desired-state.ts';
 import type { Listener, LoadBalancer, Member, Problem } from '../../../../agent/model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../../../agent/model/names.ts';
 import { PoolUses } from '../../../../agent/model/pool-uses.ts';
-import { LoadBalancerRows } from '../../../../agent/report/answers/load-balancer-rows.ts';
+import { LoadBalancerSummaries } from '../../../../agent/report/answers/load-balancer-summaries.ts';
 import type { StatusSources } from '../../../../agent/report/answers/status.ts';
 import { operatingStatus } from '../../../../agent/report/operating/operating-status.ts';
 import { Overview } from '../../../../agent/report/page/overview.ts';
@@ -423,7 +423,7 @@ class FakeHost {
   readonly #overview: Overview;
   readonly poolUses = new PoolUses();
   readonly statuses = emptyDesiredState().statuses;
-  readonly #rows: LoadBalancerRows;
+  readonly #rows: LoadBalancerSummaries;
   readonly running = new Map<string, MemberFact['state']>();
   readonly unservedListeners = new Set<string>();
   /** Listeners whose members were looked at. */
@@ -478,7 +478,7 @@ class FakeHost {
       dashboardUrl: () => this.dashboardUrl,
       connectionSync: { status: () => undefined },
     } as unknown as StatusSources;
-    this.#rows = new LoadBalancerRows(sources);
+    this.#rows = new LoadBalancerSummaries(sources);
     this.#overview = new Overview(sources, this.#rows, this.traffic);
     for (const each of loadBalancers) this.put(each);
   }
@@ -516,7 +516,7 @@ class FakeHost {
   }
 
   /** As the metrics count them. */
-  get verdicts(): LoadBalancerRows['counts'] {
+  get verdicts(): LoadBalancerSummaries['counts'] {
     return this.#rows.counts;
   }
 

@@ -8,7 +8,7 @@ import type { OperatingStatus } from '../../model/operating-status.ts';
 import { problemsOf, type ViewSources, viewOf } from '../operating/load-balancer-view.ts';
 import type { ListenerStatus, LoadBalancerStatus } from '../operating/operating-status.ts';
 
-export interface LoadBalancerRow {
+export interface LoadBalancerSummary {
   readonly key: string;
   readonly verdict: Verdict;
   readonly status: OperatingStatus;
@@ -26,7 +26,7 @@ export interface LoadBalancerRow {
   readonly poolProblems: number;
 }
 
-export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBalancerRow {
+export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBalancerSummary {
   const { key, vips, listeners } = loadBalancer;
   const { health, problems, verdict } = viewOf(loadBalancer, sources);
   return {
@@ -53,7 +53,7 @@ function poolProblemsOf(owner: string, sources: ViewSources): number {
   return count;
 }
 
-type Counts = Pick<LoadBalancerRow, 'ready' | 'down' | 'members'>;
+type Counts = Pick<LoadBalancerSummary, 'ready' | 'down' | 'members'>;
 
 /** Each member of a Service's port counts; of a Gateway, or an Ingress class, those of each pool that its routes send to. */
 function membersOf(
@@ -95,7 +95,7 @@ export function rankOf(row: Faults): number {
   return isWell(row) ? RANKS - 1 : RANKS - 2;
 }
 
-type Faults = Pick<LoadBalancerRow, 'verdict' | 'down' | 'problems' | 'poolProblems'>;
+type Faults = Pick<LoadBalancerSummary, 'verdict' | 'down' | 'problems' | 'poolProblems'>;
 
 export function isWell({ verdict, down, problems, poolProblems }: Faults): boolean {
   return verdict === 'served' && down === 0 && problems.length + poolProblems === 0;

@@ -1,20 +1,20 @@
 // One row for each load balancer, with sums over all of them: the status page and the command `list` show them. A row is
-// made again only after its load balancer changed, in slices, when the rows are requested. Reads the agent's parts.
+// made again only after its load balancer changed, in slices, when the summaries are requested. Reads the agent's parts.
 
 import type { Verdict } from '../../../health/page-model.ts';
 import { inNaturalOrder } from '../../base/natural-order.ts';
 import { handleInSlices, Slice } from '../../base/slice.ts';
 import { NO_NAMESPACE, ownerOf } from '../../model/names.ts';
 import type { ChangeObserver } from '../change-observers.ts';
-import type { LoadBalancerRow } from './load-balancer-row.ts';
-import { RANKS, rankOf, rowOf } from './load-balancer-row.ts';
+import type { LoadBalancerSummary } from './load-balancer-summary.ts';
+import { RANKS, rankOf, rowOf } from './load-balancer-summary.ts';
 import type { StatusSources } from './status.ts';
 
 type RowSources = Pick<StatusSources, 'desired' | 'operating' | 'dataplane' | 'reach'>;
 
-export class LoadBalancerRows implements ChangeObserver {
+export class LoadBalancerSummaries implements ChangeObserver {
   readonly #sources: RowSources;
-  readonly #rows = new Map<string, LoadBalancerRow>();
+  readonly #rows = new Map<string, LoadBalancerSummary>();
   /** Load balancers whose row may be out of date. */
   readonly #marked = new Set<string>();
   /** The keys of all rows in order; undefined after one has come or gone. */
@@ -77,8 +77,8 @@ export class LoadBalancerRows implements ChangeObserver {
   }
 
   /** The rows as of the last update that pass the filter, the worst first, those of one rank in the order of their keys. */
-  async worstFirst(isWanted: (row: LoadBalancerRow) => boolean): Promise<readonly LoadBalancerRow[]> {
-    const ranks: LoadBalancerRow[][] = Array.from({ length: RANKS }, () => []);
+  async worstFirst(isWanted: (row: LoadBalancerSummary) => boolean): Promise<readonly LoadBalancerSummary[]> {
+    const ranks: LoadBalancerSummary[][] = Array.from({ length: RANKS }, () => []);
     const slice = new Slice();
     this.#order ??= [...this.#rows.keys()].sort(inNaturalOrder);
     for (const key of this.#order) {
@@ -90,12 +90,12 @@ export class LoadBalancerRows implements ChangeObserver {
   }
 
   /** As of the last update. */
-  row(key: string): LoadBalancerRow | undefined {
+  row(key: string): LoadBalancerSummary | undefined {
     return this.#rows.get(key);
   }
 
   /** Those whose verdict is not `served`, as of the last update. */
-  *unserved(): Generator<LoadBalancerRow, void, void> {
+  *unserved(): Generator<LoadBalancerSummary, void, void> {
     for (const key of this.#unserved) {
       const row = this.#rows.get(key);
       if (row !== undefined) yield row;
@@ -112,7 +112,7 @@ export class LoadBalancerRows implements ChangeObserver {
     return this.#vips.size;
   }
 
-  #put(key: string, row: LoadBalancerRow | undefined): void {
+  #put(key: string, row: LoadBalancerSummary | undefined): void {
     const before = this.#rows.get(key);
     if ((before === undefined) !== (row === undefined)) this.#order = undefined;
     if (before !== undefined) this.#count(before, -1);
@@ -126,7 +126,7 @@ export class LoadBalancerRows implements ChangeObserver {
     }
   }
 
-  #count({ key, verdict, ready, down, members, addresses, engines }: LoadBalancerRow, by: 1 | -1): void {
+  #count({ key, verdict, ready, down, members, addresses, engines }: LoadBalancerSummary, by: 1 | -1): void {
     const { kind, namespace } = ownerOf(key);
     this.counts[verdict] += by;
     // The members of routes are those of their pools.
