@@ -22,7 +22,7 @@ export interface PoolCount {
 
 type Names = Set<string>;
 
-interface AddressClaims {
+interface ClaimsOfAddress {
   readonly family: Family;
   owner: AddressPool | undefined;
   readonly claims: Map<string, AddressClaim>;
@@ -45,7 +45,7 @@ type Count = Record<Family, { used: bigint; held: bigint }>;
 export class ClaimIndex {
   #pools: PoolIndex;
   readonly #claims = new Map<string, AddressClaim>();
-  readonly #addresses = new Map<string, AddressClaims>();
+  readonly #addresses = new Map<string, ClaimsOfAddress>();
   /** By Service. */
   readonly #ofService = new Map<string, Names>();
   readonly #reservedFor = new Map<string, Names>();
@@ -232,8 +232,8 @@ export class ClaimIndex {
     return this.#ofNodes.pools.get(pool) ?? [];
   }
 
-  #newAddress({ address, family }: AddressClaim): AddressClaims {
-    const claimed: AddressClaims = {
+  #newAddress({ address, family }: AddressClaim): ClaimsOfAddress {
+    const claimed: ClaimsOfAddress = {
       family,
       owner: this.#pools.ownerOf(address),
       claims: new Map(),
@@ -247,7 +247,7 @@ export class ClaimIndex {
     return claimed;
   }
 
-  *#rivals(claimed: AddressClaims, wish: Wish): Generator<string> {
+  *#rivals(claimed: ClaimsOfAddress, wish: Wish): Generator<string> {
     if (wish.ports.length === 0) {
       yield* othersThanReservations(claimed);
       return;
@@ -261,7 +261,7 @@ export class ClaimIndex {
     }
   }
 
-  #count(claimed: AddressClaims, by: 1n | -1n): void {
+  #count(claimed: ClaimsOfAddress, by: 1n | -1n): void {
     if (claimed.owner === undefined || claimed.claims.size === 0) return;
     let count = this.#counts.get(claimed.owner);
     if (count === undefined) {
@@ -295,16 +295,16 @@ function byHold(a: AddressClaim, b: AddressClaim): number {
   return a.heldUntil - b.heldUntil || byAge(a, b);
 }
 
-function* othersThanReservations({ claims }: AddressClaims): Generator<string> {
+function* othersThanReservations({ claims }: ClaimsOfAddress): Generator<string> {
   for (const [name, claim] of claims) if (!claim.reserved) yield name;
 }
 
-function* portRivals(claimed: AddressClaims, ports: readonly ClaimedPort[]): Generator<string> {
+function* portRivals(claimed: ClaimsOfAddress, ports: readonly ClaimedPort[]): Generator<string> {
   yield* claimed.wholes;
   for (const port of ports) yield* claimed.ports.get(portText(port)) ?? [];
 }
 
-function link(claimed: AddressClaims, claim: AddressClaim): void {
+function link(claimed: ClaimsOfAddress, claim: AddressClaim): void {
   const { name, sharingKey, service } = claim;
   claimed.claims.set(name, claim);
   if (claim.reserved) {
@@ -320,7 +320,7 @@ function link(claimed: AddressClaims, claim: AddressClaim): void {
   add(namespaces, namespaceOf(service), name);
 }
 
-function unlink(claimed: AddressClaims, claim: AddressClaim): void {
+function unlink(claimed: ClaimsOfAddress, claim: AddressClaim): void {
   const { name, sharingKey, service } = claim;
   claimed.claims.delete(name);
   claimed.reservations.delete(name);

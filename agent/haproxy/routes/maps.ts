@@ -8,7 +8,7 @@ export const MAPS = [
   'wider',
   /** Sections that want certificates of clients. */
   'guarded',
-  /** RowTables of hosts where a path that members could read otherwise is refused. */
+  /** Tables of hosts where a path that members could read otherwise is refused. */
   'strict',
   'exact',
   'prefix',

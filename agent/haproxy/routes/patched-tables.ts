@@ -1,4 +1,4 @@
-// RowTables of rows by their names, and how to replace a few of thousands without a copy of all. Pure.
+// Row tables by their names, and how to replace a few of thousands without a copy of all. Pure.
 
 import type { MapRow } from './maps.ts';
 

@@ -13,7 +13,7 @@ const FORBIDDEN = 'e403';
 const NO_MESSAGES: readonly string[] = [];
 
 export class RefusedRows {
-  /** MapRow and value to HAProxy's reply, by listener. */
+  /** Row and value → HAProxy's reply, by listener. */
   readonly #refused = new Map<string, Map<string, string>>();
   /** So that the rows of an unchanged listener keep their identity. */
   #tables = new WeakMap<RowTables, RowTables>();

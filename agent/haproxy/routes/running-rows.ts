@@ -1,4 +1,4 @@
-// The rows of maps that one HAProxy worker has, as far as its replies prove it, by listener and table. RowTables that nothing has
+// The rows of maps that one HAProxy worker has, as far as its replies prove it, by listener and table. Tables that nothing has
 // changed are those of the files that the worker booted from, not copies.
 
 import { type MapName, type MapRow, rowId } from './maps.ts';

@@ -313,7 +313,7 @@ function processFamilies({
     one('headgate_haproxy_threads', 'Threads of the active HAProxy worker', info.number('Nbthread')),
     one(
       'headgate_haproxy_idle_ratio',
-      'Serving of time in which HAProxy is idle, from 0 to 1',
+      'Share of time in which HAProxy is idle, from 0 to 1',
       info.number('Idle_pct') / 100,
     ),
     one(

@@ -7,9 +7,9 @@ import { systemClock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/ip.ts';
 import { Lines } from '../../base/lines.ts';
 import { inNamespace } from '../../host/namespace.ts';
-import { REFUSED, type UdpAnswer, type UdpPlace } from './udp-probe.ts';
+import { REFUSED, type UdpAddress, type UdpAnswer } from './udp-probe.ts';
 
-export interface Probe extends UdpPlace {
+export interface Probe extends UdpAddress {
   readonly kind: 'udp' | 'sctp' | 'tcp' | 'http';
   /** Of http: printable characters. */
   readonly path: string;
@@ -64,8 +64,8 @@ export class ProbeProgram {
   }
 
   /** As probeUdp(). */
-  readonly udp = async (place: UdpPlace, timeoutMs: number): Promise<UdpAnswer> => {
-    const answer = await this.probe({ ...place, kind: 'udp', path: '' }, timeoutMs);
+  readonly udp = async (address: UdpAddress, timeoutMs: number): Promise<UdpAnswer> => {
+    const answer = await this.probe({ ...address, kind: 'udp', path: '' }, timeoutMs);
     return answer === 'open' || (typeof answer === 'object' && 'status' in answer) ? 'unknown' : answer;
   };
 

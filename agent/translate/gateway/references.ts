@@ -52,7 +52,7 @@ export interface ResolvedBackend {
   readonly port: ServicePort;
 }
 
-/** `RefusalReason`: of the route's condition `ResolvedRefs`. */
+/** A reason of refusal is that of the route's condition `ResolvedRefs`. */
 export function resolveBackend(
   from: Referrer,
   reference: Omit<BackendReference, 'weight'>,

@@ -3,7 +3,7 @@ import { patchedTables, type RowTables } from '../../../../agent/haproxy/routes/
 
 const row = (value: string) => [{ map: 'hosts', key: 'a.org|L', value }] as const;
 
-test('RowTables that are patched one after the other are as tables that are copied', (t) => {
+test('Row tables that are patched one after the other are as tables that are copied', (t) => {
   let copied = new Map(Array.from({ length: 200 }, (_, at) => [`t${at}`, row('first')]));
   let patched: RowTables = copied;
   for (let at = 0; at < 300; at++) {
