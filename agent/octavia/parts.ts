@@ -1,12 +1,5 @@
 // What the routes of the REST API ask of the other parts of an amphora. Each part has its folder.
 
-/** An error that the REST API answers with this code and body. */
-export interface Refusal {
-  readonly code: 400 | 404 | 409 | 500;
-  readonly message: string;
-  readonly details: string;
-}
-
 /** One subnet's part of a `plug` request. Values have passed their allow-lists. */
 export interface FixedAddress {
   readonly address: string;
@@ -65,6 +58,8 @@ export interface AmphoraVrrp {
   reload(): Promise<void>;
   /** Starts it again after a reboot if it was started before; adopts one that runs. */
   restore(): Promise<void>;
+  /** What must answer so that this amphora may have the VIPs; nothing at all: it may not. */
+  check(checked: { readonly sockets: readonly string[]; readonly hasDatagrams: boolean }): Promise<void>;
   /** False if a text was pushed and started, and keepalived does not run. */
   isWell(): Promise<boolean>;
   close(): Promise<void>;

@@ -95,6 +95,11 @@ export const settingsTable = {
     restart: true,
     doc: 'Serve the cluster in which the agent runs as a pod, with the rights of its service account.',
   }),
+  amphora: setting(file(), 'Sources and places', {
+    default: '',
+    restart: true,
+    doc: "The `amphora-agent.conf` of an [amphora of Octavia](octavia.md). Octavia's controller then says what the agent serves, and no objects of Kubernetes do. Empty: the agent is no amphora.",
+  }),
   apiServers: setting(urls(), 'Sources and places', {
     default: [],
     restart: true,

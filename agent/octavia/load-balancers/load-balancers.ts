@@ -33,6 +33,8 @@ export interface PushObservers {
   pushed(id: string, outcome: PushOutcome): void;
   /** A text runs: the VIPs may have to be announced. */
   served(): void;
+  /** Load balancers with a HAProxy that runs have come or gone. */
+  changed(): Promise<void>;
 }
 
 /** A load balancer as the commands show it. */
@@ -71,6 +73,7 @@ export class LoadBalancers {
       await this.#inTurn(id, () => this.#restoreOne(id)).catch((error: unknown) =>
         log.error('Cannot serve a load balancer again', { id, error: messageOf(error) }),
       );
+    await this.#options.observers.changed();
   }
 
   /** Errors: HAPROXY_REJECTED; FILE_WRITE, the old text then stays. */
@@ -120,6 +123,7 @@ export class LoadBalancers {
       const loadBalancer = this.#of(id);
       await loadBalancer.haproxy.stop();
       this.#keep(loadBalancer, loadBalancer.uploaded, undefined);
+      await this.#options.observers.changed();
     });
   }
 
@@ -135,6 +139,7 @@ export class LoadBalancers {
       await certificates.removeAll(id);
       await texts.remove(id);
       observers.forgotten(listenersOf(loadBalancer));
+      await observers.changed();
     });
   }
 
@@ -206,7 +211,9 @@ export class LoadBalancers {
       log.error('Cannot run the text of a load balancer', { id, error: messageOf(error) });
       throw error;
     }
+    const isNew = loadBalancer.running === undefined;
     this.#keep(loadBalancer, loadBalancer.uploaded, text);
+    if (isNew) await observers.changed();
     const now = listenersOf(loadBalancer);
     if (result === 'reload') observers.restarted(now);
     observers.forgotten(former.filter((listener) => !now.includes(listener)));

@@ -13,6 +13,8 @@ export interface ReportedText {
 export interface TextListener {
   readonly id: string;
   readonly type: 'HTTP' | 'TCP' | 'TERMINATED_HTTPS';
+  /** `ADDRESS:PORT`; '' if it has none. */
+  readonly bind: string;
 }
 
 /** A backend: one pool of one listener. */
@@ -34,7 +36,7 @@ export function readReported(text: string): ReportedText {
   const pools: TextPool[] = [];
   for (const { kind, name, lines, servers } of readText(text).sections.values()) {
     if (isInternal(name)) continue;
-    if (kind === 'frontend') listeners.push({ id: name, type: typeOf(lines) });
+    if (kind === 'frontend') listeners.push({ id: name, type: typeOf(lines), bind: bindOf(lines) });
     if (kind !== 'backend') continue;
     const [pool = '', listener = ''] = name.split(':');
     pools.push({ name, pool, listener, members: [...servers.keys()] });
@@ -46,4 +48,9 @@ export function readReported(text: string): ReportedText {
 function typeOf(lines: readonly string[]): TextListener['type'] {
   if (lines.some((line) => /^bind .*\bcrt(-list)?\b/.test(line))) return 'TERMINATED_HTTPS';
   return lines.includes('mode http') ? 'HTTP' : 'TCP';
+}
+
+function bindOf(lines: readonly string[]): string {
+  const bind = lines.find((line) => line.startsWith('bind '));
+  return bind?.split(/\s+/)[1]?.replace(/,$/, '') ?? '';
 }

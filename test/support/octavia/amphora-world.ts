@@ -151,6 +151,7 @@ export function newLoadBalancers(world: AmphoraWorld): LoadBalancers {
       },
       pushed: (_, outcome) => world.outcomes.push(outcome),
       served: () => world.calls.push('served'),
+      changed: async () => undefined,
     },
     log: silentLog(),
   });

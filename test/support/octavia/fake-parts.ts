@@ -95,6 +95,8 @@ export function fakeVrrp(calls: string[]): AmphoraVrrp & { well: boolean } {
     stop: note('stop'),
     reload: note('reload'),
     restore: note('restore'),
+    check: async ({ sockets, hasDatagrams }) =>
+      void calls.push(`vrrp check ${[...sockets, hasDatagrams].join(' ')}`),
     async isWell() {
       return this.well;
     },

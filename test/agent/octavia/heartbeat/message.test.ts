@@ -11,7 +11,7 @@ const row = (pxname: string, svname: string, columns: Record<string, string> = {
 
 const RUNNING: RunningText = {
   text: {
-    listeners: [{ id: 'web', type: 'HTTP' }],
+    listeners: [{ id: 'web', type: 'HTTP', bind: '' }],
     pools: [
       { name: 'p:web', pool: 'p', listener: 'web', members: ['up', 'drain', 'none'] },
       { name: 'empty:web', pool: 'empty', listener: 'web', members: [] },

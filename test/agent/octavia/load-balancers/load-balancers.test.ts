@@ -25,6 +25,7 @@ function start(t: ExecutionContext, haproxy = new FakeHaproxy(), folder = folder
       },
       pushed: (_, outcome) => calls.push(outcome),
       served: () => calls.push('served'),
+      changed: async () => undefined,
     },
     log: silentLog(),
   });

@@ -33,9 +33,9 @@ backend empty:tcp
 
 test('readReported() has the listeners of users with the types of Octavia', (t) => {
   t.deepEqual(readReported(TEXT).listeners, [
-    { id: 'web', type: 'TERMINATED_HTTPS' },
-    { id: 'plain', type: 'HTTP' },
-    { id: 'tcp', type: 'TCP' },
+    { id: 'web', type: 'TERMINATED_HTTPS', bind: '10.0.0.10:443' },
+    { id: 'plain', type: 'HTTP', bind: '10.0.0.10:80' },
+    { id: 'tcp', type: 'TCP', bind: '10.0.0.10:22' },
   ]);
 });
 
