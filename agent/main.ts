@@ -1,20 +1,28 @@
 // Headgate: `headgate run` is the agent; the other commands are in cli/.
 // The sources deliver objects, translation makes load balancers of them, the loop turns these into traffic, and the
-// observers report the result. wiring/agent-parts.ts creates these parts; this file starts and stops them.
+// observers report the result. wiring/agent-parts.ts creates these parts; this file starts and stops them. With the setting
+// `amphora` it is another agent, which amphora.ts starts.
 
+import { runAmphora } from './amphora.ts';
 import { type Servers, startServers } from './answer/servers.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
 import { compactHeap } from './host/compact-heap.ts';
 import { loop } from './loop.ts';
+import type { CurrentSettings } from './settings/current-settings.ts';
 import { translateInitialState } from './sources/initial-state.ts';
-import { type AgentParts, agentParts } from './wiring/agent-parts.ts';
+import { type AgentParts, agentParts, currentSettings } from './wiring/agent-parts.ts';
 import { configureVrrp } from './wiring/pair-parts.ts';
 import { lowerWithoutPeer } from './wiring/vrrp-without-peer.ts';
 
-/** Runs until SIGTERM or SIGINT; traffic continues without the agent unless `stopDataplaneOnExit` is set. */
 async function run(argv: readonly string[]): Promise<number> {
-  const parts = await agentParts(argv);
+  const settings = currentSettings(argv);
+  return settings.now.amphora === '' ? await runAgent(settings) : await runAmphora(settings);
+}
+
+/** Runs until SIGTERM or SIGINT; traffic continues without the agent unless `stopDataplaneOnExit` is set. */
+async function runAgent(current: CurrentSettings): Promise<number> {
+  const parts = await agentParts(current);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
   const { dataplane, announcers, pair, connectionSync, writers } = parts;
   const { observers, recordedMembers, recordedPorts, programming } = parts;

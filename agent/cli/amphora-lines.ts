@@ -11,7 +11,8 @@ export function isAmphora(answer: object): answer is AmphoraStatus {
 
 export function amphoraStatusLines(status: AmphoraStatus): readonly Line[] {
   const { amphora, heartbeat, fault } = status;
-  const last = heartbeat.lastAt === '' ? 'none sent yet' : `last one ${heartbeat.lastAt} to ${heartbeat.lastTo}`;
+  const last =
+    heartbeat.lastAt === '' ? 'none sent yet' : `last one ${heartbeat.lastAt} to ${heartbeat.lastTo}`;
   return [
     `Headgate ${status.version}, since ${status.startedAt}, is an amphora of Octavia`,
     row('Amphora', `${amphora.id}, ${amphora.topology}, API at ${amphora.address}`),
@@ -30,7 +31,9 @@ function loadBalancerLines(each: LoadBalancerStatus): readonly Line[] {
   return [
     row('Load balancer', `${id}, ${counted(listeners, 'listener')}`),
     row('  HAProxy', runs),
-    ...(isBehind ? [row('  Upload', { text: 'the last uploaded text does not run yet', tone: 'warning' })] : []),
+    ...(isBehind
+      ? [row('  Upload', { text: 'the last uploaded text does not run yet', tone: 'warning' })]
+      : []),
     row('  Last reload', lastReload || 'none'),
     ...(fault === '' ? [] : [row('  Fault', bad(fault))]),
   ];

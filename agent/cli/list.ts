@@ -1,7 +1,9 @@
 // `headgate list`: the load balancers of the running agent in a table, the worst first.
 
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
+import type { AmphoraList } from '../octavia/report/amphora-report.ts';
 import type { ListedLoadBalancer } from '../report/answers/list.ts';
+import { amphoraListLines } from './amphora-lines.ts';
 import { type Command, JSON_FLAG, NO_AGENT } from './command.ts';
 import { namespaceOf, print } from './command-line.ts';
 import { type Line, type Part, tableLines, title, verdictPart } from './text.ts';
@@ -42,7 +44,12 @@ export const list: Command = {
       ...(namespace !== undefined && { namespace }),
       ...(given.own.pools === true && { pools: 'true' }),
     };
-    const rows = (await askAgent(path, 'list', query)) as readonly ListedLoadBalancer[];
+    const answer = (await askAgent(path, 'list', query)) as readonly ListedLoadBalancer[] | AmphoraList;
+    if ('amphora' in answer) {
+      print(given, answer.listeners, amphoraListLines(answer.listeners));
+      return 0;
+    }
+    const rows = answer;
     const none = `No load balancer${namespace === undefined ? '' : ` in namespace "${namespace}"`}`;
     print(given, rows, rows.length === 0 ? [none] : linesOf(rows, Date.now()));
     return 0;

@@ -7,10 +7,12 @@ import { HeadgateError } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { objectOf } from '../model/names.ts';
 import type { OperatingStatus } from '../model/operating-status.ts';
+import type { AmphoraStatus } from '../octavia/report/amphora-report.ts';
 import type { PairStatus } from '../pair/pair.ts';
 import type { AgentStatus } from '../report/answers/status.ts';
 import { listenersInWords } from '../report/operating/operating-status.ts';
 import type { VrrpStatus } from '../vips/vrrp.ts';
+import { amphoraStatusLines, isAmphora } from './amphora-lines.ts';
 import { type Command, JSON_FLAG, NO_AGENT } from './command.ts';
 import { print, problemLine } from './command-line.ts';
 import { bad, type Line, type Part, statusPart, title } from './text.ts';
@@ -36,7 +38,11 @@ export const status: Command = {
   ],
   run: async (given) => {
     const path = agentSocketPath(given.settings.runtimeDir);
-    const agent = (await askAgent(path, 'status')) as AgentStatus;
+    const agent = (await askAgent(path, 'status')) as AgentStatus | AmphoraStatus;
+    if (isAmphora(agent)) {
+      print(given, agent, amphoraStatusLines(agent));
+      return agent.fault === '' ? 0 : 1;
+    }
     print(given, agent, given.own.json ? [] : readableLines(agent));
     return agent.fault === '' ? 0 : 1;
   },

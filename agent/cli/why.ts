@@ -4,11 +4,13 @@ import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/quote.ts';
 import { keyOf, NO_NAMESPACE, objectOf, ownerOf } from '../model/names.ts';
+import type { AmphoraWhy } from '../octavia/report/amphora-report.ts';
 import type { ListenerExplanation as Listener, ServiceExplanation } from '../report/answers/explain.ts';
 import type { LocationExplanation, MemberOf } from '../report/answers/explain-location.ts';
 import type { ObjectExplanation } from '../report/answers/explain-object.ts';
 import type { RequestExplanation } from '../report/answers/explain-request.ts';
 import { takesConnections } from '../report/operating/operating-status.ts';
+import { amphoraWhyLines } from './amphora-lines.ts';
 import { type Arguments, type Command, JSON_FLAG, NO_AGENT } from './command.ts';
 import { isName, namespaceOf, print, usageError } from './command-line.ts';
 import { locationFrom } from './named-location.ts';
@@ -94,7 +96,14 @@ export const why: Command = {
       print(given, explanation, objectLines(explanation));
       return explanation.verdict === 'served' ? 0 : 1;
     }
-    const explanation = (await askAgent(path, 'why', { service: keyFrom(given) })) as ServiceExplanation;
+    const answer = (await askAgent(path, 'why', { service: keyFrom(given) })) as
+      | ServiceExplanation
+      | AmphoraWhy;
+    if ('listener' in answer) {
+      print(given, answer, amphoraWhyLines(answer.listener, answer.loadBalancer));
+      return answer.listener.status === '' ? 1 : 0;
+    }
+    const explanation = answer;
     print(given, explanation, linesOf(explanation));
     return explanation.verdict === 'served' ? 0 : 1;
   },

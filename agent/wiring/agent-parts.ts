@@ -53,12 +53,11 @@ import { pairOf } from './pair-parts.ts';
 export type AgentParts = Awaited<ReturnType<typeof agentParts>>;
 
 /** Errors: SETTINGS_INVALID. */
-export async function agentParts(argv: readonly string[]) {
-  const settings = new CurrentSettings(argv, (read) => [
-    pairSettings(read),
-    syncLink(read),
-    checkLogTarget(read),
-  ]);
+export function currentSettings(argv: readonly string[]): CurrentSettings {
+  return new CurrentSettings(argv, (read) => [pairSettings(read), syncLink(read), checkLogTarget(read)]);
+}
+
+export async function agentParts(settings: CurrentSettings) {
   const { now } = settings;
   const log = createLog({ level: now.logLevel });
   const problemLog = new ProblemLog(log);

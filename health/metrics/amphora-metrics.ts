@@ -8,7 +8,10 @@ export const PUSH_RESULTS = ['none', 'runtime', 'reload', 'refused', 'failed'] a
 
 export interface AmphoraState {
   readonly amphoraId: string;
-  readonly loadBalancers: readonly { readonly id: string; readonly haproxy: { readonly isRunning: boolean } }[];
+  readonly loadBalancers: readonly {
+    readonly id: string;
+    readonly haproxy: { readonly isRunning: boolean };
+  }[];
   readonly heartbeat: {
     readonly sent: number;
     readonly last: { readonly at: Date; readonly bytes: number } | undefined;
@@ -23,7 +26,9 @@ export class AmphoraMetrics {
 
   constructor(version: string, state: () => AmphoraState) {
     const registry = this.#registry;
-    registry.gauge('headgate_build_info', 'Always 1; the version is a label', ['version'], () => [[{ version }, 1]]);
+    registry.gauge('headgate_build_info', 'Always 1; the version is a label', ['version'], () => [
+      [{ version }, 1],
+    ]);
     registry.gauge('headgate_amphora_info', 'Always 1; the id of the amphora is a label', ['amphora'], () => [
       [{ amphora: state().amphoraId }, 1],
     ]);
@@ -39,7 +44,11 @@ export class AmphoraMetrics {
       ['loadbalancer'],
       () => state().loadBalancers.map(({ id, haproxy }) => [{ loadbalancer: id }, Number(haproxy.isRunning)]),
     );
-    registry.number('headgate_heartbeats', 'Heartbeats sent since the start', () => state().heartbeat.sent);
+    registry.number(
+      'headgate_heartbeats_sent',
+      'Heartbeats sent since the start',
+      () => state().heartbeat.sent,
+    );
     registry.number(
       'headgate_heartbeat_timestamp_seconds',
       'When the last heartbeat was sent',

@@ -15,6 +15,7 @@ import { socketAddress } from '../../base/socket-address.ts';
 import { isMapping, number, object } from '../../base/validate.ts';
 import { writeAtomically } from '../../host/atomic-file.ts';
 import type { Log } from '../../host/log.ts';
+import type { StatRow } from '../../pushed/pushed.ts';
 import type { DatagramListener } from '../parts.ts';
 import type { Controller, HeartbeatSettings } from '../settings/amphora-settings.ts';
 import { envelope, excessOf, fitsDatagram } from './envelope.ts';
@@ -87,9 +88,9 @@ export class Heartbeats {
     this.#rounds.retime();
   }
 
-  /** Before a push that may start another worker: what the old one has counted. */
-  observe(running: RunningText): void {
-    this.#counters.observe(countersOf(running.rows));
+  /** What a worker has counted that is about to be replaced. */
+  observe(rows: readonly StatRow[]): void {
+    this.#counters.observe(countersOf(rows));
   }
 
   /** These listeners are gone. */

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { type Serial, serial } from '../../base/serial.ts';
 import type { Log } from '../../host/log.ts';
-import type { PushedHaproxy, PushedStatus, PushResult } from '../../pushed/pushed.ts';
+import type { PushedHaproxy, PushedStatus, PushResult, StatRow } from '../../pushed/pushed.ts';
 import { strippedText } from '../../pushed/text/pushed-text.ts';
 import type { RunningText } from '../heartbeat/message.ts';
 import type { CertificateStore } from '../store/certificate-store.ts';
@@ -19,18 +19,18 @@ export interface LoadBalancersOptions {
   readonly texts: TextStore;
   readonly certificates: CertificateStore;
   /** The HAProxy of a load balancer, by its id. */
-  readonly haproxyOf: (id: string) => PushedHaproxy;
+  readonly haproxyOf: (id: string, onReplace: (rows: readonly StatRow[]) => void) => PushedHaproxy;
   readonly observers: PushObservers;
   readonly log: Log;
 }
 
 export interface PushObservers {
-  /** Before a text runs: what the old worker has counted. */
-  before(running: RunningText): void;
+  /** What a worker has counted that is about to be replaced. */
+  before(rows: readonly StatRow[]): void;
   /** Another worker serves these listeners. */
   restarted(listeners: readonly string[]): void;
   forgotten(listeners: readonly string[]): void;
-  pushed(id: string, outcome: PushOutcome): void;
+  pushed(outcome: PushOutcome): void;
   /** A text runs: the VIPs may have to be announced. */
   served(): void;
   /** Load balancers with a HAProxy that runs have come or gone. */
@@ -82,14 +82,13 @@ export class LoadBalancers {
       const { texts, haproxyOf, observers } = this.#options;
       const text = strippedText(pushed);
       const known = this.#known.get(id);
-      const haproxy = known?.haproxy ?? haproxyOf(id);
+      const haproxy = known?.haproxy ?? haproxyOf(id, observers.before);
       try {
         await haproxy.check(text);
         await texts.write(id, 'uploaded', text);
       } catch (error) {
         if (known === undefined) haproxy.close();
-        if (error instanceof HeadgateError && error.code === 'HAPROXY_REJECTED')
-          observers.pushed(id, 'refused');
+        if (error instanceof HeadgateError && error.code === 'HAPROXY_REJECTED') observers.pushed('refused');
         throw error;
       }
       if (known === undefined) this.#add(id, haproxy, text);
@@ -111,7 +110,7 @@ export class LoadBalancers {
     return this.#inTurn(id, async () => {
       const loadBalancer = this.#of(id);
       const result = await this.#run(id, loadBalancer);
-      this.#options.observers.pushed(id, result);
+      this.#options.observers.pushed(result);
       this.#options.observers.served();
       return result;
     });
@@ -178,10 +177,10 @@ export class LoadBalancers {
   }
 
   async #restoreOne(id: string): Promise<void> {
-    const { texts, haproxyOf, log } = this.#options;
+    const { texts, haproxyOf, observers, log } = this.#options;
     const uploaded = await texts.read(id, 'uploaded');
     if (uploaded === undefined) return;
-    const haproxy = haproxyOf(id);
+    const haproxy = haproxyOf(id, observers.before);
     const loadBalancer = this.#add(id, haproxy, uploaded);
     const last = await texts.read(id, 'running');
     await haproxy.adopt();
@@ -200,14 +199,12 @@ export class LoadBalancers {
   async #run(id: string, loadBalancer: LoadBalancer, text = loadBalancer.uploaded): Promise<PushResult> {
     const { texts, certificates, observers, log } = this.#options;
     const { haproxy } = loadBalancer;
-    const before = await runningText(loadBalancer);
-    if (before !== undefined) observers.before(before);
     const former = listenersOf(loadBalancer);
     let result: PushResult;
     try {
       result = await haproxy.run(text);
     } catch (error) {
-      observers.pushed(id, 'failed');
+      observers.pushed('failed');
       log.error('Cannot run the text of a load balancer', { id, error: messageOf(error) });
       throw error;
     }

@@ -1,7 +1,7 @@
 // What the commands show of an amphora: the load balancer, its text and listeners, the controllers. Values only; pure.
 
-import { composeMessage, type RunningText } from '../heartbeat/message.ts';
 import type { HeartbeatStatus } from '../heartbeat/heartbeats.ts';
+import { composeMessage, type RunningText } from '../heartbeat/message.ts';
 import type { LoadBalancerView } from '../load-balancers/load-balancers.ts';
 import type { DatagramListener } from '../parts.ts';
 import type { AmphoraSettings } from '../settings/amphora-settings.ts';
@@ -42,6 +42,18 @@ export interface HeartbeatReport {
   readonly fault: string;
 }
 
+export interface AmphoraList {
+  /** Tells this answer from that of an agent with objects. */
+  readonly amphora: true;
+  readonly listeners: readonly AmphoraListener[];
+}
+
+export interface AmphoraWhy {
+  readonly listener: AmphoraListener;
+  /** The listener's; undefined for one of UDP or SCTP. */
+  readonly loadBalancer: LoadBalancerStatus | undefined;
+}
+
 /** A listener as `list` and `why` show it. */
 export interface AmphoraListener {
   readonly id: string;
@@ -77,7 +89,9 @@ export function amphoraStatus(facts: AmphoraFacts): AmphoraStatus {
   const { version, startedAt, settings, address, heartbeat } = facts;
   const loadBalancers = facts.loadBalancers.map(statusOf);
   const faults = [
-    ...loadBalancers.map(({ id, isRunning, fault }) => fault || (isRunning ? '' : `HAProxy of ${id} does not run`)),
+    ...loadBalancers.map(
+      ({ id, isRunning, fault }) => fault || (isRunning ? '' : `HAProxy of ${id} does not run`),
+    ),
     facts.isVrrpWell ? '' : 'keepalived is configured, but does not run',
     heartbeat.fault === '' ? '' : `No heartbeat is sent: ${heartbeat.fault}`,
   ];
@@ -139,7 +153,10 @@ export function amphoraListeners(
   const ofKernel = datagrams.map(
     ({ id, pool }): AmphoraListener => ({
       ...{ id, loadBalancer: '', type: 'UDP', place: '', engine: 'kernel', ...reported(id) },
-      pools: pool === undefined ? [] : [{ id: pool.id, status: pool.status, members: Object.fromEntries(pool.members) }],
+      pools:
+        pool === undefined
+          ? []
+          : [{ id: pool.id, status: pool.status, members: Object.fromEntries(pool.members) }],
     }),
   );
   return [...ofHaproxy, ...ofKernel];

@@ -1,8 +1,7 @@
 // What the routes act on: the parts of an amphora, and what only the REST API has.
 
 import type { LoadBalancers } from '../load-balancers/load-balancers.ts';
-import type { MachineDetails } from '../machine/machine.ts';
-import type { ProgramVersions } from '../machine/program-versions.ts';
+import type { AmphoraMachine } from '../machine/amphora-machine.ts';
 import type { AmphoraDatagrams, AmphoraNetwork, AmphoraVrrp } from '../parts.ts';
 
 export interface Amphora {
@@ -12,12 +11,6 @@ export interface Amphora {
   readonly datagrams: AmphoraDatagrams;
   readonly machine: AmphoraMachine;
   readonly own: OwnFiles;
-}
-
-export interface AmphoraMachine {
-  readonly hostname: string;
-  versions(): Promise<ProgramVersions>;
-  details(): Promise<MachineDetails>;
 }
 
 /** The files of the amphora itself that the controller may replace. */

@@ -143,6 +143,7 @@ const others: Readonly<Record<SettingName, string>> = {
   manifests: '/m',
   kubeconfig: '/etc/kubeconfig',
   inCluster: 'true',
+  amphora: '/etc/octavia/amphora-agent.conf',
   apiServers: 'https://192.0.2.1:6443',
   namespaces: 'shop',
   serviceSelector: 'tier=edge',

@@ -149,7 +149,7 @@ export function newLoadBalancers(world: AmphoraWorld): LoadBalancers {
       forgotten: (listeners) => {
         if (listeners.length > 0) world.calls.push(`forgotten ${listeners.join(' ')}`);
       },
-      pushed: (_, outcome) => world.outcomes.push(outcome),
+      pushed: (outcome) => world.outcomes.push(outcome),
       served: () => world.calls.push('served'),
       changed: async () => undefined,
     },

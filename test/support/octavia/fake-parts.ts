@@ -17,6 +17,8 @@ export class FakeHaproxy implements PushedHaproxy {
   /** Resolves when a run may end. */
   gate: Promise<void> = Promise.resolve();
   isClosed = false;
+  /** Gets the rows of a worker before another one runs. */
+  onReplace: (rows: readonly StatRow[]) => void = () => undefined;
   #text: string | undefined;
   #cause = '';
 
@@ -37,6 +39,7 @@ export class FakeHaproxy implements PushedHaproxy {
     if (text.includes('fails')) throw new HeadgateError('HAPROXY_RELOAD', 'cannot bind socket');
     this.runs.push(text);
     if (text === this.#text) return 'none';
+    if (this.#text !== undefined) this.onReplace(this.rows);
     this.#cause = this.#text === undefined ? 'HAProxy was down' : 'the text differs';
     this.#text = text;
     return 'reload';

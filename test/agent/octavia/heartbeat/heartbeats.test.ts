@@ -13,7 +13,11 @@ import { silentLog } from '../../../support/values/silent-log.ts';
 
 const frontend = (bin: string) =>
   new Map(Object.entries({ pxname: 'web', svname: 'FRONTEND', status: 'OPEN', scur: '0', bin }));
-const text = { listeners: [{ id: 'web', type: 'HTTP' as const, bind: '' }], pools: [], files: new Set<string>() };
+const text = {
+  listeners: [{ id: 'web', type: 'HTTP' as const, bind: '' }],
+  pools: [],
+  files: new Set<string>(),
+};
 
 /** Heartbeats whose rounds the test begins. */
 async function start(t: ExecutionContext, folder = mkdtempSync(join(tmpdir(), 'headgate-heartbeats-'))) {
