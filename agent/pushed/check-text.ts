@@ -15,7 +15,7 @@ const MARK = 'headgate-check';
 export async function checkText(text: PushedText, { executable, group, files }: BootOptions): Promise<void> {
   replaceInMemory(files.checked, text.text, FILE_MODE);
   replaceInMemory(files.checkedSecond, secondFile(text, MARK, group, files), FILE_MODE);
-  const words = ['-c', '-f', files.checked, '-f', files.checkedSecond];
+  const words = ['-c', '-f', files.checked, '-f', files.checkedSecond, ...files.peer];
   const { exitCode, stdout, stderr } = await runCommand(executable, words, { timeout: TIMEOUT_MS });
   if (exitCode === 0) return;
   const said = `${stderr}${stdout}`.replaceAll(files.checked, files.config).trim();

@@ -20,9 +20,11 @@ import { checkText } from './check-text.ts';
 import { fileDigests } from './file-digests.ts';
 import { FOLDER_MODE } from './files.ts';
 import { LeavingServers } from './leaving-servers.ts';
+import { MetricsServer } from './metrics/metrics-server.ts';
 import type { PushedHaproxy, PushedStatus, PushResult, StatRow } from './pushed.ts';
 import { carriedOut, connectTimeout, type PushedWorker, sendAll } from './pushed-worker.ts';
 import { readBack } from './readback.ts';
+import { isExportingMetrics } from './second-file.ts';
 import { forgetHealth, keepHealth } from './server-health.ts';
 import { reportedRows } from './stat-rows.ts';
 import { planPush } from './text/plan.ts';
@@ -46,6 +48,7 @@ export class OwnHaproxy implements PushedHaproxy {
   readonly #clock: Clock;
   readonly #work = serial();
   readonly #fault = new Fault();
+  readonly #metrics: MetricsServer;
   #worker: PushedWorker | undefined;
   /** What is started again if HAProxy ends; undefined while nothing should run. */
   #last: PushedText | undefined;
@@ -55,6 +58,8 @@ export class OwnHaproxy implements PushedHaproxy {
   constructor(options: OwnHaproxyOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    const { metricsSocket: socket, exporterSocket: source } = options.files;
+    this.#metrics = new MetricsServer({ socket, source });
   }
 
   adopt(): Promise<void> {
@@ -92,6 +97,7 @@ export class OwnHaproxy implements PushedHaproxy {
     return this.#work.run(async () => {
       const { files, log } = this.#options;
       this.#last = undefined;
+      this.#metrics.close();
       this.#release();
       await stopHaproxy(files, 0);
       for (const path of [files.record, files.config, files.second]) await rm(path, { force: true });
@@ -103,6 +109,7 @@ export class OwnHaproxy implements PushedHaproxy {
 
   close(): void {
     this.#isClosed = true;
+    this.#metrics.close();
     this.#release();
   }
 
@@ -186,6 +193,7 @@ export class OwnHaproxy implements PushedHaproxy {
     const isOurs = known !== undefined && known.mark === description;
     const record = isOurs ? known : { mark: '', since: 0, cause: '', files: new Map<string, string>() };
     const worker = this.#take(runtime, text, record);
+    await this.#followMetrics(text);
     worker.doubt = isOurs ? '' : 'what the worker has booted from is unknown';
     if (isOurs) {
       this.#cause = record.cause;
@@ -222,6 +230,7 @@ export class OwnHaproxy implements PushedHaproxy {
       const runtime = await (isReload ? reload(boot, this.#options) : start(boot, this.#options));
       this.#release();
       this.#take(runtime, next.text, boot.record);
+      await this.#followMetrics(next.text);
     } catch (error) {
       log.error('HAProxy does not serve a pushed text; the last one stays', {
         cause,
@@ -273,6 +282,7 @@ export class OwnHaproxy implements PushedHaproxy {
       writeBoot({ text, record }, this.#options);
       if (isReload) return;
       this.#take(await start({ text, record }, this.#options), text, record);
+      await this.#followMetrics(text);
       this.#last = text;
     } catch (error) {
       log.error('Cannot serve the last pushed text again', { error: messageOf(error) });
@@ -300,6 +310,14 @@ export class OwnHaproxy implements PushedHaproxy {
       if (this.#worker === worker) void this.#revive(worker, messageOf(error));
     });
     return worker;
+  }
+
+  /** Errors: none: members are served without metrics as well. */
+  async #followMetrics(text: PushedText): Promise<void> {
+    if (!isExportingMetrics(text)) return this.#metrics.close();
+    await this.#metrics.listen().catch((error: unknown) => {
+      this.#options.log.error('Cannot answer with metrics', { error: messageOf(error) });
+    });
   }
 
   #release(): void {

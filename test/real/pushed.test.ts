@@ -256,6 +256,23 @@ test.serial('A push reloads if the content of a file that the text names has cha
   t.is(await host.haproxy.run(text.replace('server member-11', 'server member-12')), 'reload');
 });
 
+test.serial(
+  'HAProxy of a pair knows its own name among the peers of the text, also when it is only checked',
+  async (t) => {
+    const host = await pushedHost(t, { peer: 'ZfWexrHs1hcNUERHQEPMqVYKgHE' });
+    const [plain = ''] = await host.texts([[host.member(11)]], {
+      listener: { persistence_type: 'SOURCE_IP', monitor: false, topology: 'ACTIVE_STANDBY' },
+    });
+    const peers = ['ZfWexrHs1hcNUERHQEPMqVYKgHE', 'other'].map(
+      (name, at) => `    peer ${name} ${host.address(1 + at)}:1025\n`,
+    );
+    const text = plain.replace(/^peers .*\n/m, (line) => line + peers.join(''));
+    await t.notThrowsAsync(host.haproxy.check(text));
+    t.is(await host.haproxy.run(text), 'reload');
+    t.regex(await askOnce(host.files.adminSocket, 'show peers'), /id=ZfWexrHs1hcNUERHQEPMqVYKgHE\(local/);
+  },
+);
+
 test.serial('stop() ends HAProxy, which is not started again', async (t) => {
   const host = await pushedHost(t);
   const [one = ''] = await host.texts([[host.member(11)]]);

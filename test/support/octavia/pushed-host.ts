@@ -1,6 +1,6 @@
 // A folder, a loopback network and members for tests of pushed texts, with one HAProxy that ends with the test.
 
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,11 +48,17 @@ export interface PushedHost {
   readonly serversState: () => Promise<string>;
 }
 
-export async function pushedHost(t: ExecutionContext<unknown>): Promise<PushedHost> {
+/** `netns`: where HAProxy runs; '' for the namespace of the test. `peer`: its name among the peers of texts. */
+export async function pushedHost(
+  t: ExecutionContext<unknown>,
+  { netns = '', peer = '' }: { readonly netns?: string; readonly peer?: string } = {},
+): Promise<PushedHost> {
   const base = await mkdtemp(join(tmpdir(), 'headgate-pushed-'));
+  // HAProxy's user goes through it to the agent's socket.
+  await chmod(base, 0o711);
   await mkdir(join(base, 'sample_loadbalancer_id_1'));
   const network = await ownNetwork(t);
-  const files = pushedFiles(join(base, 'run'));
+  const files = pushedFiles(join(base, 'run'), peer);
   const logged: string[] = [];
   const replaced: (readonly StatRow[])[] = [];
   const log: Log = createLog({
@@ -64,7 +70,7 @@ export async function pushedHost(t: ExecutionContext<unknown>): Promise<PushedHo
   const make = (own = files): OwnHaproxy => {
     const haproxy = new OwnHaproxy({
       executable: haproxyExecutable,
-      netns: '',
+      netns,
       group: 'nogroup',
       files: own,
       log,

@@ -57,8 +57,9 @@ def specified(spec):
     load_balancer = listener.load_balancer
     if spec.get("vip"):
         load_balancer = load_balancer._replace(vip=sample.sample_vip_tuple(ip_address=spec["vip"]))
-    listener = listener._replace(default_pool=pool, pools=[pool], load_balancer=load_balancer,
-                                 connection_limit=spec.get("limit", 100))
+    has_pool = spec.get("listener", {}).get("include_pools", True)
+    listener = listener._replace(default_pool=pool if has_pool else None, pools=[pool] if has_pool else [],
+                                 load_balancer=load_balancer, connection_limit=spec.get("limit", 100))
     if spec.get("port"):
         listener = listener._replace(protocol_port=spec["port"])
     return render(templater, listener)
