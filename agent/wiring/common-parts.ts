@@ -1,0 +1,62 @@
+// Creates what all parts of the agent share: the log and metrics, the store of objects, the queue of changes, the load balancers
+// that are made from the objects, and the observers of load balancers.
+
+import { type AgentState, Metrics } from '../../health/metrics.ts';
+import { version } from '../base/version.ts';
+import { Certificates } from '../certificates/certificates.ts';
+import { Changes } from '../changes.ts';
+import { haproxyPaths } from '../haproxy/paths.ts';
+import { createLog } from '../host/log.ts';
+import { Cluster } from '../kubernetes/cluster.ts';
+import { emptyDesiredState } from '../model/desired-state.ts';
+import { ChangeObservers } from '../report/change-observers.ts';
+import { ProblemLog } from '../report/problem-log.ts';
+import type { CurrentSettings } from '../settings/current-settings.ts';
+import type { Sources } from '../sources/sources.ts';
+import { reasonToIgnore } from '../translate/service/service-vips.ts';
+
+export type CommonParts = ReturnType<typeof commonParts>;
+
+/** `state`: the values of the gauges, read at each scrape. */
+export function commonParts(settings: CurrentSettings, state: () => AgentState) {
+  const log = createLog({ level: settings.now.logLevel });
+  const desired = emptyDesiredState(() => settings.now);
+  const changes = new Changes();
+  const observers = new ChangeObservers();
+  return {
+    settings,
+    log,
+    problemLog: new ProblemLog(log),
+    metrics: new Metrics(version, state),
+    cluster: new Cluster((service) => reasonToIgnore(service, settings.translating, true) === undefined),
+    desired,
+    changes,
+    observers,
+    /** Makes the loop plan these load balancers again. */
+    replan: (keys: Iterable<string>): void => changes.addReplan(keys),
+    /** The traffic of these load balancers, or what is known of it, has changed. */
+    changed: (keys: Iterable<string>): void => observers.changed(keys),
+  };
+}
+
+/** The certificates of listeners: those of an earlier agent first, so that its listeners keep them until they are read. */
+export function certificatesOf(
+  { settings: { now }, cluster, desired, changes }: CommonParts,
+  sources: () => Sources,
+): Certificates {
+  const certificates = new Certificates({
+    secret: (key) => cluster.secret(key),
+    configMap: (key) => cluster.configMap(key),
+    maxRsaBits: now.maxRsaBits,
+    accessToPair: (object) => sources().accessToPair(object),
+    accessToAuthority: (object) => sources().accessToAuthority(object),
+    isRead: (object) => desired.dependents.of([object]).size > 0,
+    onChanged: (objects) => changes.add(desired.dependents.of(objects), performance.now()),
+  });
+  for (const folder of ['haproxy', 'haproxy-landing'] as const) {
+    const kept = haproxyPaths(now.stateDir, now.runtimeDir, now.haproxyAccess, folder);
+    certificates.restore(kept.certificates);
+    certificates.restorePages(kept.pages);
+  }
+  return certificates;
+}

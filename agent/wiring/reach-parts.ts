@@ -1,0 +1,57 @@
+// Creates what makes VIPs reachable, or finds out which are: the announcers, or without them the addresses of this host; and the
+// machines outside the pair that have a VIP.
+
+import type { DataplaneFacts } from '../dataplane/forwarder.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
+import { AddressAnswers } from '../vips/address-answers.ts';
+import { Announcers } from '../vips/announcers.ts';
+import { ForeignHolders } from '../vips/foreign-holders.ts';
+import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
+import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
+import type { CommonParts } from './common-parts.ts';
+
+export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 'serves'>) {
+  const { settings, desired, changed, metrics, log } = common;
+  const { now } = settings;
+  const { loadBalancers } = desired;
+  const vrrp =
+    now.vrrp &&
+    new KeepalivedAnnouncer({
+      settings: { ...now, vrrp: now.vrrp },
+      metrics: metrics.dataplane,
+      log,
+      onRefused: changed,
+    });
+  const announcers = new Announcers({ vrrp });
+  const local = announcers.isEmpty
+    ? new LocalAddresses({
+        desired: loadBalancers,
+        serves: (listener, address) => dataplane.serves(listener, address),
+        isExternal: () => settings.now.externalAnnouncer,
+        onChanged: changed,
+        read: localRoutes(now.netns),
+        log,
+      })
+    : undefined;
+  const foreign =
+    now.vrrp &&
+    new ForeignHolders({
+      desired: loadBalancers,
+      place: () => settings.now.vrrp ?? { interface: '', peers: [] },
+      holds: (address) => announcers.withheld(address) === '',
+      network: new AddressAnswers({
+        netns: now.netns,
+        nft: now.nft,
+        // No other agent of this host has the same virtual router.
+        table: `headgate_answers_${now.vrrp.instances[0]?.virtualRouterId}`,
+        scratch: now.runtimeDir,
+      }),
+      onChanged: changed,
+      log,
+    });
+  const reach = {
+    problemsOf: (loadBalancer: LoadBalancer) =>
+      [announcers, local, foreign].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
+  };
+  return { vrrp, announcers, local, foreign, reach };
+}

@@ -1,0 +1,158 @@
+// Creates the observers of load balancers: members and ports recorded on disk, health, the cluster's status and Events, the peer,
+// the log, the status page; and what answers the commands.
+
+import { systemClock } from '../base/clock.ts';
+import { version } from '../base/version.ts';
+import type { Certificates } from '../certificates/certificates.ts';
+import type { DataplaneFacts } from '../dataplane/forwarder.ts';
+import type { Meter } from '../dataplane/meter.ts';
+import type { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
+import type { Pair } from '../pair/pair.ts';
+import { LoadBalancerSummaries } from '../report/answers/load-balancer-summaries.ts';
+import type { StatusSources } from '../report/answers/status.ts';
+import { ChangeLog } from '../report/change-log.ts';
+import { ObjectReporter } from '../report/cluster/object-reporter.ts';
+import { Reporter } from '../report/cluster/reporter.ts';
+import { HealthTracker } from '../report/operating/status-book.ts';
+import { Overview } from '../report/page/overview.ts';
+import { TrafficBook } from '../report/page/traffic-book.ts';
+import { problemObserver } from '../report/problem-log.ts';
+import { ProgrammingLatency } from '../report/programming-latency.ts';
+import { RecordedMembers } from '../state/recorded-members.ts';
+import { RecordedPorts } from '../state/recorded-ports.ts';
+import { getsAddresses } from '../translate/service/service-vips.ts';
+import type { CommonParts } from './common-parts.ts';
+import type { ObjectParts } from './object-parts.ts';
+import type { reachParts } from './reach-parts.ts';
+
+/** What the reports are about. */
+export interface ReportedParts {
+  readonly common: CommonParts;
+  readonly certificates: Certificates;
+  readonly dataplane: DataplaneFacts & Meter;
+  readonly reached: ReturnType<typeof reachParts>;
+  readonly objects: ObjectParts;
+  readonly pair: Pair | undefined;
+  readonly connectionSync: ConnectionSync;
+}
+
+export function reportParts(reported: ReportedParts) {
+  const { common, dataplane, reached, pair } = reported;
+  const { settings, desired, observers, changed, problemLog, metrics, log } = common;
+  const { loadBalancers } = desired;
+  const { stateDir } = settings.now;
+  const { reach } = reached;
+  const recordedMembers = new RecordedMembers({ stateDir, desired, log });
+  const recordedPorts = new RecordedPorts({ stateDir, desired, log });
+  const health = new HealthTracker({ loadBalancers, dataplane, reach, onChanged: changed });
+  const operating = health.book;
+  const { reporter, objectReporter } = clusterReporters(reported, operating);
+  const statusSources = statusSourcesOf(reported, operating, { recordedMembers, recordedPorts });
+  const rows = new LoadBalancerSummaries(statusSources);
+  const traffic = new TrafficBook(dataplane);
+  const overview = new Overview(statusSources, rows, traffic);
+  const programming = new ProgrammingLatency({
+    now: Date.now,
+    isServed: (key) => loadBalancers.get(key)?.listeners.some(({ name }) => dataplane.serves(name)) === true,
+    observe: (path, seconds) => metrics.loop.programmed(seconds, path),
+  });
+  const problems = problemObserver({ desired, dataplane, reach, health: operating, problemLog });
+  const changeLog = new ChangeLog({ desired, log });
+  observers.subscribe(
+    reached.local,
+    reporter,
+    objectReporter,
+    pair,
+    health,
+    changeLog,
+    problems,
+    rows,
+    recordedMembers,
+    recordedPorts,
+  );
+  return {
+    recordedMembers,
+    recordedPorts,
+    reporter,
+    objectReporter,
+    statusSources,
+    rows,
+    traffic,
+    overview,
+    programming,
+  };
+}
+
+/** Of Services, and of all other objects; undefined without a cluster. */
+function clusterReporters(
+  { common, dataplane, reached, objects, pair }: ReportedParts,
+  operating: HealthTracker['book'],
+) {
+  const { settings, cluster, desired } = common;
+  const { writers, sources, addresses } = objects;
+  if (writers === undefined) return { reporter: undefined, objectReporter: undefined };
+  /** Its claim is stored, and the host of a pair that has its VIPs serves it. */
+  const isKept = (key: string): boolean =>
+    addresses.isKept(key) && pair?.mayPublish(key, cluster.service(key)?.statusIPs.length !== 0) !== false;
+  const facts = { writers, cluster, desired, dataplane, reach: reached.reach, operating, isKept };
+  const reporter = new Reporter({
+    ...facts,
+    selects: settings.now.serviceSelector !== '',
+    isOurs: (service) =>
+      getsAddresses(service, settings.translating, addresses.ofPools(service.key) !== undefined),
+  });
+  const objectReporter = new ObjectReporter({
+    ...facts,
+    clock: systemClock,
+    currentObject: (name) => sources.api?.currentObject(name),
+    withOwnEntries: () => sources.api?.withOwnEntries() ?? [],
+  });
+  return { reporter, objectReporter };
+}
+
+function statusSourcesOf(
+  { common, certificates, dataplane, reached, objects, pair, connectionSync }: ReportedParts,
+  operating: HealthTracker['book'],
+  recorded: { readonly recordedMembers: RecordedMembers; readonly recordedPorts: RecordedPorts },
+): StatusSources {
+  const { settings, cluster, desired } = common;
+  const { sources, writers, addresses } = objects;
+  const { announcers, reach } = reached;
+  const { recordedMembers, recordedPorts } = recorded;
+  return {
+    version,
+    startedAt: new Date(),
+    cluster,
+    desired,
+    dataplane,
+    operating,
+    announcers,
+    reach,
+    pair,
+    connectionSync,
+    addresses,
+    api: () => sources.api,
+    writing: () => writers?.status(),
+    sourceProblems: () => sources.problems,
+    pathsOf: (identity) => sources.pathsOf(identity),
+    disk: () => ({
+      folder: settings.now.stateDir,
+      files: [
+        ...dataplane.status().files,
+        ...sources.files,
+        ...addresses.files,
+        recordedMembers.file,
+        recordedPorts.file,
+      ],
+    }),
+    zone: () => settings.now.zone,
+    dotSegments: () => settings.now.dotSegments,
+    ambiguousPaths: () => settings.now.ambiguousPaths,
+    knowsUser: ({ name, fingerprint }, user) =>
+      certificates.pems
+        .users(name, fingerprint)
+        ?.split('\n')
+        .some((line) => line.startsWith(`${user}:`)) === true,
+    dashboardUrl: () => settings.now.dashboardUrl,
+  };
+}
