@@ -3,6 +3,7 @@
 
 import { serveAmphora } from './answer/amphora-servers.ts';
 import { version } from './base/version.ts';
+import { compactHeap } from './host/compact-heap.ts';
 import type { CurrentSettings } from './settings/current-settings.ts';
 import { amphoraParts } from './wiring/amphora-parts.ts';
 
@@ -26,6 +27,7 @@ export async function runAmphora(settings: CurrentSettings): Promise<number> {
   await vrrp.restore();
   address = await server.listen();
   await heartbeats.start();
+  compactHeap();
   log.info('Headgate runs as an amphora', {
     ...{ version, amphora: own.now.amphoraId, api: address, listen: servers.address },
   });

@@ -6,6 +6,7 @@ import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { agentState } from '../report/answers/status.ts';
+import { checkAmphora } from '../settings/amphora-alone.ts';
 import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import { type CommonParts, certificatesOf, commonParts } from './common-parts.ts';
@@ -19,7 +20,12 @@ export type AgentParts = Awaited<ReturnType<typeof agentParts>>;
 
 /** Errors: SETTINGS_INVALID. */
 export function currentSettings(argv: readonly string[]): CurrentSettings {
-  return new CurrentSettings(argv, (read) => [pairSettings(read), syncLink(read), checkLogTarget(read)]);
+  return new CurrentSettings(argv, (read) => [
+    pairSettings(read),
+    syncLink(read),
+    checkLogTarget(read),
+    checkAmphora(read),
+  ]);
 }
 
 export async function agentParts(settings: CurrentSettings) {

@@ -65,18 +65,16 @@ export function amphoraParts(settings: CurrentSettings) {
   const loadBalancers: LoadBalancers = new LoadBalancers({
     texts: new TextStore(paths.base),
     certificates: new CertificateStore(paths.certificates),
-    haproxyOf: (id, onReplace) => {
-      const files = pushedFiles(join(now.runtimeDir, 'octavia', id));
-      return new OwnHaproxy({
+    haproxyOf: (id, onReplace) =>
+      new OwnHaproxy({
         executable,
         netns,
         group: groupOfImage(join(paths.base, 'haproxy-default-user-group.conf')),
-        files: { ...files, more: [...(files.more ?? []), '-L', peer] },
+        files: pushedFiles(join(now.runtimeDir, 'octavia', id), peer),
         log,
         serverState: join(paths.base, id, 'servers-state'),
         onReplace,
-      });
-    },
+      }),
     observers: {
       before: (rows) => heartbeats.observe(rows),
       restarted: (listeners) => heartbeats.restarted(listeners),
