@@ -44,7 +44,8 @@ export interface Vip {
     | 'status'
     | 'spec.addresses'
     | 'spec.externalIPs'
-    | 'spec.clusterIPs';
+    | 'spec.clusterIPs'
+    | 'pushed';
 }
 
 /** The labels of a listener in metrics and logs. */
@@ -320,6 +321,7 @@ export type ProblemReason =
   | 'InvalidClass'
   | 'RouteShadowed'
   | 'AnnotationIgnored'
+  | 'OptionIgnored'
   | 'ProtectionMissing'
   | 'ShareExceeded'
   | 'AllMembersDown'

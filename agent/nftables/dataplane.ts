@@ -211,6 +211,11 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     );
   }
 
+  /** Milliseconds since members have refused a packet of a client, by member. Never rejects. */
+  refusals(): Promise<ReadonlyMap<string, number>> {
+    return this.#table.refusals();
+  }
+
   failures(listener: string): RecentFailures | undefined {
     return this.#answers.of(listener);
   }

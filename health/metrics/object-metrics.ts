@@ -48,6 +48,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   InvalidClass: 0,
   RouteShadowed: 0,
   AnnotationIgnored: 0,
+  OptionIgnored: 0,
   ProtectionMissing: 0,
   ShareExceeded: 0,
   AllMembersDown: 0,

@@ -29,7 +29,10 @@ export function firstCheck(isDown: boolean): UdpCheck {
   return { isDown, cause: '', against: 0, refusedAt: Number.NEGATIVE_INFINITY };
 }
 
-export function nextCheck(before: UdpCheck, probed: Probed, monitor: HealthMonitor): UdpCheck {
+/** What of a monitor decides when a member is down. */
+export type Thresholds = Pick<HealthMonitor, 'interval' | 'rise' | 'fall'>;
+
+export function nextCheck(before: UdpCheck, probed: Probed, monitor: Thresholds): UdpCheck {
   const answer = judged(before, probed, monitor);
   if (answer === 'unknown') return before;
   const hasFailed = typeof answer === 'object';
@@ -45,7 +48,7 @@ export function nextCheck(before: UdpCheck, probed: Probed, monitor: HealthMonit
 function judged(
   { refusedAt }: UdpCheck,
   { answer, at, sinceRefusalMs }: Probed,
-  { interval }: HealthMonitor,
+  { interval }: Thresholds,
 ): UdpAnswer {
   if (answer !== 'silence') return answer;
   if (sinceRefusalMs <= interval) return REFUSED;
