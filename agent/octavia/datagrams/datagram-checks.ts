@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { sameValue } from '../../base/same-value.ts';
-import type { MemberFact } from '../../dataplane/dataplane.ts';
+import type { MemberFact } from '../../dataplane/forwarder.ts';
 import type { Probe, ProbeAnswer } from '../../nftables/checks/probe-program.ts';
 import { firstCheck, nextCheck, type UdpCheck } from '../../nftables/checks/udp-check.ts';
 import type { UdpAnswer } from '../../nftables/checks/udp-probe.ts';

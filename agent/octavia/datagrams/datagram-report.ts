@@ -1,6 +1,6 @@
 // What the heartbeat reports of a pushed listener of UDP or SCTP. Pure.
 
-import type { MemberFact } from '../../dataplane/dataplane.ts';
+import type { MemberFact } from '../../dataplane/forwarder.ts';
 import type { DatagramListener, DatagramMemberStatus } from '../parts.ts';
 import { datagramListener, datagramMember } from './datagram-balancer.ts';
 import type { DatagramMember, DatagramText } from './datagram-text.ts';

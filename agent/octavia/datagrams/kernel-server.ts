@@ -4,7 +4,7 @@
 import { sleep } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { serial } from '../../base/serial.ts';
-import type { MemberFact } from '../../dataplane/dataplane.ts';
+import type { MemberFact } from '../../dataplane/forwarder.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer, OwnerKey } from '../../model/load-balancer.ts';
 import { NftablesDataplane, type NftablesSettings } from '../../nftables/dataplane.ts';
