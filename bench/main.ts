@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { endMarked } from '../scripts/marked-processes.ts';
 import { ack } from './rows/ack.ts';
 import { allocate } from './rows/allocate.ts';
+import { amphora } from './rows/amphora.ts';
 import { apiChanges } from './rows/api-changes.ts';
 import { apiColdStart } from './rows/api-cold-start.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
@@ -51,6 +52,7 @@ const benchmarks: readonly Benchmark[] = [
   newService,
   kernel,
   rssKernel,
+  amphora,
   rolling,
   rollingAbrupt,
   burstReloads,
