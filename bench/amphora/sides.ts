@@ -2,6 +2,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
@@ -55,7 +56,7 @@ export async function startSides(
 ): Promise<{ readonly headgate: Side; readonly octavia: Side }> {
   const tls = certificates(scratch);
   // HAProxy is started in a namespace by its name, which is a mount: private, so that it ends with this process.
-  const namespace = `hg-bench-${process.pid}`;
+  const namespace = `hg-${basename(scratch.directory)}`;
   run(['ip', 'netns', 'attach', namespace, String(process.pid)]);
   scratch.defer(() => void run(['ip', 'netns', 'delete', namespace]));
   const octavia = await startSide(scratch, 'octavia', 0, tls, async ({ folder, port }) => {
@@ -101,7 +102,7 @@ async function startSide(
   const folder = scratch.path(name);
   for (const each of ['', '/base', '/certs']) mkdirSync(`${folder}${each}`);
   const [vip, port] = [`10.20.0.${1 + at}`, 9_443 + at];
-  run(['ip', 'address', 'add', `${vip}/32`, 'dev', 'lo']);
+  run(['ip', 'address', 'replace', `${vip}/32`, 'dev', 'lo']);
   const pid = await startAgent({ folder, port });
   const id = `${LOAD_BALANCER}${at}`;
   const ask = startController(scratch, { port, tls, folder });
@@ -189,7 +190,7 @@ base_path = ${folder}/base
 base_cert_dir = ${folder}/certs
 bind_host = 127.0.0.1
 bind_port = ${port}
-haproxy_cmd = ${haproxy}
+haproxy_cmd = ${haproxy.startsWith('/') ? haproxy : '/usr/sbin/haproxy'}
 [health_manager]
 controller_ip_port_list = 127.0.0.1:5555
 heartbeat_interval = 10

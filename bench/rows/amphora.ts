@@ -135,8 +135,8 @@ async function stickyPushes(scratch: Scratch, bench: Bench): Promise<void> {
     await side.push({ members: members(10), isSticky: true });
     const first = await answers(side);
     await eachPush(bench, side, 'sticky-pushes', () => Promise.resolve(), true);
-    const last = await answers(side);
-    moved.push(first.filter((answer, at) => answer !== last[at]).length);
+    const last = await answers(side, true);
+    moved.push([...first].filter(([client, answer]) => last.get(client) !== answer).length);
   }
   const [own = Number.NaN, others = Number.NaN] = moved;
   bench.measured(
@@ -226,10 +226,12 @@ function memberOf(at: number): AmphoraMember {
   return { id, address: `127.60.${at >> 8}.${at & 255}`, port: MEMBER_PORT };
 }
 
-/** The member that answers each client, which has an address of its own. */
-async function answers(side: Side): Promise<readonly string[]> {
-  const all: string[] = [];
-  for (let n = 1; n <= CLIENTS; n++) all.push(await answerFor(side, `127.61.0.${n}`));
+/** Client's address → the member that answers it. In another order a balancer that has forgotten them chooses others. */
+async function answers(side: Side, isReversed = false): Promise<ReadonlyMap<string, string>> {
+  const clients = Array.from({ length: CLIENTS }, (_, n) => `127.61.0.${1 + n}`);
+  const all = new Map<string, string>();
+  for (const client of isReversed ? clients.reverse() : clients)
+    all.set(client, await answerFor(side, client));
   return all;
 }
 
