@@ -12,13 +12,13 @@ const test = requires(ava, { haproxy: true, root: true, programs: ['octavia-work
 
 const OCTAVIA = '/usr/lib/python3/dist-packages/octavia/tests/common';
 
-test('octaviaMetrics() makes of Octavia’s sample of HAProxy’s metrics exactly Octavia’s sample', async (t) => {
+test("octaviaMetrics() makes of Octavia's sample of HAProxy's metrics exactly Octavia's sample", async (t) => {
   const haproxy = await readFile(`${OCTAVIA}/sample_haproxy_prometheus`, 'utf8');
   const octavia = await readFile(`${OCTAVIA}/sample_octavia_prometheus`, 'utf8');
   t.is(machineMetrics({ cpu: 50, memory: 23.5 }) + octaviaMetrics(haproxy), octavia);
 });
 
-test.serial('A listener of metrics answers with Octavia’s names', async (t) => {
+test.serial("A listener of metrics answers with Octavia's names", async (t) => {
   const network = await TestNetwork.create(t, ['amphora']);
   const host = await pushedHost(t, { netns: network.netns('amphora') });
   const scrape = () => network.run('amphora', 'curl', '-sS', `http://${host.address(1)}:${VIP_PORT}/metrics`);

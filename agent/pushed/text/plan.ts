@@ -80,7 +80,7 @@ function commandsFor(
   leaving: ReadonlyMap<string, ServerLine> | undefined,
 ): readonly Command[] | string {
   const { backend, server } = change;
-  if (!SERVER_NAME.test(backend.name)) return 'the name of its backend has other characters than a pool’s';
+  if (!SERVER_NAME.test(backend.name)) return 'the name of its backend has a character that no pool has';
   if (server.fault !== '') return server.fault;
   if (backend.kind !== 'backend') return `it is in a section ${backend.kind}`;
   const at = { backend: backend.name, server: server.name };

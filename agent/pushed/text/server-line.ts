@@ -63,13 +63,13 @@ export function readServerLine(line: string): ServerLine {
   const words: string[] = [];
   let weight = 1;
   let isDisabled = false;
-  let fault = SERVER_NAME.test(name) ? '' : 'its name has other characters than a member’s';
+  let fault = SERVER_NAME.test(name) ? '' : 'its name has a character that no member has';
   if (address === '') fault ||= 'its address is no address and port';
   for (let at = 0; at < rest.length; at++) {
     const word = rest[at] as string;
     const kind = Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
     if (kind === undefined) {
-      fault ||= `the word "${word}" is not one of Octavia’s`;
+      fault ||= `the word "${word}" is not one of Octavia's`;
       words.push(word);
       continue;
     }

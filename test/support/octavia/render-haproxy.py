@@ -25,14 +25,18 @@ SAMPLES = {
     "routes": {"l7": True}, "routes by certificate": {"proto": "TERMINATED_HTTPS", "tls": True, "l7": True, "ssl_type_l7": True},
     "cookies": {"persistence_type": "HTTP_COOKIE"},
     "own cookies": {"persistence_type": "APP_COOKIE", "persistence_cookie": "JSESSIONID"},
-    "source": {"persistence_type": "SOURCE_IP"}, "no persistence": {"persistence": False},
+    "source": {"persistence_type": "SOURCE_IP"},
     "pair": {"topology": "ACTIVE_STANDBY", "persistence_type": "SOURCE_IP"},
     "no monitor": {"monitor": False}, "ping": {"monitor_proto": "PING"}, "tls hello": {"monitor_proto": "TLS-HELLO"},
     "check of https": {"monitor_proto": "HTTPS"}, "check of http": {"proto": "TCP", "monitor_proto": "HTTP"},
     "check of a host": {"hm_host_http_check": True}, "own check": {"monitor_ip_port": True},
     "backup": {"backup_member": True}, "disabled": {"disabled_member": True},
     "proxy": {"be_proto": "PROXY"}, "proxy 2": {"be_proto": "PROXYV2", "proto": "TCP"},
-    "headers": {"insert_headers": {"X-Forwarded-For": "true", "X-Forwarded-Port": "true", "X-Forwarded-Proto": "true"}},
+    "headers": {"proto": "TERMINATED_HTTPS", "tls": True, "insert_headers": {
+        name: "true" for name in ("X-Forwarded-For", "X-Forwarded-Port", "X-Forwarded-Proto", "X-SSL-Client-Verify",
+                                  "X-SSL-Client-Has-Cert", "X-SSL-Client-DN", "X-SSL-Client-CN", "X-SSL-Issuer",
+                                  "X-SSL-Client-SHA1", "X-SSL-Client-Not-Before", "X-SSL-Client-Not-After")}},
+    "headers of http": {"insert_headers": {"X-Forwarded-For": "true", "X-Forwarded-Port": "true", "X-Forwarded-Proto": "true"}},
     "tls to members": {"tls_enabled": True, "backend_tls_ciphers": "ECDHE-RSA-AES128-GCM-SHA256"},
     "addresses": {"additional_vips": True}, "no limit": {"connection_limit": -1}, "inspected": {"timeout_tcp_inspect": 30000},
 }
@@ -68,7 +72,8 @@ def specified(spec):
 def samples(base):
     templater = jinja_cfg.JinjaTemplater(base_amp_path=base, base_crt_dir=f"{base}/certs")
     for name, keywords in SAMPLES.items():
-        yield {"name": name, "text": render(templater, sample.sample_listener_tuple(**keywords))}
+        persistence = {} if "persistence_type" in keywords else {"persistence": False}
+        yield {"name": name, "text": render(templater, sample.sample_listener_tuple(**{**persistence, **keywords}))}
 
 
 if sys.argv[1:2] == ["--samples"]:

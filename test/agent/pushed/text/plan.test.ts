@@ -206,7 +206,7 @@ const RELOADS: readonly (readonly [title: string, plan: () => PushPlan, cause: R
   [
     'a member with a name that is no name',
     () => plan({ members: [] }, { members: [{ name: 'm/1' }] }),
-    /other characters/,
+    /a character that no member has/,
   ],
   [
     'a member with a host name',

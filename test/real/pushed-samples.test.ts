@@ -1,0 +1,68 @@
+// Each of Octavia's sample objects, rendered by Octavia: HAProxy runs the text, the same text does nothing, and members come
+// and go by commands wherever that was tried.
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import ava from 'ava';
+import { readBack } from '../../agent/pushed/readback.ts';
+import { readText } from '../../agent/pushed/text/pushed-text.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { type PushedHost, pushedHost } from '../support/octavia/pushed-host.ts';
+import { sampleTexts } from '../support/octavia/render-haproxy.ts';
+import { certificate } from '../support/traffic/certificate.ts';
+
+const test = requires(ava, { haproxy: true, root: true, programs: ['octavia-worker', 'openssl'] });
+
+/** Samples of which a new member is a reload on HAProxy 2.6. */
+const RELOADED = ['cookies', 'ping', 'proxy 2', 'tls hello'];
+const PEER = 'ZfWexrHs1hcNUERHQEPMqVYKgHE';
+
+test.serial("Each of Octavia's sample texts runs, and changes of its members lead to its text", async (t) => {
+  const host = await pushedHost(t, { peer: PEER });
+  const samples = await sampleTexts(host.base);
+  t.true(samples.length >= 28);
+  const results = new Map<string, string>();
+  for (const { name, text: rendered } of samples) {
+    const text = await runnable(rendered, host);
+    await t.notThrowsAsync(host.haproxy.check(text), name);
+    await host.haproxy.run(text);
+    t.is(await host.haproxy.run(text), 'none', name);
+    const servers = [...text.matchAll(/^ +server .*\n/gm)].map(([line]) => line);
+    const last = servers.at(-1);
+    if (last === undefined) continue;
+    const isAsPushed = async (pushed: string, what: string): Promise<void> => {
+      const { difference } = readBack(await host.serversState(), readText(pushed));
+      t.is(difference, '', `${name}: ${what}`);
+    };
+    const fewer = text.replace(last, '');
+    t.is(await host.haproxy.run(fewer), 'runtime', `${name}: a member goes`);
+    await isAsPushed(fewer, 'a member has gone');
+    t.is(await host.haproxy.run(text), 'runtime', `${name}: it comes back`);
+    await isAsPushed(text, 'it is back');
+    const more = text.replace(last, last + last.replace(/(server|cookie) (\S+)/g, '$1 $2-new'));
+    results.set(name, await host.haproxy.run(more));
+    await isAsPushed(more, 'a new one');
+  }
+  const reloaded = [...results].filter(([, result]) => result === 'reload').map(([name]) => name);
+  t.deepEqual(reloaded.sort(), RELOADED);
+});
+
+/** The text with addresses and limits of this host, and the files that it names. */
+async function runnable(rendered: string, host: PushedHost): Promise<string> {
+  const text = rendered
+    .replaceAll('/var/lib/octavia', host.base)
+    .replaceAll('10.0.0.2:', `${host.address(1)}:`)
+    .replaceAll('10.0.1.2:', `${host.address(2)}:`)
+    .replaceAll('2001:db8::2:', '[::1]:1')
+    // The amphorae of the sample have no state in which they are peers.
+    .replace(/^peers .*\n/m, (line) => `${line}    peer ${PEER} ${host.address(1)}:1025\n`)
+    .replaceAll(/(maxconn|fullconn) \d+/g, '$1 100');
+  const list = / crt-list (\S+)/.exec(text)?.[1];
+  if (list === undefined) return text;
+  await mkdir(dirname(list), { recursive: true });
+  const { cert, key } = await certificate(host.base, 'web.example');
+  const path = join(host.base, 'web.pem');
+  await writeFile(path, cert + key);
+  await writeFile(list, `${path}\n`);
+  return text;
+}
