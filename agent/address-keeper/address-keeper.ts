@@ -83,7 +83,7 @@ export class AddressKeeper {
   readonly #provisioning: Provisioning;
   readonly #loop: DecisionLoop;
   /** The objects of each owner at its last decision. */
-  readonly #seen = new Map<OwnerKey, readonly unknown[]>();
+  readonly #lastObjects = new Map<OwnerKey, readonly unknown[]>();
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
   /** Those of them that are of pools. */
@@ -176,7 +176,7 @@ export class AddressKeeper {
   /** Decides on these Services and gives those whose addresses have changed; during a large decision `onChanged` does later. */
   assign(services: Iterable<string>): ReadonlySet<string> {
     for (const key of services) {
-      if (!isSame(this.#seen.get(key), objectsOf(this.#options.cluster, key)))
+      if (!isSame(this.#lastObjects.get(key), objectsOf(this.#options.cluster, key)))
         this.#loop.changes.services.add(key);
     }
     return this.#loop.changes.services.size === 0 ? new Set() : this.#loop.runNow();
@@ -316,8 +316,8 @@ export class AddressKeeper {
   *#requests(services: Iterable<string>): Generator<readonly [string, AddressRequest | undefined]> {
     for (const key of services) {
       const objects = objectsOf(this.#options.cluster, key);
-      if (objects === undefined) this.#seen.delete(key);
-      else this.#seen.set(key, objects);
+      if (objects === undefined) this.#lastObjects.delete(key);
+      else this.#lastObjects.set(key, objects);
       yield [key, this.#request(key)];
     }
   }

@@ -2,12 +2,12 @@
 // the same result. The cache keeps no argument alive.
 
 export function memoByIdentity<K extends object, V>(make: (key: K) => V): (key: K) => V {
-  const made = new WeakMap<K, { readonly value: V }>();
+  const cache = new WeakMap<K, { readonly value: V }>();
   return (key) => {
-    let entry = made.get(key);
+    let entry = cache.get(key);
     if (entry === undefined) {
       entry = { value: make(key) };
-      made.set(key, entry);
+      cache.set(key, entry);
     }
     return entry.value;
   };

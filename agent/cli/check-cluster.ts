@@ -109,8 +109,8 @@ async function certificates(client: ApiClient, namespaces: readonly string[]): P
   const what = 'certificates';
   const places = namespaces.length === 0 ? [''] : namespaces;
   const missing = await notAllowed(client, places.flatMap(certificateRights));
-  const where = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`;
-  if (missing.length === 0) return good(what, `its account may read Secrets of ${where}`);
+  const scope = namespaces.length === 0 ? 'all namespaces' : `namespaces ${namespaces.join(', ')}`;
+  if (missing.length === 0) return good(what, `its account may read Secrets of ${scope}`);
   if (namespaces.length > 0)
     return bad(what, `its account may not ${missing.map(rightWords).join(', ')}: apply deploy/tls/`);
   return good(

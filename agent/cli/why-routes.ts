@@ -52,10 +52,10 @@ function answerLines(
   { loadBalancer, addresses, isServed, section, rule, action, pools, others, access }: RequestAnswer,
 ): readonly Line[] {
   const at = addresses.length === 0 ? 'no address' : addresses.join(', ');
-  const where = `${loadBalancer} on ${at}${section === '' ? '' : `, listener "${section}"`}`;
+  const location = `${loadBalancer} on ${at}${section === '' ? '' : `, listener "${section}"`}`;
   const unserved: readonly Line[] = isServed ? [] : ['  - The dataplane does not serve this listener (yet)'];
   return [
-    [title(url), `: ${where}`],
+    [title(url), `: ${location}`],
     ...unserved,
     [pools.length === 0 && rule === '' ? bad(`  ${action}`) : `  ${rule === '' ? '' : `${rule} `}${action}`],
     ...pools.map(poolLine),

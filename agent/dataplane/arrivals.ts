@@ -1,5 +1,5 @@
-// Which load balancers land: new ones, and those whose structure changed, whose old listeners the main dataplane keeps until
-// they move. These take no more connections as soon as the landing serves the new ones.
+// Which load balancers land: new ones, and those whose structure changed. The main dataplane keeps the old listeners of a
+// changed one until it moves; they take no more connections as soon as the landing serves the new ones.
 
 import type { Engine, LoadBalancer } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
@@ -19,7 +19,7 @@ export interface ArrivalsOptions {
 export class Arrivals {
   readonly #options: ArrivalsOptions;
   /** The value that the main dataplane was last given, by key. */
-  readonly #given = new Map<string, LoadBalancer>();
+  readonly #mainValues = new Map<string, LoadBalancer>();
   /** Keys whose old listeners in the main dataplane take no more connections. */
   readonly #withdrawn = new Set<string>();
   /** Values that the landing has refused. */
@@ -44,7 +44,7 @@ export class Arrivals {
   /** It is in the landing from now on. */
   begin(key: string): void {
     const { placements, main } = this.#options;
-    const before = this.#given.get(key);
+    const before = this.#mainValues.get(key);
     this.#withdrawn.delete(key);
     if (before !== undefined && this.#namesOf(before).some((name) => main.serves(name)))
       placements.keep(key, before, (pool) => this.listenersOf(pool).every((name) => main.serves(name)));
@@ -62,8 +62,8 @@ export class Arrivals {
     const { desired, placements } = this.#options;
     for (const key of keys) {
       const value = desired.get(key);
-      if (value === undefined) this.#given.delete(key);
-      else if (placements.of(key) !== 'landing') this.#given.set(key, value);
+      if (value === undefined) this.#mainValues.delete(key);
+      else if (placements.of(key) !== 'landing') this.#mainValues.set(key, value);
     }
   }
 
@@ -107,7 +107,7 @@ export class Arrivals {
 
   /** The main dataplane can keep its old listeners until a move. */
   #isChanged(key: string, after: LoadBalancer): boolean {
-    const before = this.#given.get(key);
+    const before = this.#mainValues.get(key);
     if (before === undefined || before === after) return false;
     // An address that it gives up must be free soon.
     const addresses = after.listeners.flatMap((listener) => listener.addresses);

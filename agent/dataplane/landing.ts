@@ -202,7 +202,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     return this.#servingOwner(loadBalancer.key).problemsOf(loadBalancer);
   }
 
-  /** That of the main dataplane, with what is under way in the landing. */
+  /** The status of the main dataplane, with reloads and faults of the landing. */
   status(): DataplaneStatus {
     const [main, landing] = [this.#main.status(), this.#landing.status()];
     const landed = this.#placements.landed().length;

@@ -193,24 +193,24 @@ class Part extends DesiredView {
   readonly #isIn: (key: string) => boolean;
   /** The part has what `instead` gives of the key. */
   readonly #isHeld: (key: string) => boolean;
-  readonly #instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined;
+  readonly #keptValue: (key: string, value: LoadBalancer) => LoadBalancer | undefined;
 
   constructor(
     all: ReadonlyMap<string, LoadBalancer>,
     isIn: (key: string) => boolean,
     isHeld: (key: string) => boolean = () => false,
-    instead: (key: string, value: LoadBalancer) => LoadBalancer | undefined = () => undefined,
+    keptValue: (key: string, value: LoadBalancer) => LoadBalancer | undefined = () => undefined,
   ) {
     super();
     this.#all = all;
     this.#isIn = isIn;
     this.#isHeld = isHeld;
-    this.#instead = instead;
+    this.#keptValue = keptValue;
   }
 
   get(key: string): LoadBalancer | undefined {
     const value = this.#all.get(key);
-    return value === undefined || this.#isIn(key) ? value : this.#instead(key, value);
+    return value === undefined || this.#isIn(key) ? value : this.#keptValue(key, value);
   }
 
   has(key: string): boolean {
@@ -223,7 +223,7 @@ class Part extends DesiredView {
         yield [key, value];
         continue;
       }
-      const kept = this.#isHeld(key) ? this.#instead(key, value) : undefined;
+      const kept = this.#isHeld(key) ? this.#keptValue(key, value) : undefined;
       if (kept !== undefined) yield [key, kept];
     }
   }

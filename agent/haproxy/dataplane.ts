@@ -1,6 +1,6 @@
 // The HAProxy dataplane, as the loop sees it: plans what changed and applies it to the active worker.
-// Behind it (parts.ts) the supervisor gets a worker, the reloader replaces it if commands are not enough, the persister
-// keeps the file, the monitor finds changes by other processes, and the reaper deletes removed servers.
+// Behind it (parts.ts) one part finds or starts a worker, one replaces it if commands are not enough, one keeps the file, one
+// finds changes by other processes, and one deletes removed servers.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

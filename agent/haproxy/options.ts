@@ -35,8 +35,8 @@ export interface HaproxyOptions {
   /** Another HAProxy of this agent serves this load balancer, and this one does not; absent: none does. */
   readonly isElsewhere?: (key: string) => boolean;
   /** The worker of another HAProxy of this agent, which may have the same listeners: both can listen. */
-  readonly beside?: () => BootedWorker | undefined;
-  /** Those of another HAProxy of this agent, which count for this one, too. */
+  readonly otherWorker?: () => BootedWorker | undefined;
+  /** Shared statistics: the main HAProxy counts for the landing. */
   readonly statistics?: Statistics;
   /** The texts of the certificates in the desired state. */
   readonly pems?: PemTexts;

@@ -83,7 +83,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     persister,
     desired,
     worker,
-    beside: () => options.beside?.(),
+    otherWorker: () => options.otherWorker?.(),
     shortage: () => globalSection.fault,
     beforeOrder: ({ runtime }) => statistics.beforeReload(runtime),
     take: (next) => active.take(next),

@@ -70,7 +70,7 @@ export function planRows(
       if (isSeveral) gain.push(command('DeleteMapEntry', table, before));
       gain.push(command(isChange ? 'SetMapEntry' : 'AddMapEntry', table, row));
     }
-    // What waits leaves the rows of before in use.
+    // The old rows stay while new ones wait for a pool.
     if (waiting.size > 0) return;
     const isWhole = !desired.has(table) && table !== UNKNOWN_TABLE;
     const { now, later } = leftOver(current, wanted, isWhole);

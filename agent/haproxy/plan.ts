@@ -143,7 +143,7 @@ export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
   }
   for (const listener of before?.listeners ?? []) {
     if (desired.has(listener.name) || !running.has(listener.name)) continue;
-    // To a pool without routes nothing is sent: its backend stays until the next reload, without servers.
+    // A pool without routes gets no traffic: its backend stays until the next reload, without servers.
     if (!isRoutePool(listener)) reload ??= 'listener-removed';
     else if (serving !== 'left') loss.push(...removeServers(listener.name, running.get(listener.name)));
   }

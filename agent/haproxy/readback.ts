@@ -1,5 +1,5 @@
-// Reads the state of a HAProxy worker: all of it when the agent adopts a worker, one listener after a refused command, all
-// servers in an audit.
+// The readback of a HAProxy worker: all of it when the agent adopts a worker, one listener after a refused command, all servers
+// in an audit.
 
 import { Slice } from '../base/slice.ts';
 import type { Certificate, Listener, LoadBalancer } from '../model/load-balancer.ts';

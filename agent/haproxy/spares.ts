@@ -14,10 +14,10 @@ export const SPARE_TABLE = 'spare';
 export type SpareOffer = (pool: Listener) => MapRow | undefined;
 
 export class Spares {
-  /** What they are like; undefined if the worker has none. */
+  /** The configuration that all spare backends share; undefined if the worker has none. */
   readonly profile: Listener | undefined;
   /** By the name of the pool. */
-  readonly #given = new Map<string, MapRow>();
+  readonly #rowOfPool = new Map<string, MapRow>();
   readonly #free = new Set(Array.from({ length: SPARES }, (_, at) => spareBackend(at + 1)));
 
   constructor(profile: Listener | undefined) {
@@ -30,36 +30,36 @@ export class Spares {
     return (pool) => {
       if (this.profile === undefined || !isLikeSpare(this.profile, pool)) return undefined;
       const { name } = pool;
-      const backend = this.#given.has(name) ? undefined : free.shift();
-      return backend === undefined ? this.#given.get(name) : { map: 'spares', key: name, value: backend };
+      const backend = this.#rowOfPool.has(name) ? undefined : free.shift();
+      return backend === undefined ? this.#rowOfPool.get(name) : { map: 'spares', key: name, value: backend };
     };
   }
 
   /** Gives the pool this backend, before HAProxy is told; false if another pool has it meanwhile. */
   give(row: MapRow): boolean {
     const { key: pool, value: backend } = row;
-    if (this.#given.get(pool)?.value === backend) return true;
-    if (this.#given.has(pool) || !this.#free.delete(backend)) return false;
-    this.#given.set(pool, row);
+    if (this.#rowOfPool.get(pool)?.value === backend) return true;
+    if (this.#rowOfPool.has(pool) || !this.#free.delete(backend)) return false;
+    this.#rowOfPool.set(pool, row);
     return true;
   }
 
   /** The row of a pool that has one. */
   given(pool: string): MapRow | undefined {
-    return this.#given.get(pool);
+    return this.#rowOfPool.get(pool);
   }
 
   /** HAProxy has refused the row. */
   release(pool: string): void {
-    const backend = this.#given.get(pool)?.value;
-    this.#given.delete(pool);
+    const backend = this.#rowOfPool.get(pool)?.value;
+    this.#rowOfPool.delete(pool);
     if (backend !== undefined) this.#free.add(backend);
   }
 
   /** The pools of an owner that have one. */
   poolsOf(key: OwnerKey): readonly string[] {
-    return this.#given.size === 0
+    return this.#rowOfPool.size === 0
       ? []
-      : [...this.#given.keys()].filter((name) => ownerOfListener(name) === key);
+      : [...this.#rowOfPool.keys()].filter((name) => ownerOfListener(name) === key);
   }
 }

@@ -1,6 +1,6 @@
-// A file of records by key that outlives the agent: changes are appended, the last record of a key counts, and the file is
-// rewritten once more than half of it is out of date. Each record has a checksum, so that a damaged record costs only
-// itself. Owns the file; the caller begins a write only after the end of the one before.
+// A record log: a file of records by key that outlives the agent. Changes are appended, the last record of a key counts, and
+// the file is rewritten once more than half of it is out of date. Each record has a checksum, so that a damaged record costs
+// only itself. Owns the file; the caller begins a write only after the end of the last one.
 // Why: docs/design/decisions/0026-record-log.md
 
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';

@@ -57,7 +57,7 @@ export class KeptRules {
   readonly #changes: ChangeWatch;
   readonly #kernel: KernelCheck;
   readonly #fault = new Fault();
-  /** A host that could never forward is no worse than its peer, which most likely cannot either. */
+  /** Does not lower the priority of a host that has never forwarded: its peer probably cannot forward either. */
   #hasWorked = false;
   /** Keys that had listeners before the last load. */
   #before: ReadonlySet<OwnerKey> = new Set();

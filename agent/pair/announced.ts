@@ -52,7 +52,7 @@ export class Announced {
   readonly #published = new Set<OwnerKey>();
   #named: readonly string[] = [];
   /** What the peer has named, the oldest first. */
-  readonly #seen = new Set<string>();
+  readonly #ofPeer = new Set<string>();
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
@@ -102,8 +102,8 @@ export class Announced {
 
   /** Called also when the peer's report or a role has changed. */
   look(): void {
-    for (const token of this.#options.peer()?.announced ?? []) this.#seen.add(token);
-    for (const token of this.#seen) if (this.#seen.size > MOST_SEEN) this.#seen.delete(token);
+    for (const token of this.#options.peer()?.announced ?? []) this.#ofPeer.add(token);
+    for (const token of this.#ofPeer) if (this.#ofPeer.size > MOST_SEEN) this.#ofPeer.delete(token);
     this.#name();
     const now = [...this.#waiting].filter(([key, since]) => this.#isAnnounced(key, since));
     for (const [key] of now) this.#notePublished(key);
@@ -156,7 +156,7 @@ export class Announced {
     if (this.#holdsAll(loadBalancer)) return true;
     const peer = peerNow();
     if (peer === undefined || !isActive(peer.roles)) return false;
-    if (this.#seen.has(tokenOf(textOf(key, loadBalancer) ?? ''))) return true;
+    if (this.#ofPeer.has(tokenOf(textOf(key, loadBalancer) ?? ''))) return true;
     return peer.unannounced === 0 && isServedAlike(key);
   }
 

@@ -262,7 +262,7 @@ export class Pair {
     this.#link.close();
   }
 
-  /** A report of this host itself is none of a peer. */
+  /** Ignores a report of this host's own: the peer's address may be its own. */
   get #peer(): PairReport | undefined {
     const { peer } = this.#link;
     return peer?.instance === this.#instance ? undefined : peer;

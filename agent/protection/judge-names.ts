@@ -1,5 +1,5 @@
 // Judges the annotations of an object by their names: those that protect, and that an object of this kind cannot have, or whose
-// name is misspelt, close; all others that are unknown are told. Values are judged by who reads them. Pure.
+// name is misspelt, close; all others that are unknown are reported. Their readers judge values. Pure.
 
 import { nearest } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
@@ -68,10 +68,10 @@ export function judgeNames(
       else if (consent.has(full)) without.push(withoutIt(full, by));
       else {
         const [own] = here;
-        const instead = own === undefined ? '' : `; "${OWN_PREFIX}${own}" is the one for it here`;
+        const hint = own === undefined ? '' : `; "${OWN_PREFIX}${own}" is the one for it here`;
         close(
           full,
-          `Cannot use annotation ${quote(full)}: it protects by ${by}, and is of another controller${instead}`,
+          `Cannot use annotation ${quote(full)}: it protects by ${by}, and is of another controller${hint}`,
         );
       }
       continue;
@@ -130,8 +130,8 @@ function whyNot(kind: Kind, { by, on }: Protection): string {
   const other = on.includes(kind)
     ? `${kind} has it with the prefix "${OWN_PREFIX}"`
     : `only ${on.join(', ')} can have it`;
-  const where = on.length === 0 ? 'Headgate does not have it' : other;
-  return `it protects by ${by}, and ${where}`;
+  const reason = on.length === 0 ? 'Headgate does not have it' : other;
+  return `it protects by ${by}, and ${reason}`;
 }
 
 function few(sentences: readonly string[]): readonly string[] {

@@ -1,6 +1,6 @@
 // The one list of what protects: annotations, filters, fields and settings by which an author restricts who is served, and how.
-// The rule of them all: what protects and cannot be given, in whole or in part, closes, and its author is told; what only adds
-// comfort is ignored and told. Translators ask this list, docs/security.md is made from it. Values only.
+// The rule of them all: what protects and cannot be given, in whole or in part, closes, and is reported to its author; what
+// only adds comfort is ignored and reported. Translators ask this list, docs/security.md is made from it. Values only.
 // Why: docs/design/decisions/0075-what-protects-closes.md
 
 /** Kinds of object whose annotations are read. */

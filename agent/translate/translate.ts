@@ -1,5 +1,5 @@
-// Updates the desired state from objects: translates the changed owners, and the owners that by that gain or lose a port, a
-// member (a VIP of this load balancer is none), or a part of their share of HAProxy.
+// Updates the desired state from objects: translates the changed owners, and those that gain or lose a port, a member or a part
+// of their share of HAProxy because of the change. A VIP is never a member.
 // One translator for each kind of owner makes the load balancers. Changes the desired state only.
 
 import { sameValue } from '../base/same-value.ts';

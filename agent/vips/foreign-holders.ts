@@ -1,6 +1,6 @@
-// Finds machines that are no host of the pair and have a VIP: it asks the network for each VIP that this host does not hold, a
-// few at a time, and listens for answers with another Ethernet address than those of this host and its peers. A host that holds
-// a VIP only listens. Nothing is done against such a machine.
+// Finds foreign holders, machines outside the pair that have a VIP: asks the network for each VIP that this host does not hold,
+// a few at a time, and listens for answers with another Ethernet address than those of this host and its peers. A host that
+// holds a VIP only listens. Nothing is done against such a machine.
 // Why: docs/design/decisions/0084-foreign-holders-by-nftables.md
 
 import { type AddressSet, addressesOf, hasAddress } from '../base/address-set.ts';

@@ -46,7 +46,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     counted: ofHaproxy,
     onKnown: () => replan(ownerKeys()),
     isElsewhere: (key) => desired.has(key) && !placements.main.has(key),
-    beside: () => landing.worker,
+    otherWorker: () => landing.worker,
     metrics,
     log,
   });
@@ -55,7 +55,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     isLanding: true,
     desired: placements.landing,
     isElsewhere: (key) => desired.has(key) && !placements.landing.has(key),
-    beside: () => haproxy.worker,
+    otherWorker: () => haproxy.worker,
     statistics: haproxy.statistics,
     metrics: { ...metrics, reloaded: (_, result) => metrics.landingReloaded(result) },
     log: withFields(log, { haproxy: 'landing' }),

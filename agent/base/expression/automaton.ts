@@ -31,14 +31,14 @@ const TOO_LARGE = `needs more than ${MAX_STATES} states, or much work; repeat le
 export function automatonOf(
   text: string,
   anchoring: Anchoring,
-): { readonly made: Automaton | string; readonly work: number } {
+): { readonly result: Automaton | string; readonly work: number } {
   const builder = new Builder();
   try {
-    return { made: builder.build(parseExpression(text), anchoring), work: builder.work };
+    return { result: builder.build(parseExpression(text), anchoring), work: builder.work };
   } catch (error) {
-    if (error instanceof TooLarge) return { made: error.message, work: builder.work };
+    if (error instanceof TooLarge) return { result: error.message, work: builder.work };
     if (error instanceof RefusedSyntax)
-      return { made: `is not a regular expression of RE2: it ${error.message}`, work: builder.work };
+      return { result: `is not a regular expression of RE2: it ${error.message}`, work: builder.work };
     throw error;
   }
 }
@@ -82,14 +82,14 @@ class Builder {
   /** Nodes behind which any text matches. */
   readonly #sinks = new Set<number>();
   /** Node → the last look at a state that has reached it. */
-  readonly #seen = new Int32Array(MAX_NODES);
+  readonly #visited = new Int32Array(MAX_NODES);
   #turn = 0;
   #asksWords = false;
 
   build(part: Part, anchoring: Anchoring): Automaton {
     const accept = this.#add({ kind: 'accept' });
     const rest: Part = { kind: 'repeat', part: ANY, least: 0, most: undefined };
-    const first = this.#made(part, anchoring === 'whole' ? accept : this.#made(rest, accept));
+    const first = this.#nodeOf(part, anchoring === 'whole' ? accept : this.#nodeOf(rest, accept));
     this.#asksWords = this.#nodes.some(({ kind }) => kind === 'boundary' || kind === 'no-boundary');
     const { classes, samples } = this.#classes();
     const states: State[] = [];
@@ -142,8 +142,8 @@ class Builder {
     const turn = ++this.#turn;
     const reached: number[] = [];
     const reach = (id: number): void => {
-      if (this.#seen[id] === turn) return;
-      this.#seen[id] = turn;
+      if (this.#visited[id] === turn) return;
+      this.#visited[id] = turn;
       reached.push(id);
     };
     for (const id of nodes) reach(id);
@@ -159,14 +159,14 @@ class Builder {
   }
 
   /** The node that begins a part and leads to `to` behind it. */
-  #made(part: Part, to: number): number {
+  #nodeOf(part: Part, to: number): number {
     switch (part.kind) {
       case 'set':
         return this.#add({ kind: 'set', set: part.set, to });
       case 'sequence':
-        return part.parts.reduceRight((next, each) => this.#made(each, next), to);
+        return part.parts.reduceRight((next, each) => this.#nodeOf(each, next), to);
       case 'alternatives':
-        return this.#add({ kind: 'split', to: part.parts.map((each) => this.#made(each, to)) });
+        return this.#add({ kind: 'split', to: part.parts.map((each) => this.#nodeOf(each, to)) });
       case 'repeat':
         return this.#repeated(part, to);
       default:
@@ -179,13 +179,13 @@ class Builder {
     if (most === undefined) {
       const again: number[] = [to];
       next = this.#add({ kind: 'split', to: again });
-      again.push(this.#made(part, next));
+      again.push(this.#nodeOf(part, next));
       if (this.#nodes[to]?.kind === 'accept' && part.kind === 'set' && part.set.every((is) => is === 1))
         this.#sinks.add(next);
     } else
       for (let at = least; at < most; at++)
-        next = this.#add({ kind: 'split', to: [to, this.#made(part, next)] });
-    for (let at = 0; at < least; at++) next = this.#made(part, next);
+        next = this.#add({ kind: 'split', to: [to, this.#nodeOf(part, next)] });
+    for (let at = 0; at < least; at++) next = this.#nodeOf(part, next);
     return next;
   }
 

@@ -17,7 +17,7 @@ const MAX_KNOWN_TEXT = 8_000_000;
 
 interface Known {
   /** A text: why there is none, the end of a sentence that begins with the expression. */
-  readonly made: Expression | string;
+  readonly result: Expression | string;
   readonly work: number;
 }
 
@@ -34,34 +34,35 @@ export class Expressions {
   /** `whole`: of the whole text; `start`: from its start on. A text: why there is none. */
   of(pattern: string, anchoring: Anchoring): Expression | string {
     if (this.#work > MAX_WORK) return Expressions.TOO_MUCH;
-    const { made, work } = read(pattern, anchoring);
+    const { result, work } = read(pattern, anchoring);
     this.#work += work;
-    return made;
+    return result;
   }
 }
 
 /** Of an expression that an object may have. */
 export function expressionOf(pattern: string, anchoring: Anchoring): Expression | string {
-  return read(pattern, anchoring).made;
+  return read(pattern, anchoring).result;
 }
 
 export function isMatch(pattern: string, anchoring: Anchoring, text: string): boolean {
-  const { made } = automatonOf(pattern, anchoring);
-  return typeof made !== 'string' && matches(made, text);
+  const { result } = automatonOf(pattern, anchoring);
+  return typeof result !== 'string' && matches(result, text);
 }
 
 function read(pattern: string, anchoring: Anchoring): Known {
   const key = `${anchoring} ${pattern}`;
   const before = known.get(key);
   if (before !== undefined) return before;
-  const result = make(pattern, anchoring);
+  const outcome = make(pattern, anchoring);
   if (knownText > MAX_KNOWN_TEXT) {
     known.clear();
     knownText = 0;
   }
-  known.set(key, result);
-  knownText += key.length + (typeof result.made === 'string' ? result.made : result.made.text).length;
-  return result;
+  known.set(key, outcome);
+  knownText +=
+    key.length + (typeof outcome.result === 'string' ? outcome.result : outcome.result.text).length;
+  return outcome;
 }
 
 /** An expression for the start of all paths that an expression could match that cannot be read. */
@@ -89,13 +90,16 @@ function hasAlternatives(pattern: string): boolean {
 
 function make(pattern: string, anchoring: Anchoring): Known {
   if (pattern.length > MAX_CHARACTERS)
-    return { made: `is longer than ${MAX_CHARACTERS} characters, the most of a regular expression`, work: 0 };
-  const { made, work } = automatonOf(pattern, anchoring);
-  if (typeof made === 'string') return { made, work };
-  const text = automatonText(made);
+    return {
+      result: `is longer than ${MAX_CHARACTERS} characters, the most of a regular expression`,
+      work: 0,
+    };
+  const { result, work } = automatonOf(pattern, anchoring);
+  if (typeof result === 'string') return { result, work };
+  const text = automatonText(result);
   return text.length > MAX_TEXT
-    ? { made: 'is too large; repeat less, or have fewer alternatives', work }
-    : { made: { text }, work };
+    ? { result: 'is too large; repeat less, or have fewer alternatives', work }
+    : { result: { text }, work };
 }
 
 /**

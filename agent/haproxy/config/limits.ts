@@ -62,10 +62,10 @@ export function maxConnections(
   const requested = configured > 0 ? configured : value;
   if (requested <= fit) return { value, problem: undefined };
   const needed = reserved + 2 * requested;
-  const instead = value < requested ? `, so it accepts ${value} connections` : '';
+  const consequence = value < requested ? `, so it accepts ${value} connections` : '';
   return {
     value,
-    problem: `HAProxy needs ${needed} file descriptors for ${requested} connections, ${needs.listeners} listeners and ${needs.checks} health checks, but the limit is ${fileLimit}${instead}: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections`,
+    problem: `HAProxy needs ${needed} file descriptors for ${requested} connections, ${needs.listeners} listeners and ${needs.checks} health checks, but the limit is ${fileLimit}${consequence}: raise LimitNOFILE (ulimit -n) or lower the setting maxConnections`,
   };
 }
 

@@ -70,10 +70,10 @@ export function routesText(
   const labels = lines(3, MOST_LABELS);
   if (routing.kind !== 'http') {
     const isTls = routing.kind === 'tls';
-    const whose = { isPassed: isTls && tls === undefined, isEnded: isTls && tls !== undefined };
+    const tlsFlags = { isPassed: isTls && tls === undefined, isEnded: isTls && tls !== undefined };
     const isDispatcher = ended !== '';
     return templates
-      .connectionRoutes({ name, folder, labels, isTls, ...whose, isDispatcher, ended })
+      .connectionRoutes({ name, folder, labels, isTls, ...tlsFlags, isDispatcher, ended })
       .trimEnd();
   }
   const answers = answerWords({ errorPages }, pages);

@@ -1,4 +1,5 @@
-// What nothing needs any more, and what may go a second later, because a request may be on its way to it. Owns a timer.
+// What is lingering: nothing needs it any more, and it may go a second later, because a request may be on its way to it. Owns a
+// timer.
 // Why: docs/design/decisions/0066-unused-pools.md
 
 import { type Clock, systemClock } from '../../base/clock.ts';

@@ -1,6 +1,7 @@
 // The rows of one hostname's routes: which path leads to which target. A path whose first route has no condition leads to its
-// target, another one to a list of candidates, which Lua tries in their order (templates/haproxy/routes.lua). A list ends with
-// what the next shorter prefix leads to, so that the rows are as many as the routes. Behind each target stands the rule. Pure.
+// target, another one to a list of targets with conditions, which Lua tries in their order (templates/haproxy/routes.lua). A
+// list ends with what the next shorter prefix leads to, so that the rows are as many as the routes. Behind each target stands
+// the rule. Pure.
 
 import type { Anchoring } from '../../base/expression/automaton.ts';
 import { expressionOf } from '../../base/expression/expression.ts';
@@ -137,7 +138,7 @@ class Targets {
   readonly #table: string;
   readonly #ids = new Set<string>();
   /** A rule that replaces the prefix has a target for each prefix. */
-  readonly #made = new Map<RouteEntry['rule'], Map<string, string>>();
+  readonly #targets = new Map<RouteEntry['rule'], Map<string, string>>();
 
   constructor(table: string) {
     this.#table = table;
@@ -145,14 +146,14 @@ class Targets {
 
   of({ match: { path }, rule }: RouteEntry): string {
     const prefix = path.kind === 'prefix' && replacesPrefix(rule) ? path.value : '';
-    const made = this.#made.get(rule) ?? new Map<string, string>();
-    this.#made.set(rule, made);
-    const known = made.get(prefix);
+    const targets = this.#targets.get(rule) ?? new Map<string, string>();
+    this.#targets.set(rule, targets);
+    const known = targets.get(prefix);
     if (known !== undefined) return known;
     const target = ruleTarget(rule, this.#table, prefix);
     this.#keep(target);
     const named = namedTarget(target.target, rule.name);
-    made.set(prefix, named);
+    targets.set(prefix, named);
     return named;
   }
 

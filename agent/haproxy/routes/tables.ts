@@ -1,5 +1,5 @@
-// The rows of a listener with routes, in tables: one for each hostname of each section, and one for the way from each hostname
-// to the first. A table keeps its rows while the routes of its hostname stay the same value, so that a change of one hostname
+// The rows of a listener with routes as row tables: one for each hostname of each section, and one that maps each hostname to
+// its table. A table keeps its rows while the routes of its hostname stay the same value, so that a change of one hostname
 // costs nothing for the others. Pure.
 
 import { memoByIdentity } from '../../base/memo.ts';
@@ -99,7 +99,7 @@ function isAlike(a: RouteSection, b: RouteSection): boolean {
   return a.name === b.name && textOf(a.hostname) === textOf(b.hostname) && a.hosts.length === b.hosts.length;
 }
 
-/** By the tables without it. */
+/** Key: the tables before guards were added. */
 const withGuards = new WeakMap<RowTables, { readonly text: string; readonly tables: RowTables }>();
 
 /** With a table for the sections that want certificates of clients. */
@@ -115,12 +115,12 @@ function guarded(tables: RowTables, listener: string, routing: Routing, tls: Tls
   if (known?.text === text) return known.tables;
   const change = changes.get(tables);
   const before = change && withGuards.get(change.from);
-  const made =
+  const withGuard =
     before?.text === text && change !== undefined
       ? changed(before.tables, new Map(change.names.map((each) => [each, tables.get(each) ?? []])))
       : new Map([...tables, ['guards', guards]]);
-  withGuards.set(tables, { text, tables: made });
-  return made;
+  withGuards.set(tables, { text, tables: withGuard });
+  return withGuard;
 }
 
 /** What clients of a section must prove; names that no section has are those of the section for any name. */
@@ -157,7 +157,7 @@ const ENDED = { target: 'ended', rows: [] } as const;
 function httpTables(listener: string, { sections }: HttpRouting): RowTables {
   const tables = new Map<string, readonly MapRow[]>();
   /** In tables of their own, because a hostname may move to another section. */
-  const ways: Table[] = [];
+  const hostTables: Table[] = [];
   const owners = new Map(sections.map((section) => [textOf(section.hostname), section]));
   const findOwner = finder((text) => owners.get(text));
   for (const section of sections) {
@@ -173,10 +173,10 @@ function httpTables(listener: string, { sections }: HttpRouting): RowTables {
       const wider = wilds.size === 0 ? undefined : findWider(host.host);
       const table = tableOf(host, id, wider, listener);
       tables.set(table.name, table.rows);
-      ways.push(table);
+      hostTables.push(table);
     }
   }
-  for (const { hostname, way } of ways) tables.set(hostname, way);
+  for (const { hostname, way } of hostTables) tables.set(hostname, way);
   return tables;
 }
 
@@ -209,15 +209,15 @@ interface Table {
 }
 
 /** By hostname, then by section. */
-const made = new WeakMap<HostRoutes, Map<string, Table>>();
+const tablesByHost = new WeakMap<HostRoutes, Map<string, Table>>();
 
 function knownTable(host: HostRoutes, section: string): Table | undefined {
-  return made.get(host)?.get(section);
+  return tablesByHost.get(host)?.get(section);
 }
 
 function tableOf(host: HostRoutes, section: string, wider: string | undefined, listener: string): Table {
-  const bySection = made.get(host) ?? new Map<string, Table>();
-  made.set(host, bySection);
+  const bySection = tablesByHost.get(host) ?? new Map<string, Table>();
+  tablesByHost.set(host, bySection);
   const before = bySection.get(section);
   if (before !== undefined && before.wider === wider) return before;
   const hostname = textOf(host.host);

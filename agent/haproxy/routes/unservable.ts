@@ -1,5 +1,5 @@
-// Routes that do not fit into rows of maps: they answer 500, so that no wider route serves what they are meant for, and their
-// author is told. Pure.
+// Routes that do not fit into rows of maps: they answer 500, so that no wider route serves what they are meant for, and are
+// reported to their author. Pure.
 
 import { expressionOf, literalStart } from '../../base/expression/expression.ts';
 import { memoByIdentity } from '../../base/memo.ts';

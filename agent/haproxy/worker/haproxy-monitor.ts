@@ -1,5 +1,5 @@
 // Checks HAProxy once a second: the worker answers and is still the one that takes connections, its files and sockets
-// are unchanged, blocked addresses can be bound. Less often audits the worker and ends workers that are overdue.
+// are unchanged, addresses that were left out can be bound. Less often audits the worker and ends workers that are overdue.
 
 import { existsSync } from 'node:fs';
 import { backoffMs } from '../../base/backoff.ts';

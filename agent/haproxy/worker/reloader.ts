@@ -34,7 +34,7 @@ export interface ReloaderOptions {
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly worker: () => BootedWorker | undefined;
   /** The worker of another HAProxy, which may have checked the same members. */
-  readonly beside: () => BootedWorker | undefined;
+  readonly otherWorker: () => BootedWorker | undefined;
   /** The descriptors that the last candidate needs and HAProxy lacks; '' if it has enough. */
   readonly shortage: () => string;
   /** Reads what the worker forgets when it is replaced. */
@@ -251,8 +251,8 @@ export class Reloader {
     { loadBalancers }: Candidate,
     order: () => Promise<T>,
   ): Promise<T> {
-    const { paths, beside, beforeOrder, log } = this.#options;
-    const workers = [worker, beside()].filter((each) => each !== undefined);
+    const { paths, otherWorker, beforeOrder, log } = this.#options;
+    const workers = [worker, otherWorker()].filter((each) => each !== undefined);
     const warn = (error: unknown): void =>
       log.warn('Members that are down may get traffic after the reload, until the next checks', {
         error: messageOf(error),

@@ -53,7 +53,7 @@ interface SeenLease {
 export class Lease {
   readonly #options: Required<LeaseOptions>;
   readonly #path: string;
-  #seen: SeenLease | undefined;
+  #lastSeen: SeenLease | undefined;
   /** When the last confirmed renewal was sent; other agents have seen it later. */
   #confirmed = Number.NEGATIVE_INFINITY;
   #wasLeader = false;
@@ -94,7 +94,7 @@ export class Lease {
 
   /** The last known holder's identity; '' if there is none, or it is unknown. */
   get holder(): string {
-    return this.#seen?.holder ?? '';
+    return this.#lastSeen?.holder ?? '';
   }
 
   /** Why the last attempt failed, '' if it did not. */
@@ -148,8 +148,8 @@ export class Lease {
   async #attempt(): Promise<number | undefined> {
     if (this.#options.isFit()) this.#wasFit = true;
     else if (this.#wasFit && this.isLeader) return this.#offer();
-    if (this.#seen?.holder === this.#options.identity && this.isLeader) {
-      if (await this.#put(this.#seen)) return undefined;
+    if (this.#lastSeen?.holder === this.#options.identity && this.isLeader) {
+      if (await this.#put(this.#lastSeen)) return undefined;
     }
     const response = await this.#request('GET');
     if (response.status === 404) {
@@ -180,9 +180,9 @@ export class Lease {
   #see(body: unknown): SeenLease {
     const { metadata = {}, spec = {} } = body as LeaseJson;
     const { resourceVersion = '' } = metadata;
-    const isKnown = this.#seen?.resourceVersion === resourceVersion;
-    const since = (isKnown ? this.#seen?.since : undefined) ?? this.#options.clock.monotonic();
-    this.#seen = {
+    const isKnown = this.#lastSeen?.resourceVersion === resourceVersion;
+    const since = (isKnown ? this.#lastSeen?.since : undefined) ?? this.#options.clock.monotonic();
+    this.#lastSeen = {
       resourceVersion,
       holder: spec?.holderIdentity ?? '',
       durationMs: (spec?.leaseDurationSeconds ?? 0) * 1000,
@@ -190,7 +190,7 @@ export class Lease {
       transitions: spec?.leaseTransitions ?? 0,
       since,
     };
-    return this.#seen;
+    return this.#lastSeen;
   }
 
   /** Creates, takes or renews the Lease; false if another agent was faster. */
@@ -221,7 +221,7 @@ export class Lease {
     for (let attempt = 0; attempt < 2; attempt++) {
       // A renewal without an answer may have changed the version.
       if (attempt > 0) this.#see(accept(await this.#request('GET')));
-      const seen = this.#seen;
+      const seen = this.#lastSeen;
       if (seen?.holder !== identity) return;
       const now = microTime(clock.wall());
       const { resourceVersion, transitions: leaseTransitions } = seen;

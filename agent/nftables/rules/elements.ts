@@ -51,7 +51,10 @@ export type Element =
   | { readonly map: 'endpoints'; readonly place: Place }
   /** A source address that moves between the hosts of a pair. */
   | { readonly map: 'anchors'; readonly address: string }
-  /** A member that sees the addresses of clients, but does not keep its own as a client: others like it would answer it directly. */
+  /**
+   * A member that sees the addresses of clients. Its own connections are masqueraded, because other members would reply to it
+   * directly.
+   */
   | { readonly map: 'neighbours'; readonly address: string }
   /** The place as which a member answers on connections that this host does not know yet. */
   | { readonly map: 'answers'; readonly member: Member; readonly place: Place }

@@ -130,7 +130,7 @@ export function downIn(text: string): ReadonlyMap<string, readonly string[]> {
   const pairs = lines.map((line) => line.slice(DOWN.length).split(' ', 2));
   const byListener = Map.groupBy(pairs, ([listener = '']) => listener);
   return new Map(
-    Array.from(byListener, ([listener, ofIt]) => [listener, ofIt.map(([, member = '']) => member)]),
+    Array.from(byListener, ([listener, elements]) => [listener, elements.map(([, member = '']) => member)]),
   );
 }
 

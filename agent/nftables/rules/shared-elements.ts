@@ -69,7 +69,10 @@ export class SharedElements {
   }
 }
 
-/** undefined if there is no need. It is not clear as which of several ports a member answers. */
+/**
+ * undefined if there is no need. `unclear`: several ports of VIPs lead to the member's port, so that its replies cannot be
+ * attributed.
+ */
 function elementOf(needs: ReadonlyMap<string, Element>): Element | undefined {
   const [first, second] = needs.values();
   if (first?.map === 'answers' && second !== undefined) return { map: 'unclear', member: first.member };

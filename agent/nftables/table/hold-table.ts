@@ -1,6 +1,6 @@
-// A small table that `nft flush ruleset` of another program leaves alone, because the kernel keeps it for the process that made
-// it (Linux 5.12): while all other rules are away, established flows of the kernel path keep their members, and packets of new
-// flows are dropped, which their clients send again, and not answered by a reset. Owns the process.
+// The hold table, which `nft flush ruleset` of another program leaves alone, because the kernel keeps it for the process that
+// made it (Linux 5.12): while all other rules are away, established flows of the kernel path keep their members, and packets of
+// new flows are dropped instead of answered by a reset. Owns the process.
 
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';

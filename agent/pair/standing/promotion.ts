@@ -1,4 +1,4 @@
-// Sets what lowers this host in VRRP. Before the priority rises above that of a master, both hosts are prepared, so that
+// Promotes this host, or lowers it, in VRRP. Before the priority rises above that of a master, both hosts are prepared, so that
 // the VIPs move without a lost connection. A lower priority never waits, nor does a peer that does not serve.
 // Why: docs/design/decisions/0010-lowered-never-fault.md
 

@@ -36,7 +36,7 @@ export interface ObjectReporterOptions extends FactSources {
   readonly withOwnEntries: () => Iterable<StatusName>;
 }
 
-/** In the place of an owner: objects that cannot be read belong to none. */
+/** The pseudo-owner of objects that cannot be read. */
 const REFUSED: OwnerKey = '';
 /** Collects the changes of a Gateway's routes. */
 const GATHER_MS = 150;
@@ -50,7 +50,7 @@ const CONFIRMATION_MS = 1_000;
 export class ObjectReporter implements ChangeObserver {
   readonly #options: ObjectReporterOptions;
   /** What each owner gave at its last change. */
-  readonly #given = new Map<OwnerKey, readonly ObjectStatus[]>();
+  readonly #statuses = new Map<OwnerKey, readonly ObjectStatus[]>();
 
   readonly #problems = new ObjectProblems();
   readonly #unreadable = new UnreadableObjects();
@@ -104,14 +104,14 @@ export class ObjectReporter implements ChangeObserver {
 
   #changed(key: OwnerKey): void {
     const now = this.#options.desired.statuses.of(key);
-    const { gone, fresh } = differing(this.#given.get(key) ?? [], now);
+    const { gone, fresh } = differing(this.#statuses.get(key) ?? [], now);
     // A status that depends on the dataplane may have changed although translation gives the same.
     const programmed = now.filter((status) => 'programmedBy' in status);
     for (const status of new Set([...programmed, ...fresh])) this.#report(status, key);
     for (const status of gone) this.#report(status, key);
     if (!this.#unreadable.isEmpty) this.#attachedChanged(gone, fresh);
-    if (now.length === 0) this.#given.delete(key);
-    else this.#given.set(key, now);
+    if (now.length === 0) this.#statuses.delete(key);
+    else this.#statuses.set(key, now);
   }
 
   /** Whether the status of an object that cannot be read is this agent's depends on what it is attached to. */

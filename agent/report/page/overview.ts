@@ -142,9 +142,9 @@ export class Overview {
     const known = this.#broken.get(row);
     if (known !== undefined) return known;
     const [why = ''] = explainService(row.key, this.#sources).reasons;
-    const made = { key: row.key, verdict: row.verdict, why: cut(why) };
-    this.#broken.set(row, made);
-    return made;
+    const broken = { key: row.key, verdict: row.verdict, why: cut(why) };
+    this.#broken.set(row, broken);
+    return broken;
   }
 
   async #detail(key: string): Promise<PageDetail> {

@@ -1,5 +1,5 @@
 // The traffic of load balancers in the last two minutes, for a page that shows them. Has a value for each five seconds, in a
-// fixed piece of memory: a load balancer has a slot in it from its first connection until it was quiet for two minutes.
+// fixed piece of memory: a load balancer has its part of it from its first connection until it was quiet for two minutes.
 
 import type { OwnerKey } from '../../model/load-balancer.ts';
 

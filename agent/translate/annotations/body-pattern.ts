@@ -5,7 +5,7 @@
 const MAX_CHARACTERS = 200;
 const MAX_COUNT = 64;
 /** The ways to match the counts and alternatives of a pattern at one position: the worst cost of backtracking there. */
-const MAX_WAYS = 256;
+const MAX_ALTERNATIVES = 256;
 
 // Classes without backslash and opening bracket, which POSIX and PCRE read differently.
 // After the bracket a ^ negates the class, so it needs another character behind it.
@@ -21,7 +21,7 @@ const COUNT = /^(?:\?|\{(\d{1,2})(?:,(\d{1,2}))?\})/;
 export function isHarmlessPattern(pattern: string): boolean {
   if (pattern.length > MAX_CHARACTERS || !/^[ -&(-~]+$/.test(pattern) || EMPTY.test(pattern)) return false;
   let isInGroup = false;
-  let ways = 1;
+  let alternatives = 1;
   for (let rest = pattern; rest !== ''; ) {
     const [first = ''] = rest;
     if ('()|^$'.includes(first)) {
@@ -29,7 +29,7 @@ export function isHarmlessPattern(pattern: string): boolean {
         if (isInGroup === (first === '(')) return false;
         isInGroup = first === '(';
       }
-      if (first === '|') ways *= 2;
+      if (first === '|') alternatives *= 2;
       rest = rest.slice(1);
     } else {
       const [atom] = ATOM.exec(rest) ?? [];
@@ -38,13 +38,13 @@ export function isHarmlessPattern(pattern: string): boolean {
       const [count = '', min = '0', max = min] = COUNT.exec(rest) ?? [];
       const [from, to] = count === '?' ? [0, 1] : [Number(min), Number(max)];
       if (from > to || to > MAX_COUNT) return false;
-      if (count !== '') ways *= to - from + 1;
+      if (count !== '') alternatives *= to - from + 1;
       rest = rest.slice(count.length);
     }
     // Not allowed: a count after a group, an anchor or another count, and PCRE's extensions `(?`.
     if (/^[?*+{]/.test(rest)) return false;
   }
-  return !isInGroup && ways <= MAX_WAYS;
+  return !isInGroup && alternatives <= MAX_ALTERNATIVES;
 }
 
 /**

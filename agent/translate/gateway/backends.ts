@@ -1,5 +1,5 @@
-// The pools that a rule of a route sends to. A reference that cannot be followed keeps its share of the traffic, which gets an
-// error, and is the fault of the route's condition `ResolvedRefs`. Pure.
+// The pools that a rule of a route sends to. A reference that cannot be followed keeps its part of the traffic, which gets an
+// error, and is the reason of the route's condition `ResolvedRefs`. Pure.
 
 import type { BackendReference } from '../../kubernetes/gateway/route-objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';

@@ -1,5 +1,5 @@
-// What one Gateway remembers from one translation to the next: where its routes attach, and the values made from them. Each is
-// kept while what it was made from is the same.
+// What one Gateway remembers from one translation to the next: where its routes attach, and the values made from them. Caches
+// results until their inputs change.
 // Why: docs/design/decisions/0050-what-gateways-remember.md
 
 import { portionsOf } from '../../base/portions.ts';

@@ -125,20 +125,20 @@ export function gatewayListeners(
 class AcceptedListeners {
   readonly #ofPort = new Map<
     string,
-    { readonly ways: Map<string, ListenerSpec>; readonly hosts: Map<string, ListenerSpec> }
+    { readonly kinds: Map<string, ListenerSpec>; readonly hosts: Map<string, ListenerSpec> }
   >();
 
   conflictOf(spec: ListenerSpec): RefusalReason | undefined {
     const found = this.#ofPort.get(portText(spec));
     if (found === undefined) return undefined;
     const ofHost = found.hosts.get(spec.hostname);
-    return firstConflict(spec, [...found.ways.values(), ...(ofHost === undefined ? [] : [ofHost])]);
+    return firstConflict(spec, [...found.kinds.values(), ...(ofHost === undefined ? [] : [ofHost])]);
   }
 
   add(spec: ListenerSpec): void {
     const port = portText(spec);
-    const found = this.#ofPort.get(port) ?? { ways: new Map(), hosts: new Map() };
-    found.ways.set(inWords(spec), spec);
+    const found = this.#ofPort.get(port) ?? { kinds: new Map(), hosts: new Map() };
+    found.kinds.set(inWords(spec), spec);
     found.hosts.set(spec.hostname, spec);
     this.#ofPort.set(port, found);
   }

@@ -1,5 +1,4 @@
-// The routes of a Gateway without what a listener of it does not take from them, because another route has it: their status and
-// their problems say so. Pure.
+// Removes routes that a listener rejects because another route has the host; their status and their problems say so. Pure.
 
 import type { RefusalReason } from '../../model/object-status.ts';
 import type { AttachedHost } from './attachment.ts';

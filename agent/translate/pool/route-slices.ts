@@ -7,7 +7,7 @@ export interface SlicesView {
   headlessSlices(service: string): readonly EndpointSlice[];
 }
 
-/** Of a headless Service also those that say that they are of one: the cluster's own do, an author's need not. */
+/** Includes slices that are labelled headless; hand-written slices of a headless Service may lack the label. */
 export function routeSlices({ key, headless }: Service, cluster: SlicesView): readonly EndpointSlice[] {
   const slices = cluster.slices(key);
   return headless ? [...slices, ...cluster.headlessSlices(key)] : slices;

@@ -44,10 +44,10 @@ export function clientCertificate({ listener: { tls }, serverName, client }: Way
   const clients = tls && clientsOf(tls, serverName);
   if (clients === undefined) return undefined;
   const { verify, authority, crl } = clients;
-  const whose = `with a certificate of ${authority.name}${crl === undefined ? '' : ' that is not revoked'}`;
+  const condition = `with a certificate of ${authority.name}${crl === undefined ? '' : ' that is not revoked'}`;
   if (verify === 'ignored') return passed('with any certificate, or without');
-  if (verify === 'optional') return passed(`${whose}, or without`);
-  return client.hasCertificate ? passed(whose) : asked(whose, NO_HANDSHAKE);
+  if (verify === 'optional') return passed(`${condition}, or without`);
+  return client.hasCertificate ? passed(condition) : asked(condition, NO_HANDSHAKE);
 }
 
 /** Where the handshake has not asked for the certificate that the host's section needs. */
@@ -62,10 +62,10 @@ export function hostCertificate({
   const needed = guardOf(tls, request.hostname);
   const given = clientsOf(tls, serverName);
   if (needed?.verify !== 'required' || given?.verify === 'required') return undefined;
-  const whose = `with a certificate of ${needed.authority.name}`;
+  const condition = `with a certificate of ${needed.authority.name}`;
   const answer = 'status 403';
-  if (given === undefined) return refused(`${whose}, which the handshake does not ask for`, answer);
-  return client.hasCertificate ? passed(whose) : asked(whose, answer);
+  if (given === undefined) return refused(`${condition}, which the handshake does not ask for`, answer);
+  return client.hasCertificate ? passed(condition) : asked(condition, answer);
 }
 
 /** As the map of guarded sections has it. */

@@ -96,7 +96,7 @@ test('A refused reload names the descriptors that HAProxy lacks, also after the 
       write: async () => undefined,
       restoreLastGood: async () => true,
     },
-    beside: () => undefined,
+    otherWorker: () => undefined,
     beforeOrder: async () => undefined,
     shortage: () => needs,
   } as unknown as Partial<ReloaderOptions>);
