@@ -23,6 +23,7 @@ export function allChecks(): Check[] {
     },
     { name: 'types', args: ['node_modules/typescript/bin/tsc', '--noEmit'] },
     { name: 'plain words in added lines', args: ['scripts/plain-words.ts'] },
+    { name: 'ideas in heads of files', args: ['scripts/concepts.ts'] },
     { name: 'words of documents', args: ['scripts/document-words.ts'] },
     {
       name: 'types of the status page',

@@ -1,4 +1,4 @@
-// Digests of the desired state and of what HAProxy is proved to serve, to be compared with those of the peer.
+// For parity: digests of the desired state and of what HAProxy is proved to serve, to be compared with those of the peer.
 // Each is a sum over all load balancers, so that the work is proportional to the change.
 // Why: docs/design/decisions/0009-parity-is-a-sum.md
 
