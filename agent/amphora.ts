@@ -10,7 +10,7 @@ import { amphoraParts } from './wiring/amphora-parts.ts';
 /** Runs until SIGTERM or SIGINT; traffic continues without the agent unless `stopDataplaneOnExit` is set. */
 export async function runAmphora(settings: CurrentSettings): Promise<number> {
   const parts = amphoraParts(settings);
-  const { log, own, network, vrrp, loadBalancers, heartbeats, server } = parts;
+  const { log, own, network, kernel, vrrp, loadBalancers, heartbeats, server } = parts;
   const { promise: stopping, resolve: stop } = Promise.withResolvers<NodeJS.Signals>();
   process
     .on('SIGHUP', () => {
@@ -23,6 +23,7 @@ export async function runAmphora(settings: CurrentSettings): Promise<number> {
 
   // The namespace first: HAProxy and keepalived run in it. Nothing is asked before what ran is there again.
   await network.restore();
+  await kernel.start();
   await loadBalancers.restore();
   await vrrp.restore();
   address = await server.listen();
@@ -41,6 +42,7 @@ export async function runAmphora(settings: CurrentSettings): Promise<number> {
     for (const { id } of loadBalancers.views()) await loadBalancers.stop(id);
   }
   await vrrp.close();
+  await kernel.close();
   await loadBalancers.close();
   servers.close();
   return 0;

@@ -4,9 +4,10 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { AmphoraMetrics } from '../../health/metrics/amphora-metrics.ts';
-import { HeadgateError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { createLog, type Log } from '../host/log.ts';
+import { Datagrams } from '../octavia/datagrams/amphora-datagrams.ts';
 import { Heartbeats } from '../octavia/heartbeat/heartbeats.ts';
 import { LoadBalancers } from '../octavia/load-balancers/load-balancers.ts';
 import { peerName } from '../octavia/load-balancers/peer-name.ts';
@@ -60,7 +61,12 @@ export function amphoraParts(settings: CurrentSettings) {
     log,
   });
   const checkAgain = () => checkRunning(loadBalancers, datagrams, vrrp, paths.base, log);
-  const datagrams = withChanges(noDatagrams, checkAgain);
+  const kernel = new Datagrams({
+    folder: join(paths.base, 'lvs'),
+    settings: { ...now, netns },
+    log,
+  });
+  const datagrams = withChanges(kernel, checkAgain);
   const peer = peerName(amphoraId);
   const loadBalancers: LoadBalancers = new LoadBalancers({
     texts: new TextStore(paths.base),
@@ -124,7 +130,7 @@ export function amphoraParts(settings: CurrentSettings) {
     }),
     log,
   });
-  return { settings, log, own, metrics, network, vrrp, datagrams, loadBalancers, heartbeats, server };
+  return { settings, log, own, metrics, network, vrrp, kernel, datagrams, loadBalancers, heartbeats, server };
 }
 
 /** keepalived's check script learns what must answer. Never rejects: the next change tries again. */
@@ -143,18 +149,6 @@ async function checkRunning(
       log.error('Cannot write what the check script of keepalived checks', { error: messageOf(error) }),
     );
 }
-
-const noDatagrams: AmphoraDatagrams = {
-  put: async () => {
-    throw new HeadgateError('OCTAVIA_INVALID', 'This amphora does not serve UDP and SCTP yet', {
-      retry: 'never',
-    });
-  },
-  get: async () => undefined,
-  remove: async () => undefined,
-  ids: () => [],
-  report: async () => [],
-};
 
 function withChanges(datagrams: AmphoraDatagrams, changed: () => Promise<void>): AmphoraDatagrams {
   return {

@@ -1,5 +1,7 @@
 // An amphora, driven by Octavia's own driver and client, judged by Octavia's own reader of heartbeats.
 
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
@@ -16,6 +18,8 @@ const VIP = '10.9.0.100';
 const LB = '11111111-2222-3333-4444-555555555555';
 const LISTENER = '22222222-2222-3333-4444-555555555555';
 const POOL = '33333333-2222-3333-4444-555555555555';
+const UDP = '77777777-2222-3333-4444-555555555555';
+const UDP_POOL = '88888888-2222-3333-4444-555555555555';
 const member = (number: number, port: number) => ({
   id: `${number}${number}${number}${number}4444-2222-3333-4444-555555555555`,
   address: '10.9.0.11',
@@ -60,6 +64,23 @@ function serve(amphora: AmphoraAgent, ...ports: readonly number[]): void {
   amphora.host.network.start('client', process.execPath, '-e', script);
 }
 
+/** Answers by UDP with the port. */
+const ECHO = [8091, 8092]
+  .map(
+    (port) =>
+      `require('dgram').createSocket('udp4').on('message', function (_, from) { this.send('${port}', from.port, from.address) }).bind(${port}, '10.9.0.11')`,
+  )
+  .join(';');
+const ASK = `const socket = require('dgram').createSocket('udp4');
+socket.on('message', (text) => { process.stdout.write(text); socket.close(); });
+socket.send('?', 53, '${VIP}');
+setTimeout(() => process.exit(), 1000).unref();`;
+
+/** From a new port each time. */
+async function askUdp(amphora: AmphoraAgent): Promise<string> {
+  return (await amphora.host.network.try('client', process.execPath, '-e', ASK)).stdout;
+}
+
 test.serial('Octavia’s client finds versions, details and an interface by its address', async (t) => {
   const amphora = await AmphoraAgent.create(t);
   await amphora.host.plug('ens7', VIP_MAC);
@@ -93,12 +114,8 @@ test.serial('A push serves, a member is added without a reload, and the heartbea
   t.is(fault, '');
   t.like(loadBalancers[0], { id: LB, isRunning: true, isBehind: false, lastReload: 'HAProxy did not run' });
 
-  const beat = await new Promise<(typeof amphora.heartbeats)[number]>((resolve) => {
-    const seen = amphora.heartbeats.length;
-    void until('a heartbeat', () => amphora.heartbeats.length > seen + 1).then(() =>
-      resolve(amphora.heartbeats.at(-1) ?? t.fail()),
-    );
-  });
+  await amphora.nextHeartbeat();
+  const beat = await amphora.nextHeartbeat();
   t.is(beat.refused, undefined);
   t.is(beat.id, AMPHORA_ID);
   t.is(beat.ver, 3);
@@ -149,6 +166,138 @@ test.serial('The last listener goes with its HAProxy', async (t) => {
   t.is(await ask(amphora), '');
   t.deepEqual((await amphora.status()).loadBalancers, []);
   t.deepEqual(await amphora.client('get_all_listeners'), []);
+});
+
+test.serial('A listener of UDP is served beside one of HTTP, and both are in the heartbeat', async (t) => {
+  const amphora = await plugged(t);
+  serve(amphora, 8081);
+  amphora.host.network.start('client', process.execPath, '-e', ECHO);
+  const udp = (...ports: readonly number[]) => ({
+    id: UDP,
+    protocol: 'UDP',
+    port: 53,
+    pool: { id: UDP_POOL, protocol: 'UDP', members: ports.map((port, at) => member(at + 5, port)) },
+  });
+  const { listeners, ...rest } = balancer([member(1, 8081)]);
+  await amphora.push({ ...rest, listeners: [...listeners, udp(8091)] });
+  await until('the member answers by UDP', async () => (await askUdp(amphora)) === '8091');
+  t.is(await ask(amphora), '8081');
+  await amphora.push({ ...rest, listeners: [...listeners, udp(8091, 8092)] });
+  await until('the second member answers by UDP', async () => (await askUdp(amphora)) === '8092');
+  t.like((await amphora.status()).loadBalancers[0], { lastReload: 'HAProxy did not run' });
+  await amphora.stop('SIGKILL');
+  t.regex(await askUdp(amphora), /^809[12]$/);
+  await amphora.start();
+  t.regex(await askUdp(amphora), /^809[12]$/);
+  await amphora.nextHeartbeat();
+  const beat = await amphora.nextHeartbeat();
+  t.deepEqual(Object.keys(beat.listeners).sort(), [LISTENER, UDP].sort());
+  t.like(beat.pools[UDP_POOL], { status: 'UP' });
+  t.is(Object.keys(beat.pools[UDP_POOL]?.members ?? {}).length, 2);
+  const flows = amphora.heartbeats.map((each) => each.listeners[UDP]?.stats.totconns ?? 0);
+  t.true(flows.reduce((sum, each) => sum + each, 0) > 1, String(flows));
+  await amphora.client('delete_listener', UDP);
+  t.is(await askUdp(amphora), '');
+  t.is(await ask(amphora), '8081');
+});
+
+test.serial(
+  'HAProxy that is killed serves again, and one that is gone after a reboot is started by the agent',
+  async (t) => {
+    const amphora = await plugged(t);
+    serve(amphora, 8081);
+    await amphora.push(balancer([member(1, 8081)]));
+    await until('the member answers', async () => (await ask(amphora)) === '8081');
+    await amphora.killHaproxy(LB);
+    await until('the member answers again', async () => (await ask(amphora)) === '8081');
+    await amphora.stop();
+    await amphora.killHaproxy(LB);
+    // The folder in memory is empty after a reboot.
+    await rm(amphora.path('run'), { recursive: true });
+    await amphora.start();
+    await until('the member answers after the reboot', async () => (await ask(amphora)) === '8081');
+    const beat = await amphora.nextHeartbeat();
+    t.like(beat.listeners[LISTENER], { status: 'OPEN' });
+  },
+);
+
+test.serial(
+  'A certificate that is deleted while HAProxy uses it serves on, and goes with its listener',
+  async (t) => {
+    const amphora = await plugged(t);
+    serve(amphora, 8081);
+    const { server } = amphora.certificates;
+    const pem = readFileSync(server, 'utf8');
+    const file = `${'a'.repeat(40)}.pem`;
+    const path = amphora.path('certs', LB, file);
+    await amphora.client('upload_cert_pem', LB, file, pem);
+    await amphora.client('upload_cert_pem', LB, `${LISTENER}.pem`, `${path}\n`);
+    const text = (bind: string) => `global
+    daemon
+    user nobody
+    maxconn 1000
+    stats socket ${amphora.path('base', `${LB}.sock`)} mode 0666 level user
+defaults
+    mode http
+    timeout client 5s
+    timeout server 5s
+    timeout connect 5s
+frontend ${LISTENER}
+    bind ${VIP}:443 ${bind}
+    mode http
+    default_backend ${POOL}:${LISTENER}
+backend ${POOL}:${LISTENER}
+    mode http
+    server ${member(1, 0).id} 10.9.0.11:8081
+`;
+    const get = async () => {
+      const { stdout } = await amphora.host.network.try(
+        'client',
+        'curl',
+        '-sk',
+        '-m',
+        '3',
+        `https://${VIP}/`,
+      );
+      return stdout;
+    };
+    await amphora.client(
+      'upload_config',
+      LB,
+      text(`ssl crt-list ${amphora.path('certs', LB, `${LISTENER}.pem`)}`),
+    );
+    await amphora.client('reload_listener', LB);
+    await until('the listener serves HTTPS', async () => (await get()) === '8081');
+    t.like(await amphora.client('get_all_listeners'), [{ uuid: LISTENER, type: 'TERMINATED_HTTPS' }]);
+    await amphora.client('delete_cert_pem', LB, file);
+    await t.throwsAsync(amphora.client('get_cert_md5sum', LB, file), { message: /^NotFound/ });
+    t.true(existsSync(path));
+    await amphora.killHaproxy(LB);
+    await until('the listener serves HTTPS again', async () => (await get()) === '8081');
+    await amphora.client('upload_config', LB, text(''));
+    await amphora.client('reload_listener', LB);
+    t.false(existsSync(path));
+  },
+);
+
+test.serial('A disk that is full is an error of the push, and what was there stays', async (t) => {
+  const amphora = await AmphoraAgent.create(t, { baseBytes: 1024 * 1024 });
+  await amphora.host.plug('ens7', VIP_MAC);
+  await amphora.client('plug_vip', VIP, VIP_NETWORK);
+  serve(amphora, 8081, 8082);
+  await amphora.push(balancer([member(1, 8081)]));
+  await until('the member answers', async () => (await ask(amphora)) === '8081');
+  const full = amphora.path('base', 'full');
+  try {
+    writeFileSync(full, Buffer.alloc(2 * 1024 * 1024));
+  } catch {
+    // It has taken what there was.
+  }
+  await t.throwsAsync(amphora.push(balancer([member(2, 8082)])), { message: /^InternalServerError/ });
+  t.is(await ask(amphora), '8081');
+  rmSync(full);
+  await amphora.push(balancer([member(2, 8082)]));
+  await until('the other member answers', async () => (await ask(amphora)) === '8082');
 });
 
 test.serial('status, list and why show the amphora', async (t) => {

@@ -3,6 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { agentSocketPath, askAgent } from '../../../agent/answer/agent-socket.ts';
 import { inNamespace } from '../../../agent/host/namespace.ts';
+import { runCommand } from '../../../agent/host/run-command.ts';
 import type { HeartbeatMessage } from '../../../agent/octavia/heartbeat/message.ts';
 import type { AmphoraStatus } from '../../../agent/octavia/report/amphora-report.ts';
 import { until } from '../basics/until.ts';
@@ -41,11 +43,21 @@ export class AmphoraAgent {
   readonly #answers: ((answer: DriverAnswer) => void)[] = [];
 
   /** The agent runs, nothing is plugged or pushed. */
-  static async create(t: ExecutionContext<unknown>): Promise<AmphoraAgent> {
+  static async create(
+    t: ExecutionContext<unknown>,
+    { baseBytes }: { /** The size of the disk of texts. */ readonly baseBytes?: number } = {},
+  ): Promise<AmphoraAgent> {
     const host = await AmphoraHost.create(t, ['amphora'], ['client']);
     const amphora = new AmphoraAgent(host, await amphoraCertificates(host.folder, AMPHORA_ID));
     const port = await amphora.#receiveHeartbeats();
     await mkdir(amphora.path('base'), { recursive: true });
+    if (baseBytes !== undefined) {
+      const base = amphora.path('base');
+      await runCommand('mount', ['-t', 'tmpfs', '-o', `size=${baseBytes}`, 'tmpfs', base], {
+        timeout: 10_000,
+      });
+      t.teardown(() => runCommand('umount', ['--lazy', base], { timeout: 10_000 }));
+    }
     await writeFile(amphora.path('amphora-agent.conf'), amphora.#config(port), { mode: 0o600 });
     await amphora.start();
     await amphora.#startDriver();
@@ -125,6 +137,21 @@ export class AmphoraAgent {
     return answer;
   }
 
+  /** One that is sent after the call. */
+  async nextHeartbeat(): Promise<AmphoraAgent['heartbeats'][number]> {
+    const seen = this.heartbeats.length;
+    await until('a heartbeat comes', () => this.heartbeats.length > seen);
+    return this.heartbeats[seen] as AmphoraAgent['heartbeats'][number];
+  }
+
+  /** The master and its workers, at once. */
+  async killHaproxy(loadBalancer: string): Promise<void> {
+    const pid = Number(readFileSync(this.path('run', 'octavia', loadBalancer, 'haproxy.pid'), 'utf8'));
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    for (const each of [pid, ...children.map(Number)]) process.kill(each, 'SIGKILL');
+    await until('HAProxy is gone', () => !existsSync(`/proc/${pid}`) || isZombie(pid));
+  }
+
   async #startDriver(): Promise<void> {
     const driver = this.#python('controller.py');
     this.#driver = driver;
@@ -185,5 +212,13 @@ agent_tls_protocol = TLSv1.2
 [controller_worker]
 loadbalancer_topology = SINGLE
 `;
+  }
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return true;
   }
 }

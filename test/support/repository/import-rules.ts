@@ -79,6 +79,7 @@ const PLACES: readonly Place[] = [
         'octavia-heartbeat',
         'octavia-machine',
         'octavia-network',
+        'octavia-datagrams',
         'octavia-vrrp',
         'octavia-settings',
         'octavia-parts',
