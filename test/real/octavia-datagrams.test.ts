@@ -111,6 +111,22 @@ test('UDP is served as soon as it is pushed, and flows keep their members over p
   t.true((report?.stats.rx ?? 0) > 0 && (report?.stats.tx ?? 0) > 0);
   t.true((report?.stats.totconns ?? 0) >= 120);
 
+  const [wide, narrow] = [{ members: [at(1), at(2), at(3)] }, { members: [at(2, { weight: 5 }), at(1)] }];
+  const texts = [await renderListener(listener(wide)), await renderListener(listener(narrow))];
+  // One flow, packet after packet, beside twenty pushes.
+  const steady = askByDatagrams(network, VIP, 53, { count: 3_000, isOneFlow: true, localPort: 42_000 });
+  const times: number[] = [];
+  for (let push = 0; push < 20; push++) {
+    const began = performance.now();
+    await datagrams.put(LISTENER, texts[push % 2] ?? '');
+    times.push(performance.now() - began);
+  }
+  t.log(`A push took ${Math.round(times.sort((a, b) => a - b)[10] ?? 0)} ms (median)`);
+  const { by } = await steady;
+  t.is(by.length, 3_000);
+  t.is(new Set(by).size, 1, 'no packet was lost or went to another member');
+  t.not(by[0], '');
+
   // The text that cannot be read changes nothing; the agent that follows serves what was stored.
   await t.throwsAsync(datagrams.put(LISTENER, 'lb_algo wrr'), { code: 'OCTAVIA_INVALID' });
   await datagrams.close();

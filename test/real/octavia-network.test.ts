@@ -167,6 +167,8 @@ test('An agent that starts makes all again, after a reboot by MAC and otherwise 
   await network.run('amphora', 'ip', 'link', 'set', 'eth1', 'netns', network.netns('node'), 'name', 'ens9');
   await network.run('amphora', 'ip', 'link', 'set', 'eth2', 'netns', network.netns('node'), 'name', 'ens3');
   await network.run('node', 'ip', 'netns', 'delete', network.netns('amphora'));
+  // An agent that was killed in the middle of making the namespace.
+  await writeFile(`/run/netns/${network.netns('amphora')}`, '');
   await network.run('node', 'ip', 'link', 'set', 'ens3', 'address', '02:00:00:00:09:09');
   const second = host.networkOf();
   await second.restore();
