@@ -24,6 +24,7 @@ const KINDS = [
   'run',
   'test',
   'bench',
+  'octavia',
   'conformance',
   'deb',
   'release',

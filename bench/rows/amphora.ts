@@ -5,7 +5,8 @@
 // `push-memory`: processes of HAProxy after 20 pushes, with one long connection begun before each.
 // `amphora-rss`: memory of the agent.
 
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { answerFor, longConnection } from '../amphora/clients.ts';
 import { type AmphoraMember, missingForAmphora, type Push, type Side, startSides } from '../amphora/sides.ts';
 import { run } from '../pair/network.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
@@ -233,31 +234,4 @@ async function answers(side: Side, isReversed = false): Promise<ReadonlyMap<stri
   for (const client of isReversed ? clients.reverse() : clients)
     all.set(client, await answerFor(side, client));
   return all;
-}
-
-function answerFor({ vip, port }: Side, localAddress: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: vip, port, localAddress });
-    let text = '';
-    socket.on('connect', () => socket.write('GET / HTTP/1.0\r\n\r\n'));
-    socket.on('data', (chunk) => {
-      text += chunk;
-    });
-    socket.on('error', reject);
-    socket.on('close', () => resolve(text.slice(text.indexOf('\r\n\r\n') + 4).trim()));
-  });
-}
-
-/** A client that has sent half a request. */
-function longConnection({ vip, port }: Side): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: vip, port });
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.on('error', () => undefined);
-      socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nbegin', () =>
-        resolve(socket),
-      );
-    });
-  });
 }
