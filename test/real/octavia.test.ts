@@ -5,13 +5,14 @@ import { rm } from 'node:fs/promises';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
-import { AMPHORA_ID, AmphoraAgent } from '../support/octavia/amphora-agent.ts';
+import { AMPHORA_ID, AmphoraAgent, type AmphoraOptions } from '../support/octavia/amphora-agent.ts';
 import { VIP_MAC } from '../support/octavia/plugs.ts';
+import { renderVrrp } from '../support/octavia/render.ts';
 
 const test = requires(ava, {
   root: true,
   haproxy: true,
-  programs: ['ip', 'nft', 'nsenter', 'openssl', 'octavia-worker', 'perl'],
+  programs: ['ip', 'nft', 'nsenter', 'openssl', 'octavia-worker', 'perl', 'keepalived'],
 });
 
 const VIP = '10.9.0.100';
@@ -43,8 +44,11 @@ const VIP_NETWORK = {
   additional_vips: [],
 };
 
-async function plugged(t: Parameters<typeof AmphoraAgent.create>[0]): Promise<AmphoraAgent> {
-  const amphora = await AmphoraAgent.create(t);
+async function plugged(
+  t: Parameters<typeof AmphoraAgent.create>[0],
+  options?: AmphoraOptions,
+): Promise<AmphoraAgent> {
+  const amphora = await AmphoraAgent.create(t, options);
   await amphora.host.plug('ens7', VIP_MAC);
   await amphora.client('plug_vip', VIP, VIP_NETWORK);
   return amphora;
@@ -281,9 +285,7 @@ backend ${POOL}:${LISTENER}
 );
 
 test.serial('A disk that is full is an error of the push, and what was there stays', async (t) => {
-  const amphora = await AmphoraAgent.create(t, { baseBytes: 1024 * 1024 });
-  await amphora.host.plug('ens7', VIP_MAC);
-  await amphora.client('plug_vip', VIP, VIP_NETWORK);
+  const amphora = await plugged(t, { baseBytes: 1024 * 1024 });
   serve(amphora, 8081, 8082);
   await amphora.push(balancer([member(1, 8081)]));
   await until('the member answers', async () => (await ask(amphora)) === '8081');
@@ -298,6 +300,60 @@ test.serial('A disk that is full is an error of the push, and what was there sta
   rmSync(full);
   await amphora.push(balancer([member(2, 8082)]));
   await until('the other member answers', async () => (await ask(amphora)) === '8082');
+});
+
+test.serial('New settings and a new certificate of the controller take effect at once', async (t) => {
+  const amphora = await AmphoraAgent.create(t);
+  const key = '$#new;key=1';
+  const port = await amphora.receiveHeartbeats(key);
+  await amphora.client('update_agent_config', amphora.config(port, { key: key.replace('$', '$$') }));
+  await until(
+    'a heartbeat with the new key',
+    () => amphora.heartbeats.at(-1)?.seq === amphora.heartbeats.length - 1,
+  );
+  t.is((await amphora.nextHeartbeat()).refused, undefined);
+  await t.throwsAsync(amphora.client('update_agent_config', 'heartbeat_key'), {
+    message: /^InternalServerError/,
+  });
+  await amphora.client('update_cert_for_rotation', amphora.certificates.renewed);
+  t.is(readFileSync(amphora.certificates.server, 'utf8'), amphora.certificates.renewed);
+  t.like(await amphora.client('get_info'), { api_version: '1.0' });
+  await t.throwsAsync(amphora.client('update_cert_for_rotation', 'no certificate'), {
+    message: /^InvalidRequest/,
+  });
+  t.is((await amphora.nextHeartbeat()).refused, undefined);
+});
+
+test.serial('An amphora of a pair has the VIP from its first push on', async (t) => {
+  const amphora = await plugged(t, { topology: 'ACTIVE_STANDBY' });
+  serve(amphora, 8081);
+  t.false((await amphora.host.addresses()).includes(`eth1 ${VIP}/32`));
+  const text = await renderVrrp({
+    ...{
+      base_path: amphora.path('base'),
+      group: 'aabbccdd',
+      vip: VIP,
+      cidr: '10.9.0.0/16',
+      gateway: '10.9.0.1',
+    },
+    own: 0,
+    amphorae: [
+      { role: 'MASTER', vrrp_interface: 'eth1', vrrp_id: 1, vrrp_priority: 100, vrrp_ip: '10.9.0.21' },
+      { role: 'BACKUP', vrrp_interface: 'eth1', vrrp_id: 1, vrrp_priority: 90, vrrp_ip: '10.9.0.22' },
+    ],
+  });
+  await amphora.client('upload_vrrp_config', text);
+  await amphora.client('start_vrrp');
+  await amphora.nextHeartbeat();
+  t.false((await amphora.host.addresses()).includes(`eth1 ${VIP}/32`));
+  await amphora.push({ ...balancer([member(1, 8081)]), topology: 'ACTIVE_STANDBY' });
+  t.regex(readFileSync(amphora.path('base', LB, 'haproxy.cfg'), 'utf8'), /^peers /m);
+  await until('the VIP comes', async () => (await amphora.host.addresses()).includes(`eth1 ${VIP}/32`), {
+    seconds: 60,
+  });
+  await until('the member answers', async () => (await ask(amphora)) === '8081');
+  t.is((await amphora.status()).fault, '');
+  await amphora.nextHeartbeat();
 });
 
 test.serial('status, list and why show the amphora', async (t) => {

@@ -32,11 +32,17 @@ export interface DriverAnswer {
   readonly seconds: number;
 }
 
+export interface AmphoraOptions {
+  /** The size of the disk of texts. */
+  readonly baseBytes?: number;
+  readonly topology?: 'SINGLE' | 'ACTIVE_STANDBY';
+}
+
 export class AmphoraAgent {
   readonly host: AmphoraHost;
   readonly certificates: AmphoraCertificates;
-  /** In their order. */
-  readonly heartbeats: (HeartbeatMessage & { readonly refused?: string })[] = [];
+  /** In their order, with the key of the health manager that got it, and why it refuses the message. */
+  readonly heartbeats: (HeartbeatMessage & { readonly refused?: string; readonly key: string })[] = [];
   readonly log: string[] = [];
   #agent: ChildProcess | undefined;
   #driver: ChildProcess | undefined;
@@ -45,11 +51,11 @@ export class AmphoraAgent {
   /** The agent runs, nothing is plugged or pushed. */
   static async create(
     t: ExecutionContext<unknown>,
-    { baseBytes }: { /** The size of the disk of texts. */ readonly baseBytes?: number } = {},
+    { baseBytes, topology = 'SINGLE' }: AmphoraOptions = {},
   ): Promise<AmphoraAgent> {
     const host = await AmphoraHost.create(t, ['amphora'], ['client']);
     const amphora = new AmphoraAgent(host, await amphoraCertificates(host.folder, AMPHORA_ID));
-    const port = await amphora.#receiveHeartbeats();
+    const port = await amphora.receiveHeartbeats(KEY);
     await mkdir(amphora.path('base'), { recursive: true });
     if (baseBytes !== undefined) {
       const base = amphora.path('base');
@@ -58,7 +64,7 @@ export class AmphoraAgent {
       });
       t.teardown(() => runCommand('umount', ['--lazy', base], { timeout: 10_000 }));
     }
-    await writeFile(amphora.path('amphora-agent.conf'), amphora.#config(port), { mode: 0o600 });
+    await writeFile(amphora.path('amphora-agent.conf'), amphora.config(port, { topology }), { mode: 0o600 });
     await amphora.start();
     await amphora.#startDriver();
     return amphora;
@@ -166,18 +172,19 @@ export class AmphoraAgent {
         base: this.path('base'),
         certificates: this.path('certs'),
         amphora: AMPHORA_ID,
+        vrrpAddress: '10.9.0.21',
       })}\n`,
     );
     await ready;
     lines.on('line', (line) => this.#answers.shift()?.(JSON.parse(line) as DriverAnswer));
   }
 
-  /** Answers the port. */
-  async #receiveHeartbeats(): Promise<number> {
-    const receiver = this.#python('health_manager.py', KEY);
+  /** Starts a health manager with this key; answers its port. */
+  async receiveHeartbeats(key: string): Promise<number> {
+    const receiver = this.#python('health_manager.py', key);
     const lines = createInterface({ input: receiver.stdout as NodeJS.ReadableStream });
     const [port] = (await once(lines, 'line')) as [string];
-    lines.on('line', (line) => this.heartbeats.push(JSON.parse(line)));
+    lines.on('line', (line) => this.heartbeats.push({ ...JSON.parse(line), key }));
     return Number(port);
   }
 
@@ -186,7 +193,8 @@ export class AmphoraAgent {
     return this.host.network.start('node', PYTHON, path, ...args);
   }
 
-  #config(heartbeatPort: number): string {
+  /** amphora-agent.conf, with a health manager on a port. */
+  config(heartbeatPort: number, { topology = 'SINGLE', key = KEY } = {}): string {
     return `[DEFAULT]
 debug = False
 
@@ -200,7 +208,7 @@ haproxy_cmd = /usr/sbin/haproxy
 [health_manager]
 controller_ip_port_list = 127.0.0.1:${heartbeatPort}
 heartbeat_interval = 1
-heartbeat_key = ${KEY}
+heartbeat_key = ${key}
 
 [amphora_agent]
 agent_server_ca = ${this.certificates.clientAuthority}
@@ -210,7 +218,7 @@ amphora_id = ${AMPHORA_ID}
 agent_tls_protocol = TLSv1.2
 
 [controller_worker]
-loadbalancer_topology = SINGLE
+loadbalancer_topology = ${topology}
 `;
   }
 }
