@@ -2,7 +2,7 @@
 // desired state with its own load balancers only.
 // A pool of routes has no placement of its own: it is wherever load balancers that send to it are, which need it there.
 // Why: docs/design/decisions/0065-gateways-land.md
-// Why: docs/design/decisions/0086-no-table-of-placements.md
+// Why: docs/design/decisions/0087-no-table-of-placements.md
 
 import { withStructureOf } from '../model/last-structure.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
