@@ -41,136 +41,135 @@ export interface CertificatesOptions {
   readonly onChanged: (objects: readonly ObjectName[]) => void;
 }
 
+/** What load balancers ask for, by the name that translation gives it. */
+interface Kinds {
+  readonly certificate: LastGood<KeyPair>;
+  readonly authority: LastGood<Authority>;
+  readonly crl: LastGood<Crl>;
+  readonly users: LastGood<Users>;
+  readonly pages: LastGood<ErrorPages>;
+}
+
 /** The file of a HAProxy that keeps a listener as it was has the users of then, which may have changed several times since. */
 const USERS_KEPT = 8;
 
 export class Certificates {
   readonly #maxRsaBits: number;
-  readonly #pairs: LastGood<KeyPair>;
-  readonly #authorities: LastGood<Authority>;
-  readonly #crls: LastGood<Crl>;
-  readonly #users: LastGood<Users>;
-  readonly #errorPages: LastGood<ErrorPages>;
+  readonly #kinds: Kinds;
   /** The texts, for HAProxy's files. */
-  readonly pems: {
-    readonly certificate: LastGood<KeyPair>['pem'];
-    readonly authority: LastGood<Authority>['pem'];
-    readonly crl: LastGood<Crl>['pem'];
-    readonly users: LastGood<Users>['pem'];
-    readonly pages: LastGood<ErrorPages>['pem'];
-  };
+  readonly pems: { readonly [kind in keyof Kinds]: Kinds[kind]['pem'] };
 
   constructor(options: CertificatesOptions) {
-    const { secret, configMap, accessToPair, accessToAuthority, isRead, onChanged } = options;
     this.#maxRsaBits = options.maxRsaBits;
-    this.#pairs = new LastGood({
-      find: (key) => this.#bounded(secret(key)?.pair),
-      missing: 'there is no Secret of this name and of type kubernetes.io/tls',
-      access: (key) => accessToPair(`secret ${key}`),
-      isRead: (key) => isRead(`secret ${key}`),
-      onChanged: (keys) => onChanged(keys.map((key) => `secret ${key}` as const)),
-    });
-    const lists = (name: string): TrustedLists | undefined => {
-      const [kind, key = ''] = name.split(' ', 2);
-      return kind === 'secret' ? secret(key) : configMap(key);
-    };
-    const ofLists = {
-      access: (name: string) => accessToAuthority(name as ObjectName),
-      isRead: (name: string) => isRead(name as ObjectName),
-      onChanged: (names: readonly string[]) => onChanged(names as readonly ObjectName[]),
-    };
-    this.#authorities = new LastGood({
-      find: (name) => lists(name)?.authority,
-      missing: 'it does not exist, or has no ca.crt',
-      ...ofLists,
-    });
-    this.#crls = new LastGood({
-      find: (name) => lists(name)?.crl,
-      missing: 'it does not exist, or has no ca.crl',
-      ...ofLists,
-    });
-    this.#users = new LastGood({
-      keeps: USERS_KEPT,
-      find: (name) => secret(name.slice('secret '.length))?.users,
-      missing: 'it does not exist, or has no users',
-      ...ofLists,
-    });
-    this.#errorPages = new LastGood({
-      find: (name) => configMap(name.slice('configmap '.length))?.pages,
-      missing: 'it does not exist, or has no page',
-      ...ofLists,
-    });
+    this.#kinds = kindsOf(options);
+    const { certificate, authority, crl, users, pages } = this.#kinds;
     this.pems = {
-      certificate: this.#pairs.pem,
-      authority: this.#authorities.pem,
-      crl: this.#crls.pem,
-      users: this.#users.pem,
-      pages: this.#errorPages.pem,
+      certificate: certificate.pem,
+      authority: authority.pem,
+      crl: crl.pem,
+      users: users.pem,
+      pages: pages.pem,
     };
   }
 
   /** Takes over what an earlier agent has written into a folder of HAProxy, unless another folder had it. */
   restore(folder: string): void {
-    for (const [key, pair] of writtenCertificates(folder)) {
-      if (pair.rsaBits <= this.#maxRsaBits) this.#pairs.restore(key, pair);
-    }
-    for (const [name, authority] of writtenAuthorities(folder)) this.#authorities.restore(name, authority);
-    for (const [name, crl] of writtenCrls(folder)) this.#crls.restore(name, crl);
-    for (const [name, users] of writtenUsers(folder)) this.#users.restore(name, users);
+    const { certificate, authority, crl, users } = this.#kinds;
+    for (const [key, pair] of writtenCertificates(folder))
+      if (pair.rsaBits <= this.#maxRsaBits) certificate.restore(key, pair);
+    for (const [name, found] of writtenAuthorities(folder)) authority.restore(name, found);
+    for (const [name, found] of writtenCrls(folder)) crl.restore(name, found);
+    for (const [name, found] of writtenUsers(folder)) users.restore(name, found);
   }
 
   /** Likewise, of the folder of pages. */
   restorePages(folder: string): void {
-    for (const [name, pages] of writtenErrorPages(folder)) this.#errorPages.restore(name, pages);
-  }
-
-  #bounded(found: Found<KeyPair> | undefined): Found<KeyPair> | undefined {
-    const bits = found?.content?.rsaBits ?? 0;
-    if (bits <= this.#maxRsaBits) return found;
-    const fault = `the key is rsa ${bits}: at most ${this.#maxRsaBits} bits are allowed (setting maxRsaBits)`;
-    return { content: undefined, fault };
+    for (const [name, pages] of writtenErrorPages(folder)) this.#kinds.pages.restore(name, pages);
   }
 
   start(): void {
-    this.#pairs.start();
-    this.#authorities.start();
-    this.#crls.start();
-    this.#users.start();
-    this.#errorPages.start();
+    for (const kind of Object.values(this.#kinds)) kind.start();
   }
 
   close(): void {
-    this.#pairs.close();
-    this.#authorities.close();
-    this.#crls.close();
-    this.#users.close();
-    this.#errorPages.close();
+    for (const kind of Object.values(this.#kinds)) kind.close();
   }
 
   /** `key`: `default/shop-tls`. */
   pair(key: string): Answer<KeyPair> {
-    return this.#pairs.answer(key);
+    return this.#kinds.certificate.answer(key);
   }
 
   authority(name: string): Answer<Authority> {
-    return this.#authorities.answer(name);
+    return this.#kinds.authority.answer(name);
   }
 
   crl(name: string): Answer<Crl> {
-    return this.#crls.answer(name);
+    return this.#kinds.crl.answer(name);
   }
 
   users(name: string): Answer<Users> {
-    return this.#users.answer(name);
+    return this.#kinds.users.answer(name);
   }
 
   /** Of a ConfigMap: `configmap default/pages`. */
   errorPages(name: string): Answer<ErrorPages> {
-    return this.#errorPages.answer(name);
+    return this.#kinds.pages.answer(name);
   }
 
   /** When each certificate of a Secret expires, milliseconds since the epoch. */
   expiries(): ReturnType<LastGood<KeyPair>['expiries']> {
-    return this.#pairs.expiries();
+    return this.#kinds.certificate.expiries();
   }
+}
+
+/** One entry for each kind: where it is found, and what is missing if it is not. */
+function kindsOf(options: CertificatesOptions): Kinds {
+  const { secret, configMap, maxRsaBits, accessToPair, accessToAuthority, isRead, onChanged } = options;
+  const listsOf = (name: string): TrustedLists | undefined => {
+    const [kind, key = ''] = name.split(' ', 2);
+    return kind === 'secret' ? secret(key) : configMap(key);
+  };
+  const byName = {
+    access: (name: string) => accessToAuthority(name as ObjectName),
+    isRead: (name: string) => isRead(name as ObjectName),
+    onChanged: (names: readonly string[]) => onChanged(names as readonly ObjectName[]),
+  };
+  return {
+    certificate: new LastGood({
+      find: (key) => bounded(secret(key)?.pair, maxRsaBits),
+      missing: 'there is no Secret of this name and of type kubernetes.io/tls',
+      access: (key) => accessToPair(`secret ${key}`),
+      isRead: (key) => isRead(`secret ${key}`),
+      onChanged: (keys) => onChanged(keys.map((key) => `secret ${key}` as const)),
+    }),
+    authority: new LastGood({
+      find: (name) => listsOf(name)?.authority,
+      missing: 'it does not exist, or has no ca.crt',
+      ...byName,
+    }),
+    crl: new LastGood({
+      find: (name) => listsOf(name)?.crl,
+      missing: 'it does not exist, or has no ca.crl',
+      ...byName,
+    }),
+    users: new LastGood({
+      keeps: USERS_KEPT,
+      find: (name) => secret(name.slice('secret '.length))?.users,
+      missing: 'it does not exist, or has no users',
+      ...byName,
+    }),
+    pages: new LastGood({
+      find: (name) => configMap(name.slice('configmap '.length))?.pages,
+      missing: 'it does not exist, or has no page',
+      ...byName,
+    }),
+  };
+}
+
+function bounded(found: Found<KeyPair> | undefined, maxRsaBits: number): Found<KeyPair> | undefined {
+  const bits = found?.content?.rsaBits ?? 0;
+  if (bits <= maxRsaBits) return found;
+  const fault = `the key is rsa ${bits}: at most ${maxRsaBits} bits are allowed (setting maxRsaBits)`;
+  return { content: undefined, fault };
 }

@@ -114,7 +114,7 @@ export interface Listener {
 /** The connections of a listener, in mode http its requests, that the connection log has: those that fail, or all. */
 export type ConnectionLog = 'none' | 'errors' | 'all';
 
-/** TLS that the load balancer ends. Certificates have their texts outside the model (certificates/certificate-book.ts). */
+/** TLS that the load balancer ends. Certificates have their texts outside the model (certificates/certificates.ts). */
 export interface Tls {
   /** The first one is for clients that ask for no name, or for one that no certificate has. Not empty. */
   readonly certificates: readonly Certificate[];

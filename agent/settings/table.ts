@@ -35,9 +35,9 @@ import { vrrp } from './vrrp.ts';
 export interface Host {
   readonly uid: number;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** True if `/etc/passwd` or `/etc/group` has `name`. */
   /** The hard limit of open files. */
   readonly fileLimit: number;
+  /** True if `/etc/passwd` or `/etc/group` has `name`. */
   hasAccount(file: 'passwd' | 'group', name: string): boolean;
 }
 

@@ -89,13 +89,18 @@ export class GatewayTranslator implements Translator {
     ]);
     const memory = this.#memories.get(key) ?? new GatewayMemory();
     this.#memories.set(key, memory);
+    // The Gateway itself: its listener sets, its addresses, and the certificate that it shows to members.
     const sets = attachedSets(gateway, cluster, reads);
     const addresses = gatewayVips(gateway, ofPools(key));
     const context = { view: cluster, certificates, reads };
     const forMembers = memberCertificate(gateway, context);
+
+    // Its listeners: valid, and with ports that no older owner has.
     const found = gatewayListeners(gateway, sets.allowed, context);
     const judged = this.#withPorts(key, addresses.vips, found.listeners);
     const all = memory.listeners(judged.listeners);
+
+    // The routes on each listener, without those that another namespace or another kind of route precedes.
     const attached = memory.routes({
       listeners: all,
       parents: [`gateway ${gateway.key}`, ...sets.all.map((set): RouteParent => `listenerset ${set.key}`)],
@@ -111,6 +116,8 @@ export class GatewayTranslator implements Translator {
     const routes = ofOneKind(owned.routes, isShared);
     for (const each of dependenciesOf(routes)) reads.add(each);
     const places = routesByListener(routes);
+
+    // What clients meet before any route: options of the Gateway, and the users of routes.
     const front = frontOptions(
       gateway.annotations,
       `Gateway ${gateway.key}`,
@@ -121,6 +128,8 @@ export class GatewayTranslator implements Translator {
     for (const each of front.reads) reads.add(each);
     const userProblems: Problem[] = [];
     const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);
+
+    // The listeners of the model, and the status of each object that had a part in them.
     const model = modelListeners({
       key,
       gateway,
