@@ -9,6 +9,7 @@ import type { HaproxyOptions } from './options.ts';
 import { type HaproxyPaths, haproxyPaths } from './paths.ts';
 import { UnneededRows } from './routes/unneeded-rows.ts';
 import type { HaproxySettings } from './settings.ts';
+import type { Statistics } from './stats/statistics.ts';
 import { watchParts } from './watch-parts.ts';
 import { ActiveWorker } from './worker/active-worker.ts';
 import { HaproxyMonitor, type Repair } from './worker/haproxy-monitor.ts';
@@ -43,7 +44,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     isReplacing: () => isReloading() || supervisor.isStarting,
     onRepair,
   });
-  const { quarantine, globalSection, file, maker, persister } = files;
+  const { globalSection } = files;
   const watches = watchParts(options, paths, {
     settings,
     worker,
@@ -63,65 +64,39 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     settings,
     desired,
     supervisor,
-    persister,
-    quarantine,
+    config: { ...files, aclIds: globalSection.aclIds },
     statistics,
-    aclIds: globalSection.aclIds,
-    isElsewhere: options.isElsewhere ?? (() => false),
-    isReloading,
-    requestReload: (cause) => arbiter.request(cause),
-    replan,
-    onKnown: () => options.onKnown?.(),
+    hooks: {
+      isElsewhere: options.isElsewhere ?? (() => false),
+      isReloading,
+      requestReload: (cause) => arbiter.request(cause),
+      replan,
+      onKnown: () => options.onKnown?.(),
+    },
     log,
   });
-  const reloader = new Reloader({
-    paths,
-    maker,
+  const { reloader, arbiter } = reloadParts(options, paths, files, {
+    settings,
     finder,
     faults,
-    file,
-    persister,
-    desired,
-    worker,
-    otherWorker: () => options.otherWorker?.(),
-    shortage: () => globalSection.fault,
-    beforeOrder: ({ runtime }) => statistics.beforeReload(runtime),
-    take: (next) => active.take(next),
-    onReload: (causes, result) => {
-      for (const cause of causes) metrics.reloaded(cause, result);
-    },
-    log,
-  });
-  /** Decides when the reloader reloads. */
-  const arbiter: ReloadArbiter = new ReloadArbiter({
-    interval: () => settings().reloadInterval,
-    reload: async (causes) => {
-      const result = await reloader.reload(causes);
-      active.reloadEnded();
-      return result;
-    },
-    pressure: () => {
-      const { maxOldWorkers, oldWorkerMemory } = settings();
-      return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
-    },
-    ...(options.isLanding && { share: LANDING_SHARE }),
-    isAlone: () => isOfOneNamespace((options.counted ?? desired).values()),
+    active,
+    statistics,
   });
   /** Detects changes of HAProxy by other processes. */
   const monitor = new HaproxyMonitor({
     paths,
-    file,
-    persister,
-    quarantine,
+    config: files,
     desired,
     worker,
-    isReloading,
-    onReplaced: (old) => active.lose(old, 'Another process reloaded HAProxy'),
-    requestReload: (cause) => arbiter.request(cause),
-    replan,
-    onRepair,
-    tidy: files.tidy,
     settings,
+    hooks: {
+      isReloading,
+      onReplaced: (old) => active.lose(old, 'Another process reloaded HAProxy'),
+      requestReload: (cause) => arbiter.request(cause),
+      replan,
+      onRepair,
+      tidy: files.tidy,
+    },
     log,
   });
   return {
@@ -139,6 +114,59 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
   };
 }
 
+interface ReloadedParts {
+  readonly settings: () => HaproxySettings;
+  readonly finder: WorkerFinder;
+  readonly faults: StartFaults;
+  readonly active: ActiveWorker;
+  readonly statistics: Statistics;
+}
+
+/** What reloads HAProxy, and decides when. */
+function reloadParts(
+  options: HaproxyOptions,
+  paths: HaproxyPaths,
+  files: FileParts,
+  { settings, finder, faults, active, statistics }: ReloadedParts,
+): { readonly reloader: Reloader; readonly arbiter: ReloadArbiter } {
+  const { desired, metrics, log } = options;
+  const reloader = new Reloader({
+    paths,
+    config: files,
+    finder,
+    faults,
+    desired,
+    workers: {
+      active: () => active.worker,
+      otherWorker: () => options.otherWorker?.(),
+      take: (next) => active.take(next),
+    },
+    hooks: {
+      shortage: () => files.globalSection.fault,
+      beforeOrder: ({ runtime }) => statistics.beforeReload(runtime),
+      onReload: (causes, result) => {
+        for (const cause of causes) metrics.reloaded(cause, result);
+      },
+    },
+    log,
+  });
+  const arbiter = new ReloadArbiter({
+    interval: () => settings().reloadInterval,
+    reload: async (causes) => {
+      const result = await reloader.reload(causes);
+      active.reloadEnded();
+      return result;
+    },
+    pressure: () => {
+      const { maxOldWorkers, oldWorkerMemory } = settings();
+      return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
+    },
+    ...(options.isLanding && { share: LANDING_SHARE }),
+    isAlone: () => isOfOneNamespace((options.counted ?? desired).values()),
+  });
+  return { reloader, arbiter };
+}
+
 interface StartHooks {
   readonly settings: () => HaproxySettings;
   readonly isReloading: () => boolean;
@@ -149,10 +177,11 @@ interface StartHooks {
 function startParts(
   { desired, log }: HaproxyOptions,
   paths: HaproxyPaths,
-  { quarantine, globalSection, refusedRows, file, maker, persister, onRefused }: FileParts,
+  files: FileParts,
   { settings, isReloading, onRepair }: StartHooks,
 ) {
   const { haproxy: executable, haproxySupervisor, netns } = settings();
+  const { quarantine, globalSection, refusedRows, file, maker, onRefused } = files;
   const faults = new StartFaults({ paths, maker, quarantine, file, desired, onRefused, log });
   const finder = new WorkerFinder({
     paths,
@@ -164,19 +193,13 @@ function startParts(
     log,
   });
   const supervisor = new Supervisor({
-    executable,
-    netns,
+    program: { executable, netns, isStartedHere: haproxySupervisor !== 'external' },
     paths,
+    config: files,
     finder,
-    maker,
     faults,
-    file,
     desired,
-    startsHaproxy: haproxySupervisor !== 'external',
-    isReloading,
-    fileIdle: () => persister.idle(),
-    onRepair,
-    onUnwritten: (error) => persister.failed(error),
+    hooks: { isReloading, onRepair },
     log,
   });
   return { faults, finder, supervisor };

@@ -8,8 +8,7 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { listenerOfBackend, ownerOfListener } from '../../model/names.ts';
 import type { BootedWorker } from '../booted-worker.ts';
 import type { AclIds } from '../config/acl-ids.ts';
-import type { Persister } from '../config/persister.ts';
-import type { Quarantine } from '../config/quarantine.ts';
+import type { ConfigParts } from '../config/config-parts.ts';
 import { GRACE_MS } from '../config/render-context.ts';
 import type { HaproxySettings } from '../settings.ts';
 import type { Command } from '../socket/commands.ts';
@@ -24,10 +23,13 @@ export interface ActiveWorkerOptions {
   readonly settings: () => Pick<HaproxySettings, 'haproxySupervisor' | 'drainTimeout' | 'hardStopAfter'>;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly supervisor: Supervisor;
-  readonly persister: Persister;
-  readonly quarantine: Quarantine;
+  readonly config: Pick<ConfigParts, 'persister' | 'quarantine'> & { readonly aclIds: AclIds };
   readonly statistics: Statistics;
-  readonly aclIds: AclIds;
+  readonly hooks: ActiveWorkerHooks;
+  readonly log: Log;
+}
+
+export interface ActiveWorkerHooks {
   /** Another HAProxy serves this load balancer now: its connections here continue. */
   readonly isElsewhere: (key: string) => boolean;
   readonly isReloading: () => boolean;
@@ -35,8 +37,6 @@ export interface ActiveWorkerOptions {
   readonly replan: (keys: Iterable<string>) => void;
   /** See HaproxyOptions. */
   readonly onKnown: () => void;
-  readonly log: Log;
-  readonly clock?: Clock;
 }
 
 /** A worker that ends during a reload is replaced within this time. */
@@ -68,15 +68,15 @@ export class ActiveWorker {
   #isBetween = false;
   #closed = false;
 
-  constructor(options: ActiveWorkerOptions) {
-    const { masterSocket, settings, isElsewhere, log } = options;
+  constructor(options: ActiveWorkerOptions, clock: Clock = systemClock) {
+    const { masterSocket, settings, hooks, log } = options;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = clock;
     this.#oldWorkers = new OldWorkers({
       masterSocket,
       drainTimeout: () => settings().drainTimeout,
       hardStopAfter: () => settings().hardStopAfter,
-      isElsewhere: (backend) => isElsewhere(ownerOfListener(listenerOfBackend(backend))),
+      isElsewhere: (backend) => hooks.isElsewhere(ownerOfListener(listenerOfBackend(backend))),
       onEnded: (sessions) =>
         log.info('Ended connections of draining workers to removed members', { sessions }),
       onError: (error) => log.debug('Cannot check draining workers now', { error }),
@@ -119,11 +119,11 @@ export class ActiveWorker {
     if (this.#isObtaining) return Promise.resolve();
     this.#isObtaining = true;
     this.#clock.after(ABSENCE_MS, () => this.#reportAbsence());
-    const { supervisor, persister, settings } = this.#options;
+    const { supervisor, config, settings } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAttempt = async (): Promise<void> => {
       // Another process starts HAProxy, and needs a file to start from.
-      if (settings().haproxySupervisor === 'external') await persister.now();
+      if (settings().haproxySupervisor === 'external') await config.persister.now();
       resolve();
     };
     const run = async (): Promise<void> => {
@@ -138,7 +138,7 @@ export class ActiveWorker {
 
   /** Makes this worker the active one. */
   take(next: BootedWorker): void {
-    const { persister, requestReload, onKnown } = this.#options;
+    const { config, hooks } = this.#options;
     const old = this.#worker;
     if (this.#closed || old?.runtime.worker.pid === next.runtime.worker.pid) {
       next.runtime.close();
@@ -155,22 +155,22 @@ export class ActiveWorker {
     if (old !== undefined) this.#drain(old);
     void next.runtime.closed.then((error) => {
       const isSilent = error instanceof HeadgateError && error.code === 'RUNTIME_TIMEOUT';
-      if (next === this.#worker) this.#isBetween = this.#options.isReloading() && !isSilent;
+      if (next === this.#worker) this.#isBetween = hooks.isReloading() && !isSilent;
       this.lose(next, messageOf(error));
     });
-    if (next.structure === '') requestReload('adopted');
-    if (this.#isGlobalLate) requestReload('settings');
+    if (next.structure === '') hooks.requestReload('adopted');
+    if (this.#isGlobalLate) hooks.requestReload('settings');
     this.#isGlobalLate = false;
-    persister.catchUp();
+    config.persister.catchUp();
     if (old === undefined) this.#replan(next, old);
     else this.#replanSoon(next, old);
-    if (next.structure !== '' && (old?.structure ?? '') === '') onKnown();
+    if (next.structure !== '' && (old?.structure ?? '') === '') hooks.onKnown();
   }
 
   /** This worker has ended or no longer takes connections: gets another, unless a reload is about to bring it. */
   lose(worker: BootedWorker, why: string): void {
     if (worker !== this.#worker || this.#closed) return;
-    const { statistics, supervisor, isReloading, log } = this.#options;
+    const { statistics, supervisor, hooks, log } = this.#options;
     this.#worker = undefined;
     statistics.retire(worker.runtime);
     const obtain = (): void => {
@@ -180,14 +180,14 @@ export class ActiveWorker {
       void this.obtain();
     };
     // A worker without connections ends when its replacement is there: the reload is about to bring it.
-    if (isReloading()) this.#clock.after(REPLACEMENT_DELAY_MS, obtain);
+    if (hooks.isReloading()) this.#clock.after(REPLACEMENT_DELAY_MS, obtain);
     else obtain();
   }
 
   /** The global section has changed. */
   globalChanged(): void {
     if (this.#worker === undefined) this.#isGlobalLate = true;
-    else this.#options.requestReload('settings');
+    else this.#options.hooks.requestReload('settings');
   }
 
   /** `worker` acknowledged these commands: servers that they removed are drained in it and in older workers. */
@@ -221,7 +221,7 @@ export class ActiveWorker {
   reloadEnded(): void {
     this.#isBetween = false;
     // What the reload would have ended, had it not failed, continues.
-    this.#options.replan([...this.#afterReload, ...this.#changedDuringReload]);
+    this.#options.hooks.replan([...this.#afterReload, ...this.#changedDuringReload]);
     this.#afterReload.clear();
     this.#changedDuringReload.clear();
     if (this.#worker === undefined) void this.obtain();
@@ -244,7 +244,7 @@ export class ActiveWorker {
   #reportAbsence(): void {
     if (this.#worker !== undefined || this.#closed || this.#isAway) return;
     this.#isAway = true;
-    if (this.#hasServed) this.#options.replan(this.#options.desired.keys());
+    if (this.#hasServed) this.#options.hooks.replan(this.#options.desired.keys());
   }
 
   #reaperOf(worker: BootedWorker): Reaper {
@@ -262,7 +262,7 @@ export class ActiveWorker {
   #replanSoon(next: BootedWorker, old: BootedWorker): void {
     // A new worker listens at all addresses.
     const refusing = old.running.disabled().map(ownerOfListener);
-    this.#options.replan([...this.#changedDuringReload, ...refusing]);
+    this.#options.hooks.replan([...this.#changedDuringReload, ...refusing]);
     setImmediate(() => {
       if (this.#closed) return;
       this.#replan(next, old);
@@ -271,30 +271,33 @@ export class ActiveWorker {
   }
 
   #replan(next: BootedWorker, old: BootedWorker | undefined): void {
-    const { desired, quarantine, replan } = this.#options;
+    const { desired, config, hooks } = this.#options;
     // An adopted worker may differ anywhere from the file that it booted from; a worker that the agent booted differs
     // only in what has changed since.
     const isBehind = (each: LoadBalancer): boolean =>
-      next.booted.get(each.key) !== quarantine.effective(each);
+      next.booted.get(each.key) !== config.quarantine.effective(each);
     // These need no commands, but their observers must learn that they are served now.
     const isNew = ({ key }: LoadBalancer): boolean => next.booted.get(key) !== old?.booted.get(key);
-    if (old === undefined) replan(desired.keys());
-    else replan([...desired.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key));
+    if (old === undefined) hooks.replan(desired.keys());
+    else
+      hooks.replan(
+        [...desired.values()].filter((each) => isBehind(each) || isNew(each)).map(({ key }) => key),
+      );
     // Load balancers that were removed.
     const others = new Set([...next.booted.keys(), ...(old?.booted.keys() ?? [])]);
-    replan([...others].filter((key) => !desired.has(key)));
+    hooks.replan([...others].filter((key) => !desired.has(key)));
   }
 
   /** Releases the ACL ids of listeners that are neither in the worker nor desired. */
   #releaseAcls(next: BootedWorker, old: BootedWorker): void {
-    const { desired, aclIds } = this.#options;
+    const { desired, config } = this.#options;
     for (const [key, before] of old.booted) {
       const after = next.booted.get(key);
       if (after === before) continue;
       const still = new Set(
         [after, desired.get(key)].flatMap((each) => each?.listeners ?? []).map(({ name }) => name),
       );
-      for (const { name } of before.listeners) if (!still.has(name)) aclIds.release(name);
+      for (const { name } of before.listeners) if (!still.has(name)) config.aclIds.release(name);
     }
   }
 }

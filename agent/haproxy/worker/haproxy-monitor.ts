@@ -15,10 +15,8 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import type { BootedWorker } from '../booted-worker.ts';
 import { probeBind } from '../config/bind-probe.ts';
-import type { ConfigFile } from '../config/config-file.ts';
+import type { ConfigParts } from '../config/config-parts.ts';
 import { bindsOf } from '../config/listener-config.ts';
-import type { Persister } from '../config/persister.ts';
-import type { Quarantine } from '../config/quarantine.ts';
 import { strangers } from '../instance/find-master.ts';
 import { masterPid } from '../instance/process.ts';
 import type { HaproxyPaths } from '../paths.ts';
@@ -32,11 +30,19 @@ export type Repair = 'listener' | 'audit' | 'file' | 'process' | 'worker' | 'soc
 
 export interface HaproxyMonitorOptions {
   readonly paths: HaproxyPaths;
-  readonly file: ConfigFile;
-  readonly persister: Persister;
-  readonly quarantine: Quarantine;
+  readonly config: Pick<ConfigParts, 'file' | 'persister' | 'quarantine'>;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly worker: () => BootedWorker | undefined;
+  readonly settings: () => Pick<
+    HaproxySettings,
+    'auditInterval' | 'haproxySupervisor' | 'hardStopAfter' | 'netns'
+  >;
+  readonly hooks: MonitorHooks;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+export interface MonitorHooks {
   readonly isReloading: () => boolean;
   /** Another worker takes the connections now. */
   readonly onReplaced: (worker: BootedWorker) => void;
@@ -45,12 +51,6 @@ export interface HaproxyMonitorOptions {
   readonly onRepair: (what: Repair) => void;
   /** Removes files that no listener has any more. */
   readonly tidy: () => Promise<void>;
-  readonly settings: () => Pick<
-    HaproxySettings,
-    'auditInterval' | 'haproxySupervisor' | 'hardStopAfter' | 'netns'
-  >;
-  readonly log: Log;
-  readonly clock?: Clock;
 }
 
 const INTERVAL_MS = 1_000;
@@ -120,7 +120,7 @@ export class HaproxyMonitor {
   }
 
   async #round(): Promise<void> {
-    const { paths, worker, settings } = this.#options;
+    const { paths, worker, settings, hooks } = this.#options;
     this.#count++;
     // Also without a worker: a HAProxy that ends at each start writes its log each time.
     if (this.#count % ROUNDS_PER_TRIM === 0) this.#daemonLog.trim(await masterPid(paths));
@@ -129,30 +129,32 @@ export class HaproxyMonitor {
     await this.#checkWorker(active);
     await this.#checkFiles();
     await this.#checkStrangers(active);
-    if (this.#count % ROUNDS_PER_LOOK === 0 && !this.#options.isReloading()) await this.#overdue.end();
-    if (this.#count % ROUNDS_PER_TRIM === 0 && !this.#options.isReloading()) await this.#options.tidy();
+    if (this.#count % ROUNDS_PER_LOOK === 0 && !hooks.isReloading()) await this.#overdue.end();
+    if (this.#count % ROUNDS_PER_TRIM === 0 && !hooks.isReloading()) await hooks.tidy();
     await this.#probeBlocked();
     if (this.#clock.monotonic() - this.#lastAudit >= settings().auditInterval) await this.#audit();
   }
 
   async #checkWorker(worker: BootedWorker): Promise<void> {
+    const { hooks, log } = this.#options;
     const info = parseInfo(await worker.runtime.ask('show info'));
     this.#loads = [...this.#loads.slice(1 - LOADS), loadOf(info)];
-    if (!info.stopping || worker !== this.#options.worker() || this.#options.isReloading()) return;
-    this.#options.log.warn('Another process reloaded HAProxy');
-    this.#options.onRepair('worker');
-    this.#options.onReplaced(worker);
+    if (!info.stopping || worker !== this.#options.worker() || hooks.isReloading()) return;
+    log.warn('Another process reloaded HAProxy');
+    hooks.onRepair('worker');
+    hooks.onReplaced(worker);
   }
 
   async #checkFiles(): Promise<void> {
-    const { file, persister, paths, isReloading, onRepair, requestReload, settings, log } = this.#options;
-    if (isReloading()) return;
+    const { config, paths, hooks, settings, log } = this.#options;
+    const { file, persister } = config;
+    if (hooks.isReloading()) return;
     await file.keepBeside();
     if (!file.isUntouched()) await persister.now();
-    if (!existsSync(paths.masterSocket) && settings().haproxySupervisor === 'agent' && !isReloading()) {
+    if (!existsSync(paths.masterSocket) && settings().haproxySupervisor === 'agent' && !hooks.isReloading()) {
       log.warn("HAProxy's master socket was removed: reloading by signal to create it again");
-      onRepair('socket');
-      requestReload('socket-lost');
+      hooks.onRepair('socket');
+      hooks.requestReload('socket-lost');
     }
   }
 
@@ -171,7 +173,8 @@ export class HaproxyMonitor {
   }
 
   async #probeBlocked(): Promise<void> {
-    const { quarantine, desired, requestReload, settings } = this.#options;
+    const { config, desired, hooks, settings } = this.#options;
+    const { quarantine } = config;
     const { blocked } = quarantine;
     if (blocked.length === 0) return;
     const binds = new Set([...desired.values()].flatMap(({ listeners }) => listeners.flatMap(bindsOf)));
@@ -191,7 +194,7 @@ export class HaproxyMonitor {
       if (netns === '' && (await isRefused())) continue;
       quarantine.unblock(address, port);
       this.#noteUnblocked(bind);
-      requestReload('unblocked');
+      hooks.requestReload('unblocked');
     }
   }
 
@@ -212,7 +215,7 @@ export class HaproxyMonitor {
   }
 
   async #audit(): Promise<void> {
-    const { worker, replan, onRepair, log } = this.#options;
+    const { worker, hooks, log } = this.#options;
     const audited = worker();
     if (audited === undefined) return;
     this.#lastAudit = this.#clock.monotonic();
@@ -221,8 +224,8 @@ export class HaproxyMonitor {
     if (audited !== worker()) return;
     for (const [listener, what] of drifted) {
       log.warn('HAProxy differs from the state that the agent gave it: repairing', { listener, what });
-      onRepair('audit');
+      hooks.onRepair('audit');
     }
-    replan([...drifted.keys()].map(ownerOfListener));
+    hooks.replan([...drifted.keys()].map(ownerOfListener));
   }
 }

@@ -10,9 +10,8 @@ import { type FileIdentity, identityOf, isSameFile } from '../../host/file-ident
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { BootedWorker } from '../booted-worker.ts';
-import type { Candidate, CandidateMaker } from '../config/candidate.ts';
-import type { ConfigFile } from '../config/config-file.ts';
-import type { Persister } from '../config/persister.ts';
+import type { Candidate } from '../config/candidate.ts';
+import type { ConfigParts } from '../config/config-parts.ts';
 import type { Phase } from '../instance/connect.ts';
 import { orderReload, proveRestart } from '../instance/order-reload.ts';
 import { residentMemory } from '../instance/process.ts';
@@ -26,23 +25,30 @@ import type { Expected, WorkerFinder } from './worker-finder.ts';
 
 export interface ReloaderOptions {
   readonly paths: HaproxyPaths;
-  readonly maker: CandidateMaker;
+  readonly config: Pick<ConfigParts, 'file' | 'maker' | 'persister'>;
   readonly finder: WorkerFinder;
   readonly faults: StartFaults;
-  readonly file: ConfigFile;
-  readonly persister: Persister;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  readonly worker: () => BootedWorker | undefined;
+  readonly workers: ReloadedWorkers;
+  readonly hooks: ReloaderHooks;
+  readonly log: Log;
+}
+
+export interface ReloadedWorkers {
+  /** Gets the commands now. */
+  readonly active: () => BootedWorker | undefined;
   /** The worker of another HAProxy, which may have checked the same members. */
   readonly otherWorker: () => BootedWorker | undefined;
+  /** Makes the new worker the active one. */
+  readonly take: (next: BootedWorker) => void;
+}
+
+export interface ReloaderHooks {
   /** The descriptors that the last candidate needs and HAProxy lacks; '' if it has enough. */
   readonly shortage: () => string;
   /** Reads what the worker forgets when it is replaced. */
   readonly beforeOrder: (worker: BootedWorker) => Promise<void>;
-  /** Makes the new worker the active one. */
-  readonly take: (next: BootedWorker) => void;
   readonly onReload: (causes: ReadonlySet<ReloadCause>, result: 'done' | 'failed') => void;
-  readonly log: Log;
 }
 
 const NEW_WORKER_TIMEOUT_MS = 10_000;
@@ -97,10 +103,11 @@ export class Reloader {
 
   /** Never rejects. */
   async reload(causes: ReadonlySet<ReloadCause>): Promise<ReloadResult> {
-    const worker = this.#options.worker();
+    const worker = this.#options.workers.active();
     if (worker === undefined) return this.#leave();
-    const { maker, file, persister, desired, onReload, log } = this.#options;
-    const isLost = (): boolean => this.#options.worker() !== worker;
+    const { config, desired, hooks, log } = this.#options;
+    const { maker, file, persister } = config;
+    const isLost = (): boolean => this.#options.workers.active() !== worker;
     try {
       await proveRestart(this.#options.paths);
       await tablesLearned(worker);
@@ -123,18 +130,18 @@ export class Reloader {
         const ms = Math.round(performance.now() - began);
         log.info('Reloaded HAProxy', {
           causes: [...causes],
-          worker: this.#options.worker()?.runtime.worker.pid,
+          worker: this.#options.workers.active()?.runtime.worker.pid,
           ms,
         });
       }
-      onReload(causes, result);
+      hooks.onReload(causes, result);
       return result;
     } catch (error) {
       if (error instanceof HeadgateError && error.code === 'FILE_WRITE') {
         persister.failed(error);
         return 'again';
       }
-      onReload(causes, 'failed');
+      hooks.onReload(causes, 'failed');
       const failure = { causes: [...causes], error: messageOf(error) };
       if (isLost()) {
         log.info('Lost HAProxy during a reload', failure);
@@ -166,7 +173,8 @@ export class Reloader {
   }
 
   async #replace(worker: BootedWorker, candidate: Candidate): Promise<'done' | 'failed'> {
-    const { paths, file, maker, faults, log, persister, shortage } = this.#options;
+    const { paths, config, faults, hooks, log } = this.#options;
+    const { file, maker, persister } = config;
     const from = await logSize(paths.log);
     const oldPid = worker.runtime.worker.pid;
     const oldSocket = identityOf(paths.masterSocket);
@@ -185,7 +193,7 @@ export class Reloader {
     if (!result.ok && !isTaken) {
       const output = result.log || (await logSince(paths.log, from));
       log.error('HAProxy refused the reload; the old worker continues', { log: output.slice(-2_000) });
-      const needs = shortage();
+      const needs = hooks.shortage();
       maker.refused(worker.booted);
       const isNamed = faults.rejectNamed(output, candidate, worker.booted);
       if (!isNamed) maker.globalRefused(candidate.loadBalancers);
@@ -234,10 +242,10 @@ export class Reloader {
 
   async #isTaken(replacement: Replacement, phase: Phase): Promise<boolean> {
     const { candidate, oldPid, expected } = replacement;
-    const { finder, take } = this.#options;
+    const { finder, workers } = this.#options;
     const next = await finder.find(candidate, phase, expected);
     if (next !== undefined && next.runtime.worker.pid !== oldPid) {
-      take(next);
+      workers.take(next);
       replacement.isTaken = true;
       return true;
     }
@@ -251,16 +259,18 @@ export class Reloader {
     { loadBalancers }: Candidate,
     order: () => Promise<T>,
   ): Promise<T> {
-    const { paths, otherWorker, beforeOrder, log } = this.#options;
-    const workers = [worker, otherWorker()].filter((each) => each !== undefined);
+    const { paths, workers: all, hooks, log } = this.#options;
+    const workers = [worker, all.otherWorker()].filter((each) => each !== undefined);
     const warn = (error: unknown): void =>
       log.warn('Members that are down may get traffic after the reload, until the next checks', {
         error: messageOf(error),
       });
     await keepServerStates(workers, loadBalancers, paths).catch(warn);
-    await beforeOrder(worker).catch((error: unknown) =>
-      log.warn('Cannot read the counts of routes before a reload', { error: messageOf(error) }),
-    );
+    await hooks
+      .beforeOrder(worker)
+      .catch((error: unknown) =>
+        log.warn('Cannot read the counts of routes before a reload', { error: messageOf(error) }),
+      );
     try {
       return await order();
     } finally {

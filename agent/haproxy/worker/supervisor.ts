@@ -8,8 +8,8 @@ import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { BootedWorker } from '../booted-worker.ts';
-import type { Candidate, CandidateMaker } from '../config/candidate.ts';
-import type { ConfigFile } from '../config/config-file.ts';
+import type { Candidate } from '../config/candidate.ts';
+import type { ConfigParts } from '../config/config-parts.ts';
 import { findMaster, hasListened, isBooting, otherMaster } from '../instance/find-master.ts';
 import { startHaproxy } from '../instance/process.ts';
 import type { HaproxyPaths } from '../paths.ts';
@@ -17,23 +17,26 @@ import type { StartFaults } from './start-faults.ts';
 import type { WorkerFinder } from './worker-finder.ts';
 
 export interface SupervisorOptions {
+  readonly program: SupervisedProgram;
+  readonly paths: HaproxyPaths;
+  readonly config: Pick<ConfigParts, 'file' | 'maker' | 'persister'>;
+  readonly finder: WorkerFinder;
+  readonly faults: StartFaults;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly hooks: SupervisorHooks;
+  readonly log: Log;
+}
+
+export interface SupervisedProgram {
   readonly executable: string;
   readonly netns: string;
-  readonly paths: HaproxyPaths;
-  readonly finder: WorkerFinder;
-  readonly maker: CandidateMaker;
-  readonly faults: StartFaults;
-  readonly file: ConfigFile;
-  readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** True if the agent starts HAProxy; false if systemd or another process does. */
-  readonly startsHaproxy: boolean;
+  readonly isStartedHere: boolean;
+}
+
+export interface SupervisorHooks {
   readonly isReloading: () => boolean;
-  /** Resolves when the persister is not writing the file. */
-  readonly fileIdle: () => Promise<void>;
   readonly onRepair: (what: 'process' | 'socket') => void;
-  /** The file could not be written: HAProxy starts with an older one. */
-  readonly onUnwritten: (error: unknown) => void;
-  readonly log: Log;
 }
 
 /** The fault before the end of the first attempt. */
@@ -89,26 +92,26 @@ export class Supervisor {
   }
 
   async #obtain(onAttempt: () => void | Promise<void>): Promise<BootedWorker | undefined> {
-    const { finder, startsHaproxy, faults, file, log, onRepair } = this.#options;
+    const { finder, program, faults, config, log, hooks } = this.#options;
     await faults.begin();
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
         const { paths } = this.#options;
         // One that ends still has its connections.
         const other = (await findMaster(paths)) === undefined ? await otherMaster(paths) : undefined;
-        if (other !== undefined && !startsHaproxy) throw otherFile(other.config, paths);
+        if (other !== undefined && !program.isStartedHere) throw otherFile(other.config, paths);
         const adopted = other === undefined ? await finder.adopt() : undefined;
         const worker = adopted ?? (await this.#startIfDue(attempt, other));
         if (worker !== undefined) {
-          if (this.#fault.text !== NOT_YET) onRepair('process');
+          if (this.#fault.text !== NOT_YET) hooks.onRepair('process');
           this.#fault.clear();
           faults.end();
           // A failure to write shows at the file itself.
-          if (worker.structure !== '') void file.keepAsFirstGood().catch(() => undefined);
+          if (worker.structure !== '') void config.file.keepAsFirstGood().catch(() => undefined);
           return worker;
         }
         if (this.#fault.text === NOT_YET) this.#fault.set('HAProxy is not running');
-        if (!startsHaproxy) this.#fault.set((await faults.readOutput()) || this.#fault.text);
+        if (!program.isStartedHere) this.#fault.set((await faults.readOutput()) || this.#fault.text);
       } catch (error) {
         const reason = messageOf(error);
         if (this.#fault.set(reason)) log.error('Cannot start or reach HAProxy', { error: reason });
@@ -130,7 +133,8 @@ export class Supervisor {
    * Errors: HAPROXY_MISSING; HAPROXY_START if it does not serve in the end; FILE_WRITE.
    */
   async #startAny(): Promise<BootedWorker> {
-    const { maker, desired, file, faults } = this.#options;
+    const { config, desired, faults } = this.#options;
+    const { maker, file } = config;
     let candidate = await maker.prepareUnchecked(desired);
     for (let attempt = 1; ; attempt++) {
       try {
@@ -161,8 +165,8 @@ export class Supervisor {
     attempt: number,
     other: { readonly pid: number; readonly config: string } | undefined,
   ): Promise<BootedWorker | undefined> {
-    const { startsHaproxy, fileIdle, paths, log } = this.#options;
-    if (!startsHaproxy || (await this.#wake(attempt)) || this.#closed) return undefined;
+    const { program, config, paths, log } = this.#options;
+    if (!program.isStartedHere || (await this.#wake(attempt)) || this.#closed) return undefined;
     if (other !== undefined)
       log.warn('HAProxy runs with another file, such as that of another stateDir: starts it again', {
         master: other.pid,
@@ -172,7 +176,7 @@ export class Supervisor {
     // Set before the start, because HAProxy may come up after the attempt has timed out.
     this.#hasStarted = true;
     this.#isStarting = true;
-    await fileIdle();
+    await config.persister.idle();
     const worker = await this.#startAny().finally(() => {
       this.#isStarting = false;
     });
@@ -187,44 +191,47 @@ export class Supervisor {
    * master by signal, after which it creates its socket again.
    */
   async #wake(attempt: number): Promise<boolean> {
-    const { paths, isReloading, onRepair, log } = this.#options;
+    const { paths, hooks, log } = this.#options;
     const pid = await findMaster(paths);
     if (pid === undefined) return isBooting(paths);
-    const isGone = attempt % 4 === 3 && !isReloading() && !existsSync(paths.masterSocket);
+    const isGone = attempt % 4 === 3 && !hooks.isReloading() && !existsSync(paths.masterSocket);
     if (isGone && (await hasListened(pid, paths))) {
       log.warn('HAProxy runs but its sockets were removed: reloading it by signal', { master: pid });
       process.kill(pid, 'SIGUSR2');
-      onRepair('socket');
+      hooks.onRepair('socket');
     }
     return true;
   }
 
   /** For a refusal that is no load balancer's fault: an older configuration is better than none. */
   async #startWithLastGood(candidate: Candidate, why: HeadgateError): Promise<BootedWorker> {
-    const { maker, file } = this.#options;
+    const { maker, file } = this.#options.config;
     maker.globalRefused(candidate.loadBalancers);
     if (!(await file.restoreLastGood())) throw why;
     return this.#startFile();
   }
 
   async #startWithPresentFile(why: HeadgateError): Promise<BootedWorker> {
-    const { paths, onUnwritten } = this.#options;
+    const { paths, config } = this.#options;
     if (!existsSync(paths.config)) throw why;
-    onUnwritten(why);
+    // HAProxy starts with an older one.
+    config.persister.failed(why);
     return this.#startFile();
   }
 
   async #startFile(): Promise<BootedWorker> {
-    const { executable, netns, paths, finder, log } = this.#options;
+    const { program, paths, finder, log } = this.#options;
+    const { executable, netns } = program;
     log.warn('Starting HAProxy with the present file', { path: paths.config });
     return startHaproxy(executable, paths, () => finder.adopt('starting'), START_TIMEOUT_MS, netns);
   }
 
   async #start(candidate: Candidate): Promise<BootedWorker> {
-    const { executable, netns, paths, finder, maker } = this.#options;
+    const { program, paths, finder, config } = this.#options;
+    const { executable, netns } = program;
     const find = (): Promise<BootedWorker | undefined> => finder.find(candidate, 'starting');
     const worker = await startHaproxy(executable, paths, find, START_TIMEOUT_MS, netns);
-    maker.accept(candidate.loadBalancers);
+    config.maker.accept(candidate.loadBalancers);
     return worker;
   }
 }

@@ -40,17 +40,20 @@ function serving(desired: readonly LoadBalancer[]) {
     masterSocket: '/nonexistent',
     settings: () => ({ haproxySupervisor: 'agent', drainTimeout: 1_000, hardStopAfter: 1_000 }),
     desired: new Map(desired.map((each) => [each.key, each])),
-    persister: { catchUp: () => undefined },
-    quarantine: { effective: (each: LoadBalancer) => each },
+    config: {
+      persister: { catchUp: () => undefined },
+      quarantine: { effective: (each: LoadBalancer) => each },
+      aclIds: new AclIds(),
+    },
     statistics: { retire: () => undefined },
-    aclIds: new AclIds(),
-    isReloading: () => true,
-    replan: (keys: Iterable<string>) => planned.push([...keys]),
-    onKnown: () => undefined,
+    hooks: {
+      isReloading: () => true,
+      replan: (keys: Iterable<string>) => planned.push([...keys]),
+      onKnown: () => undefined,
+    },
     log: silentLog(),
-    clock,
   } as unknown as ActiveWorkerOptions;
-  return { serving: new ActiveWorker(options), planned, clock };
+  return { serving: new ActiveWorker(options, clock), planned, clock };
 }
 
 test('Changes during a reload are planned for the new worker before all other load balancers', async (t) => {

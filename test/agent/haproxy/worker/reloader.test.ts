@@ -24,20 +24,23 @@ function reloaderOf(
   process.once('exit', () => rmSync(directory, { recursive: true }));
   const options = {
     paths: { masterSocket: join(directory, 'm.sock') },
-    worker: () => serving.worker,
-    maker: {
-      prepare: async () => {
-        await prepare();
-        return { chunks: [], structure: '' };
-      },
-      globalAccepted,
-    },
-    file: { keepBeside: async () => undefined, write: async (chunks: unknown) => written.push(chunks) },
-    persister: { idle: async () => undefined, worked: () => undefined },
+    workers: { active: () => serving.worker, otherWorker: () => undefined },
     desired: new Map(),
-    onReload: () => undefined,
+    hooks: { onReload: () => undefined, beforeOrder: async () => undefined, shortage: () => '' },
     log: silentLog(),
     ...more,
+    config: {
+      maker: {
+        prepare: async () => {
+          await prepare();
+          return { chunks: [], structure: '' };
+        },
+        globalAccepted,
+      },
+      file: { keepBeside: async () => undefined, write: async (chunks: unknown) => written.push(chunks) },
+      persister: { idle: async () => undefined, worked: () => undefined },
+      ...more.config,
+    },
   } as unknown as ReloaderOptions;
   return { reloader: new Reloader(options), written };
 }
@@ -82,23 +85,23 @@ test('A refused reload names the descriptors that HAProxy lacks, also after the 
   } as unknown as BootedWorker;
   const { reloader } = reloaderOf({ worker: serving }, undefined, undefined, {
     paths,
-    maker: {
-      prepare: async () => ({ chunks: [], structure: 'new', loadBalancers: new Map() }),
-      refused: () => undefined,
-      globalRefused: () => {
-        needs = '';
+    config: {
+      maker: {
+        prepare: async () => ({ chunks: [], structure: 'new', loadBalancers: new Map() }),
+        refused: () => undefined,
+        globalRefused: () => {
+          needs = '';
+        },
+      },
+      file: {
+        keepBeside: async () => undefined,
+        write: async () => undefined,
+        restoreLastGood: async () => true,
       },
     },
     finder: { expect: async () => undefined, find: async () => undefined },
     faults: { rejectNamed: () => false },
-    file: {
-      keepBeside: async () => undefined,
-      write: async () => undefined,
-      restoreLastGood: async () => true,
-    },
-    otherWorker: () => undefined,
-    beforeOrder: async () => undefined,
-    shortage: () => needs,
+    hooks: { onReload: () => undefined, beforeOrder: async () => undefined, shortage: () => needs },
   } as unknown as Partial<ReloaderOptions>);
   t.is(await reloader.reload(new Set(['listener-added'])), 'failed');
   t.is(reloader.fault, 'HAProxy refused the last reload; see the log. HAProxy needs 5000 file descriptors');
