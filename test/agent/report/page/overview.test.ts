@@ -12,6 +12,7 @@ import { operatingStatus } from '../../../../agent/report/operating/operating-st
 import { Overview } from '../../../../agent/report/page/overview.ts';
 import { TrafficBook } from '../../../../agent/report/page/traffic-book.ts';
 import { stableId } from '../../../../agent/translate/service/members.ts';
+import { Announcers } from '../../../../agent/vips/announcers.ts';
 import type { PageView } from '../../../../health/page-model.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { listenerTraffic } from '../../../support/values/listener-traffic.ts';
@@ -466,6 +467,7 @@ class FakeHost {
           return found && operatingStatus(found, dataplane);
         },
       },
+      announcers: new Announcers({ vrrp: undefined }),
       reach: undefined,
       pair: undefined,
       addresses: { problems: [], status: () => ({ pools: [] }) },
