@@ -9,12 +9,13 @@ import { type Clock, passed, sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { Fault } from '../base/fault.ts';
 import { serial } from '../base/serial.ts';
-import { connectOwnWorker } from '../haproxy/instance/connect.ts';
 import { findMaster, isBooting } from '../haproxy/instance/find-master.ts';
-import { stopHaproxy } from '../haproxy/instance/process.ts';
+import { masterPid, stopHaproxy } from '../haproxy/instance/process.ts';
 import type { Runtime } from '../haproxy/socket/runtime.ts';
+import { DaemonLog } from '../host/daemon-output.ts';
 import { makeFolder } from '../host/make-directory.ts';
-import { type BootRecord, readRecord, writeRecord } from './boot-record.ts';
+import { findRunning } from './adopt.ts';
+import { type BootRecord, writeRecord } from './boot-record.ts';
 import { type Boot, type BootOptions, reload, start, writeBoot, writeText } from './booting.ts';
 import { checkText } from './check-text.ts';
 import { fileDigests } from './file-digests.ts';
@@ -23,7 +24,6 @@ import { LeavingServers } from './leaving-servers.ts';
 import { MetricsServer } from './metrics/metrics-server.ts';
 import type { PushedHaproxy, PushedStatus, PushResult, StatRow } from './pushed.ts';
 import { carriedOut, connectTimeout, type PushedWorker, sendAll } from './pushed-worker.ts';
-import { readBack } from './readback.ts';
 import { isExportingMetrics } from './second-file.ts';
 import { forgetHealth, keepHealth } from './server-health.ts';
 import { reportedRows } from './stat-rows.ts';
@@ -40,6 +40,7 @@ export interface OwnHaproxyOptions extends BootOptions {
 
 /** The wait between two attempts to start HAProxy again. */
 const BACKOFF = { firstMs: 50, mostMs: 5_000 };
+const MAX_OUTPUT_BYTES = 256 * 1024;
 const POLL_INTERVAL_MS = 50;
 const BOOT_TIMEOUT_MS = 30_000;
 
@@ -49,6 +50,8 @@ export class OwnHaproxy implements PushedHaproxy {
   readonly #work = serial();
   readonly #fault = new Fault();
   readonly #metrics: MetricsServer;
+  /** HAProxy's messages, of which each reload adds some. */
+  readonly #output: DaemonLog;
   #worker: PushedWorker | undefined;
   /** What is started again if HAProxy ends; undefined while nothing should run. */
   #last: PushedText | undefined;
@@ -60,6 +63,7 @@ export class OwnHaproxy implements PushedHaproxy {
     this.#clock = options.clock ?? systemClock;
     const { metricsSocket: socket, exporterSocket: source } = options.files;
     this.#metrics = new MetricsServer({ socket, source });
+    this.#output = new DaemonLog(options.files.log, MAX_OUTPUT_BYTES);
   }
 
   adopt(): Promise<void> {
@@ -110,6 +114,7 @@ export class OwnHaproxy implements PushedHaproxy {
   close(): void {
     this.#isClosed = true;
     this.#metrics.close();
+    this.#output.close();
     this.#release();
   }
 
@@ -179,36 +184,18 @@ export class OwnHaproxy implements PushedHaproxy {
       await this.#adopt(pushed === undefined ? text : readText(pushed));
   }
 
-  /** Errors: none: a worker that cannot be read is in doubt, or there is none. */
   async #adopt(text: PushedText): Promise<PushedWorker | undefined> {
-    const { files, log } = this.#options;
-    const runtime = await connectOwnWorker(files, 'running', log).catch(() => undefined);
-    if (runtime === undefined) return undefined;
-    const { pid, description, stopping } = runtime.worker;
-    if (stopping) {
-      runtime.close();
-      return undefined;
-    }
-    const known = readRecord(files.record);
-    const isOurs = known !== undefined && known.mark === description;
-    const record = isOurs ? known : { mark: '', since: 0, cause: '', files: new Map<string, string>() };
+    const found = await findRunning(text, this.#options);
+    if (found === undefined) return undefined;
+    const { runtime, record, doubt, leaving } = found;
     const worker = this.#take(runtime, text, record);
-    await this.#followMetrics(text);
-    worker.doubt = isOurs ? '' : 'what the worker has booted from is unknown';
-    if (isOurs) {
-      this.#cause = record.cause;
-      try {
-        const { difference, leaving } = readBack(await runtime.ask('show servers state'), text);
-        if (difference !== '') worker.doubt = `the worker differs from the text: ${difference}`;
-        for (const { backend, server } of leaving) {
-          const lines = text.sections.get(`backend ${backend}`)?.lines ?? [];
-          worker.leaving.add(backend, server, connectTimeout(lines));
-        }
-      } catch (error) {
-        worker.doubt = `the worker could not be read: ${messageOf(error)}`;
-      }
+    worker.doubt = doubt;
+    this.#cause = record.cause;
+    for (const { backend, server } of leaving) {
+      const lines = text.sections.get(`backend ${backend}`)?.lines ?? [];
+      worker.leaving.add(backend, server, connectTimeout(lines));
     }
-    log.info('Adopted the HAProxy of a pushed text', { worker: pid, doubt: worker.doubt });
+    await this.#followMetrics(text);
     return worker;
   }
 
@@ -243,6 +230,7 @@ export class OwnHaproxy implements PushedHaproxy {
     }
     this.#last = next.text;
     this.#cause = cause;
+    this.#output.trim((await masterPid(files)) ?? 0);
     const ms = Math.round(performance.now() - began);
     log.info(isReload ? 'Reloaded HAProxy with a pushed text' : 'Started HAProxy with a pushed text', {
       cause,

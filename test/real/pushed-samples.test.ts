@@ -14,7 +14,7 @@ import { certificate } from '../support/traffic/certificate.ts';
 const test = requires(ava, { haproxy: true, root: true, programs: ['octavia-worker', 'openssl'] });
 
 /** Samples of which a new member is a reload on HAProxy 2.6. */
-const RELOADED = ['cookies', 'ping', 'proxy 2', 'tls hello'];
+const RELOADED = ['cookies', 'ping', 'tls hello'];
 const PEER = 'ZfWexrHs1hcNUERHQEPMqVYKgHE';
 
 test.serial("Each of Octavia's sample texts runs, and changes of its members lead to its text", async (t) => {

@@ -139,12 +139,11 @@ function readied({ words }: ServerLine, at: Pick<SetServerState, 'backend' | 'se
  * check, `ssl` and `send-proxy` hold for the check as well.
  */
 function wordsAtRuntime(words: readonly string[]): readonly string[] | string {
-  for (const word of ['cookie', 'crl-file', 'send-proxy-v2-ssl-cn'])
+  for (const word of ['cookie', 'crl-file'])
     if (words.includes(word)) return `"${word}" was not tried with a new server`;
   if (!words.includes('check') || words.includes('addr') || words.includes('port')) return words;
-  if (words.includes('send-proxy-v2')) return 'checks with "send-proxy-v2" were not tried with a new server';
   const more: string[] = [];
   if (words.includes('ssl') && !words.includes('check-ssl')) more.push('check-ssl');
-  if (words.includes('send-proxy')) more.push('check-send-proxy');
+  if (words.some((word) => word.startsWith('send-proxy'))) more.push('check-send-proxy');
   return [...words, ...more];
 }

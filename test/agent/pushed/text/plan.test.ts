@@ -110,7 +110,8 @@ test('planPush() lets a check of a new member be what it is in the file', (t) =>
     keywords(`${CHECKED} ssl verify none sni ssl_fc_sni`),
     `${CHECKED} ssl verify none sni ssl_fc_sni check-ssl`,
   );
-  t.is(keywords(`${CHECKED} send-proxy`), `${CHECKED} send-proxy check-send-proxy`);
+  for (const word of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn'])
+    t.is(keywords(`${CHECKED} ${word}`), `${CHECKED} ${word} check-send-proxy`);
   t.is(
     keywords(`${CHECKED} addr 10.0.0.1 port 81 send-proxy ssl verify none`),
     `${CHECKED} addr 10.0.0.1 port 81 send-proxy ssl verify none`,
