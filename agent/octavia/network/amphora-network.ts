@@ -147,7 +147,13 @@ export class Network implements AmphoraNetwork {
   async #prepare(): Promise<void> {
     await makeNamespace(this.#options.netns, this.#host, this.#ip);
     if (this.#isRead) return;
-    this.#plugged = await readPlugged(this.#options.file);
+    const { file, log } = this.#options;
+    this.#plugged = await readPlugged(file).catch((error: unknown) => {
+      // The controller plugs again what it misses, which writes the file again.
+      if (!(error instanceof HeadgateError) || error.retry !== 'never') throw error;
+      log.error('Begins without the interfaces that were plugged', { error: messageOf(error) });
+      return [];
+    });
     this.#isRead = true;
   }
 

@@ -20,7 +20,7 @@ export async function writePlugged(path: string, interfaces: readonly Plugged[])
   await writeAtomically(path, [`${JSON.stringify({ interfaces }, undefined, 1)}\n`]);
 }
 
-/** Nothing without a file. Errors: FILE_READ if it is not what writePlugged() writes. */
+/** Nothing without a file. Errors: FILE_READ; with `retry: 'never'` if it is not what writePlugged() writes. */
 export async function readPlugged(path: string): Promise<readonly Plugged[]> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
