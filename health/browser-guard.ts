@@ -47,7 +47,7 @@ function isLoopback(address: string): boolean {
   return /^(::ffff:)?127\./.test(address) || address === '::1';
 }
 
-/** Of a Host header, without port and brackets. */
+/** The host of a Host header, without port and brackets. */
 function hostOf(header: string): string {
   const [, v6, other] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(header.toLowerCase()) ?? [];
   return (v6 ?? other ?? '').replace(/\.$/, '');

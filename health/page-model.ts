@@ -119,7 +119,7 @@ export interface PageInstance {
   readonly priority: number;
   readonly anchors: readonly string[];
   readonly vips: number;
-  /** Of the peer; '' if it is unknown. */
+  /** The peer's state; '' if it is unknown. */
   readonly peerState: string;
 }
 
@@ -227,7 +227,7 @@ type PageValues = readonly (number | null)[];
 
 /** Traffic, per second but for `open` and `latency`. */
 export interface PageHistory {
-  /** Of each value. */
+  /** Seconds of each value. */
   readonly seconds: number;
   /** New connections, and those that are open. */
   readonly rate: PageValues;

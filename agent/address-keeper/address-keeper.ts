@@ -86,7 +86,7 @@ export class AddressKeeper {
   readonly #lastObjects = new Map<OwnerKey, readonly unknown[]>();
   #problems: readonly Problem[] = [];
   #fileProblems: readonly Problem[] = [];
-  /** Those of them that are of pools. */
+  /** Problems of the pools alone. */
   #poolProblems: readonly Problem[] = [];
   #nodePlaces = '';
   #leads = false;
@@ -218,7 +218,7 @@ export class AddressKeeper {
     void this.#loop.run();
   }
 
-  /** Of pools, of the claims file, and of addresses that could not be released. */
+  /** Problems of pools, of the claims file, and of addresses that could not be released. */
   get problems(): readonly Problem[] {
     return this.#problems;
   }

@@ -57,7 +57,7 @@ export class Provisioning {
     return this.#provisioner?.problemsOf(service) ?? [];
   }
 
-  /** Of all Services with problems, also those that are gone. */
+  /** Key: a Service with problems, also one that is gone. */
   problems(): ReadonlyMap<string, readonly Problem[]> {
     return this.#provisioner?.problems() ?? new Map();
   }

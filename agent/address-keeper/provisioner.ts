@@ -40,7 +40,7 @@ export interface ProvisionerOptions {
 interface Lane {
   /** Service → its last request that has not succeeded yet; those without a call yet come first, in order. */
   waiting: Map<string, ProvisionRequest>;
-  /** Those of them whose last call failed. */
+  /** Requests whose last call failed. */
   readonly failed: Set<ProvisionRequest>;
   /** Calls that failed in a row. */
   failures: number;

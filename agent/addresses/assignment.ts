@@ -9,7 +9,7 @@ import { type AddressRequest, wishOf } from './request.ts';
 
 export interface Assignment {
   readonly key: OwnerKey;
-  /** Those of claims, the primary family first; then those that the Service has without a claim. */
+  /** Addresses of claims, the primary family first; then those that the Service has without a claim. */
   readonly addresses: readonly AssignedAddress[];
   /** It has what it requests, or at least one address with ipFamilyPolicy PreferDualStack. */
   readonly isComplete: boolean;
@@ -70,7 +70,7 @@ export function assignmentOf(
   return { assignment, waitFor };
 }
 
-/** Of an address that the Service has without the pools. */
+/** An address that the Service has without the pools. */
 const OWN = { pool: '', claim: '', ports: [], outOfPool: '' } as const;
 
 function ownOf({ own }: AddressRequest, claims: readonly AddressClaim[]): AddressRequest['own'] {

@@ -73,7 +73,7 @@ export class ClaimBook {
     this.passedOver.clear();
   }
 
-  /** Of an update: the differences that changes() has given are in the store. */
+  /** Begins an update: the differences that changes() has given are in the store. */
   begin(now: number): void {
     this.#now = now;
     this.#stored = new Map();

@@ -55,7 +55,7 @@ export class ClaimIndex {
   readonly #heldOf = new Map<string, Names>();
   readonly #counts = new Map<AddressPool, Count>();
   readonly #neverGiven: () => NeverGiven;
-  /** Those of the pools, of `of`. */
+  /** The addresses of each pool that are never given, as read from `of`. */
   #ofNodes: { readonly of?: NeverGiven; readonly pools: ReadonlyMap<AddressPool, readonly string[]> } = {
     pools: new Map(),
   };

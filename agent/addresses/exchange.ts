@@ -55,7 +55,7 @@ export function exchange(
   return [...services];
 }
 
-/** Those that name the same address can share it. */
+/** Services that name the same address can share it. */
 function areCompatible(moves: readonly Move[]): boolean {
   return moves.every((one, at) =>
     moves.slice(at + 1).every((other) => one.address !== other.address || canShare(one, other)),

@@ -80,7 +80,7 @@ export interface Wish {
 }
 
 /**
- * Of an owner that this agent serves; undefined if it needs nothing of the pools.
+ * The request of an owner that this agent serves; undefined if it needs nothing of the pools.
  * `isOwn`: the owner has this address, which it names or its status shows, without the pools.
  */
 export function addressRequest(
@@ -131,12 +131,12 @@ export function wishOf(request: AddressRequest, pool: AddressPool | undefined): 
   };
 }
 
-/** Of the owner in a claim; '' for none. */
+/** The namespace of the owner in a claim; '' for none. */
 export function namespaceOf(owner: OwnerKey): string {
   return owner === '' ? '' : ownerOf(owner).namespace;
 }
 
-/** Those that the Service names; if it names none, those that its status shows. */
+/** The addresses that the Service names; if it names none, those that its status shows. */
 function ownAddresses(
   named: readonly FamilyAddress[],
   ownStatus: readonly FamilyAddress[],

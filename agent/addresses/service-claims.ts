@@ -69,7 +69,7 @@ export function findMissing(request: AddressRequest, book: ClaimBook): readonly 
   return missingFamilies(request, book).map((family) => findAddress(request, family, book, preferred));
 }
 
-/** Of those in use, one for each requested family: the requested address, otherwise the oldest. */
+/** One claim in use for each requested family: the requested address, otherwise the oldest. */
 function keptClaims(request: AddressRequest, book: ClaimBook): readonly AddressClaim[] {
   const inUse = book.inUse(request.key);
   const kept = request.families.flatMap((family) => {

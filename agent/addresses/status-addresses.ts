@@ -48,7 +48,7 @@ export function followStatus(
   });
 }
 
-/** Those of the family that belong to a pool and do not contradict the request. */
+/** The addresses of the family that belong to a pool and do not contradict the request. */
 function ownedInStatus(
   request: AddressRequest,
   family: Family,

@@ -10,7 +10,7 @@ export interface LineBudgetOptions {
 }
 
 const PERIOD_MS = 60_000;
-/** Of one author in a period. */
+/** The most lines of one author in a period. */
 const MAX_LINES = 100;
 
 export class LineBudget {

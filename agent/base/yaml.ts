@@ -34,7 +34,7 @@ export interface YamlError {
   readonly message: string;
 }
 
-/** Of nested collections. */
+/** The deepest nesting of collections. */
 const MAX_DEPTH = 100;
 /** In one document. */
 const MAX_ALIASES = 100;

@@ -9,7 +9,7 @@ export interface Authority {
   readonly pem: SecretText;
   /** A hash of `pem`. */
   readonly fingerprint: string;
-  /** Of the last certificate that expires: until then some clients or members may be trusted. Milliseconds since the epoch. */
+  /** When the last certificate expires: until then some clients or members may be trusted. Milliseconds since the epoch. */
   readonly expires: number;
 }
 

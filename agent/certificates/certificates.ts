@@ -112,7 +112,7 @@ export class Certificates {
     return this.#kinds.users.answer(name);
   }
 
-  /** Of a ConfigMap: `configmap default/pages`. */
+  /** `name`: a ConfigMap, `configmap default/pages`. */
   errorPages(name: string): Answer<ErrorPages> {
     return this.#kinds.pages.answer(name);
   }

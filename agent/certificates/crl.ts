@@ -12,7 +12,7 @@ export interface Crl {
   readonly pem: SecretText;
   /** A hash of `pem`. */
   readonly fingerprint: string;
-  /** Of the first list that expires: then OpenSSL refuses the clients of its authority. Milliseconds since the epoch. */
+  /** When the first list expires: then OpenSSL refuses the clients of its authority. Milliseconds since the epoch. */
   readonly expires: number;
 }
 
@@ -27,7 +27,7 @@ const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 const TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 
-/** Of an object without the field. */
+/** The object lacks the field. */
 export const NO_CRL: Unusable = 'it has no ca.crl';
 
 /** `text`: of `ca.crl`, with a list of each authority. */

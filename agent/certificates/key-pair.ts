@@ -15,11 +15,11 @@ export interface KeyPair {
   readonly sha1: string;
   /** How many certificates follow the server's. */
   readonly chainLength: number;
-  /** Of `pem`. */
+  /** The length of `pem`. */
   readonly bytes: number;
-  /** Of the server's key, if it is RSA; 0 otherwise. */
+  /** The length of the server's key, if it is RSA; 0 otherwise. */
   readonly rsaBits: number;
-  /** Of the first certificate of the chain that expires, milliseconds since the epoch. */
+  /** When the first certificate of the chain expires, milliseconds since the epoch. */
   readonly expires: number;
 }
 

@@ -39,7 +39,7 @@ export function writtenUsers(folder: string): ReadonlyMap<string, Users> {
   return keptLists(folder, USERS, checkUserLines);
 }
 
-/** Of several contents of one object the last one counts. */
+/** The last one of several contents of an object counts. */
 function keptLists<T extends object>(
   folder: string,
   name: RegExp,

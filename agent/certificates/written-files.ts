@@ -11,7 +11,7 @@ export interface NamedFile {
   readonly text: string;
 }
 
-/** Those of such a name, the oldest one first; none if there is no folder. */
+/** Files with such a name, the oldest one first; none if there is no folder. */
 export function* writtenFiles(folder: string, name: RegExp): Generator<NamedFile, void, void> {
   const found = namesIn(folder).flatMap((file) => {
     const [, ...groups] = name.exec(file) ?? [];

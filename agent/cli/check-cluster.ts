@@ -63,7 +63,7 @@ interface ListedKinds {
   readonly listed: ReadonlySet<ReflectedKind>;
   /** Plurals of optional kinds that the API server does not have. */
   readonly lacking: readonly string[];
-  /** Those of which an object names this agent as its controller. */
+  /** Kinds of class of which an object names this agent as its controller. */
   readonly classes: ReadonlySet<string>;
   readonly faults: string[];
 }

@@ -38,7 +38,7 @@ export interface Argument {
 }
 
 export interface OwnFlag {
-  /** Of its value; '' for a switch. */
+  /** Stands for its value; '' for a switch. */
   readonly placeholder: string;
   readonly doc: string;
   /** One letter, without the dash. */
@@ -52,12 +52,12 @@ export interface Example {
   readonly doc: string;
 }
 
-/** Of every command that prints an answer. */
+/** A flag of every command that prints an answer. */
 export const JSON_FLAG: Readonly<Record<string, OwnFlag>> = {
   json: { placeholder: '', doc: 'print the answer as JSON' },
 };
 
-/** Of the commands that ask the running agent. */
+/** What commands that ask the running agent mean by status 3. */
 export const NO_AGENT = 'no agent answers';
 
 /** The words after `headgate`: `why NAME [--json] [FLAGS]`. */

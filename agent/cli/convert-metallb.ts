@@ -25,7 +25,7 @@ const ANNOUNCING: Readonly<Record<string, string>> = {
   BFDProfile: 'there is no BFD',
   Community: 'there is no BGP',
 };
-/** Of the controller itself. */
+/** The names of kinds in which the controller itself reports. */
 const REPORTS = /(Status|State)$/;
 const SECRETS = ['password'];
 

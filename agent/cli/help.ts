@@ -22,7 +22,7 @@ export const help: Command = {
   },
 };
 
-/** Of every command. */
+/** What each exit status means, for every command. */
 export const EXIT_STATUS: Readonly<Record<number, string>> = {
   0: 'success',
   1: 'problem found or failure',

@@ -75,7 +75,7 @@ function cellsOf(row: ListedLoadBalancer, now: number): readonly Part[] {
   ];
 }
 
-/** Of one cell. */
+/** The most items in one cell. */
 const MAX_SHOWN = 3;
 
 function firstOf(words: readonly string[]): string {

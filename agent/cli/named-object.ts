@@ -23,7 +23,7 @@ export function objectFrom(given: Arguments): StatusName | undefined {
   return kind === 'GatewayClass' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
-/** Of a load balancer; undefined if the argument has another form. */
+/** The key of a load balancer; undefined if the argument has another form. */
 export function keyOfObject(given: Arguments): OwnerKey | undefined {
   const named = parse(given);
   const kind = OWNERS.get(named?.kind ?? '');

@@ -179,7 +179,7 @@ function healthLines({ counts, unwell }: AgentStatus['operating']): readonly Lin
   ];
 }
 
-/** Of the load balancers that are named, the worst first. */
+/** The statuses of load balancers that are named, the worst first. */
 const SEVERITY: readonly OperatingStatus[] = ['ERROR', 'OFFLINE', 'DEGRADED'];
 
 function countsOf(counts: Readonly<Record<OperatingStatus, number>>): readonly Part[] {

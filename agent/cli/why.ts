@@ -109,7 +109,7 @@ export const why: Command = {
   },
 };
 
-/** Those that were given. */
+/** The flags that were given. */
 function clientFields({ own: { from, user, certificate } }: Arguments): Readonly<Record<string, string>> {
   return {
     ...(typeof from === 'string' && { from }),
@@ -156,7 +156,7 @@ function linesOf(explanation: ServiceExplanation): readonly Line[] {
   return lines;
 }
 
-/** Of an address, a pod or a node. */
+/** The lines about an address, a pod or a node. */
 function placeLines(asked: string, { loadBalancers, members, more }: LocationExplanation): readonly Line[] {
   if (loadBalancers.length === 0 && members.length === 0)
     return [[title(asked), ': ', bad('no load balancer has it as an address or a member')]];

@@ -136,7 +136,7 @@ export class Dataplanes<S> implements Dataplane<JoinedPlan, S>, Forwarding<Joine
     return this.#all.flatMap(({ dataplane }) => dataplane.problemsOf(loadBalancer));
   }
 
-  /** That of the main one, but with every fault, and `serving` only if all do. */
+  /** The status of the main dataplane, but with every fault, and `serving` only if all serve. */
   status(): DataplaneStatus {
     const [main, ...others] = this.#all.map(({ dataplane }) => dataplane.status());
     if (main === undefined) throw new Error('There is always a main dataplane');

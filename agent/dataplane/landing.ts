@@ -51,7 +51,7 @@ const CHECK_INTERVAL_MS = 1_000;
 const MAX_SIZE = 1_000;
 /** Each costs the landing a reload, and a client with an open connection keeps the worker of before. */
 const MAX_LANDED = 40;
-/** Of one namespace, so that there is room for the new ones of others. */
+/** The most of one namespace, so that there is room for the new ones of others. */
 const MAX_LANDED_OF_ONE = 30;
 /** The landing has not served for so long: its load balancers go to the main dataplane. */
 const MOST_ABSENCE_MS = 2_000;
@@ -224,7 +224,7 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
     return joinedLiveness(both, options);
   }
 
-  /** Those of both: the main dataplane counts for the landing, too, so that no count goes back when a load balancer moves. */
+  /** The main dataplane counts for the landing, too, so that no count goes back when a load balancer moves. */
   families(pace: RoundPace): Promise<readonly MetricFamily[]> {
     return this.#main.families(pace);
   }

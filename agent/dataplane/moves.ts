@@ -92,7 +92,7 @@ export class Moves {
     const { landing, replan, clock } = this.#options;
     const moved = keys.filter((key) => this.#isMoved(key));
     if (moved.length === 0) return;
-    // Those that have come since the first time.
+    // Clients that have come since the first time.
     await this.#introduce(moved);
     // Without an answer there is no worker that could take connections.
     await landing.withdraw(moved).catch(() => undefined);
@@ -127,7 +127,7 @@ export class Moves {
   /** Without an answer a client gets the member that the hash chooses. */
   async #introduce(keys: readonly string[]): Promise<void> {
     const { placements, main, landing } = this.#options;
-    // Of a pool that both serve the main dataplane has clients of its own.
+    // The main dataplane has clients of its own of a pool that both serve.
     const pools = keys
       .flatMap((key) => placements.poolsOf(key))
       .filter((pool) => placements.of(pool) === 'moving');

@@ -25,7 +25,7 @@ interface Kept {
 export class Placements {
   readonly #desired: ReadonlyMap<string, LoadBalancer>;
   readonly #uses: Pick<PoolUses, 'changes' | 'usesOf' | 'countOf'>;
-  /** Those that are not in the main one alone, without pools. */
+  /** Key: a load balancer, no pool, that is not in the main one alone. */
   readonly #landed = new Map<string, 'landing' | 'moving'>();
   readonly #kept = new Map<string, Kept>();
   /** Keys of what the main one keeps and the landing does not serve yet: a reload, or a start, of the main one must have them. */
@@ -98,7 +98,7 @@ export class Placements {
     this.#held.delete(key);
   }
 
-  /** Those in the landing, also those that move, without pools. */
+  /** Load balancers in the landing, also those that move, without pools. */
   landed(): readonly string[] {
     return [...this.#landed.keys()];
   }

@@ -1,6 +1,6 @@
 // What clients tried in the last minute and did not get, as an engine has counted it. Values only.
 
-/** Of a pool, or of a listener with routes. */
+/** The failures of a pool, or of a listener with routes. */
 export interface RecentFailures {
   /** In mode http requests, which fail with an answer of 5xx; of the kernel flows, which fail without an answer; otherwise connections. */
   readonly unit: 'connections' | 'requests' | 'flows';

@@ -3,7 +3,7 @@
 import type { DiskFile } from '../base/disk-file.ts';
 
 export interface DataplaneStatus {
-  /** Of the program; '' until it is connected. */
+  /** The version of the program; '' until it is connected. */
   readonly version: string;
   /** 0 if there is no worker. */
   readonly workerPid: number;
@@ -71,7 +71,7 @@ export interface ServerStats {
   readonly sessionRate: number;
 }
 
-/** Of the flows that the kernel's dataplane copies to the peer. */
+/** The status of flows that the kernel's dataplane copies to the peer. */
 export interface ConnectionSyncStatus {
   /** '' until the program is found. */
   readonly version: string;

@@ -28,7 +28,7 @@ function listsOf(loadBalancer: LoadBalancer | undefined): ReadonlyMap<string, st
   return new Map(lists.map(({ name, fingerprint }) => [name, fingerprint]));
 }
 
-/** Of `secret default/users`. */
+/** `name`: `secret default/users`. */
 function namespaceOf(name: string): string {
   return name.replace(/^secret /, '').split('/', 1)[0] ?? '';
 }

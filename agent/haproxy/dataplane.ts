@@ -46,7 +46,7 @@ import { withCertificates } from './write-certificates.ts';
 
 /** Commands of a plan in the log. */
 const MAX_LOGGED = 20;
-/** Of a stop, for the end of a start that is under way. */
+/** How long a stop waits for the end of a start that is under way. */
 const MOST_WAIT_FOR_START_MS = 5_000;
 const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: undefined };
 const NO_MEMBERS: ReadonlyMap<string, MemberFact> = new Map();
@@ -89,7 +89,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     return this.#parts.active.worker;
   }
 
-  /** Those in the file that HAProxy starts from. */
+  /** The listeners in the file that HAProxy starts from. */
   async keptListeners(): Promise<readonly string[]> {
     return listenersIn(await this.#fileText());
   }

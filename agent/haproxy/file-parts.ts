@@ -143,7 +143,7 @@ export function fileParts(options: HaproxyOptions, paths: HaproxyPaths, hooks: F
     /** Writes what an adopted worker needs, and removes what nothing does. */
     tidy: async (): Promise<void> => {
       const effective = [...maker.effective(desired).values()];
-      // Of an adopted worker this agent may not have written them yet.
+      // This agent may not have written the certificates of an adopted worker yet.
       await named.certificates.write(effective);
       await named.keepOnly([...effective, ...(worker()?.booted.values() ?? [])]);
     },

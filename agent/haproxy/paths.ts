@@ -28,7 +28,7 @@ export interface HaproxyPaths {
   readonly peersSocket: string;
   /** HAProxy sends copies of requests to itself there. */
   readonly mirrorSocket: string;
-  /** Of the program that writes the connection log to a file; one for all HAProxies of the agent. */
+  /** The socket of the program that writes the connection log to a file; one for all HAProxies of the agent. */
   readonly logSocket: string;
   /** The members that are down, which a new worker reads when it boots. */
   readonly serverState: string;

@@ -14,7 +14,7 @@ import type { Command, RowCommand } from './socket/commands.ts';
 
 /** What a plan must know of the routes besides the model. */
 export interface RoutesForPlan {
-  /** Of the maps. */
+  /** The folder of the maps. */
   readonly folder: string;
   /** The rows that the listener should have. */
   readonly tablesOf: (listener: Listener) => RowTables;
@@ -95,7 +95,7 @@ function leftOver(
 ): { readonly now: readonly MapRow[]; readonly later: readonly MapRow[] } {
   const ids = new Set(wanted.map(rowId));
   const rows = [...current.values()].filter((row) => !ids.has(rowId(row))).reverse();
-  // Of a whole table a request may still look up the paths.
+  // A request may still look up the paths of a table that goes as a whole.
   const isFirst = isWhole ? ({ map }: MapRow) => map === 'hosts' : isEntry;
   return { now: rows.filter(isFirst), later: rows.filter((row) => !isFirst(row)) };
 }

@@ -120,7 +120,7 @@ export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
         servers === undefined ? 'listener-changed' : planServers(backend, servers, places.folder, gain, loss);
       reload ??= due;
     }
-    // Of a listener that the kernel serves from now on, clients may still connect to the old frontend.
+    // Clients may still connect to the old frontend of a listener that the kernel serves from now on.
     if (isForHaproxy(listener)) {
       planAllowed(listener, current, gain, loss);
       if (!refuses && current.isDisabled)

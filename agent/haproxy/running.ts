@@ -70,9 +70,9 @@ interface Booted {
 }
 
 export class Running {
-  /** Of the maps of routes. */
+  /** Rows of the maps of routes. */
   readonly rows = new RunningRows();
-  /** Of the file that the worker booted from. */
+  /** Spare backends of the file that the worker booted from. */
   spares = new Spares(undefined);
   /** Listeners that refuse connections until the next worker, because this one has refused a row that guards them. */
   readonly unguarded = new Set<string>();
@@ -328,7 +328,7 @@ function derived(name: string, { listener, acls }: Booted): MutableListener {
   };
 }
 
-/** Of its crt-list, or of its members. */
+/** The names of its crt-list, and of the certificate for its members. */
 export function certificateNames(listener: Listener): readonly string[] {
   return allCertificates(listener).map(({ name }) => name);
 }

@@ -39,7 +39,7 @@ export interface AddressClaim {
   readonly heldUntil: number;
   /** A user reserved the address for `service`, or for the Services of `namespace`, or for none. */
   readonly reserved: boolean;
-  /** Of a reservation, '' if it names none. */
+  /** The namespace of a reservation, '' if it names none. */
   readonly namespace: string;
 }
 

@@ -26,7 +26,7 @@ export interface AddressPool {
   /** If two pools have one name, that of the settings counts. */
   readonly source: 'settings' | 'api';
   readonly uid: string;
-  /** Of the object in the cluster; 0 elsewhere. */
+  /** The generation of the object in the cluster; 0 elsewhere. */
   readonly generation: number;
   /** The condition `Ready` in the object's status. */
   readonly ready: PoolReady | undefined;

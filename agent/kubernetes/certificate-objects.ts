@@ -110,7 +110,7 @@ function usersOf(data: Checked['data'], stringData: Checked['stringData']): Foun
   );
 }
 
-/** Of a file instead of an object; `fault`: why it cannot be read. */
+/** Made from a file instead of an object; `fault`: why it cannot be read. */
 export function secretOfTexts(
   key: string,
   given: { readonly texts: Readonly<Record<string, string>> } | { readonly fault: string },

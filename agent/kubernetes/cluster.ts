@@ -47,7 +47,7 @@ export interface ObjectsChange {
 
 /** What a change of objects made different. */
 export interface Differences {
-  /** Of Services, Gateways and classes. */
+  /** Keys of Services, Gateways and classes. */
   readonly owners: ReadonlySet<OwnerKey>;
   /** What a translation may have read. */
   readonly dependencies: ReadonlySet<Dependency>;
@@ -137,12 +137,12 @@ export class Cluster {
     return this.#slices.of(key) ?? this.#objects.Endpoints.get(key)?.slices ?? NO_SLICES;
   }
 
-  /** Those of a headless Service, which only routes send to. */
+  /** The slices of a headless Service, which only routes send to. */
   headlessSlices(key: string): readonly EndpointSlice[] {
     return this.#slices.ofHeadless(key) ?? NO_SLICES;
   }
 
-  /** Of all slices, each with the key of its Service; with repetitions. */
+  /** Addresses of all slices, each with the key of its Service; with repetitions. */
   endpointAddresses(): Iterable<readonly [address: string, service: string]> {
     return this.#slices.addresses();
   }
@@ -169,12 +169,12 @@ export class Cluster {
     return this.#objects.ListenerSet.values();
   }
 
-  /** Of a Gateway; unordered; the same list as before unless one of them has changed. */
+  /** The sets of a Gateway; unordered; the same list as before unless one of them has changed. */
   listenerSetsOf(gateway: string): readonly ListenerSet[] {
     return this.#index.at(`listenersets ${gateway}`) as readonly ListenerSet[];
   }
 
-  /** Of all kinds; unordered; the same list as before unless one of them has changed. */
+  /** Routes of all kinds; unordered; the same list as before unless one of them has changed. */
   routesOf(parent: RouteParent): readonly Route[] {
     return this.#index.at(`routes ${parent}`) as readonly Route[];
   }
@@ -184,7 +184,7 @@ export class Cluster {
     return this.#index.at(`grants ${namespace}`) as readonly ReferenceGrant[];
   }
 
-  /** Of a Service; unordered; the same list as before unless one of them has changed. */
+  /** The policies of a Service; unordered; the same list as before unless one of them has changed. */
   policiesOf(service: string): readonly BackendTlsPolicy[] {
     return this.#index.at(`policies ${service}`) as readonly BackendTlsPolicy[];
   }
@@ -202,7 +202,7 @@ export class Cluster {
     return this.#objects.IngressClass.values();
   }
 
-  /** Of a class; unordered; the same list as before unless one of them has changed. */
+  /** The Ingresses of a class; unordered; the same list as before unless one of them has changed. */
   ingressesOf(className: string): readonly Ingress[] {
     return this.#index.at(`ingresses ${className}`) as readonly Ingress[];
   }

@@ -19,7 +19,7 @@ export interface CurrentObject {
   readonly status: string;
   /** The addresses in the status of this Ingress or Gateway are from this agent, or one that ran before: no other has written them. */
   readonly hasOwnAddresses?: true;
-  /** Of an object that cannot be read: what it is attached to, see unreadableParents(). */
+  /** What an object that cannot be read is attached to, see unreadableParents(). */
   readonly unreadableParents?: readonly ParentReference[];
 }
 

@@ -14,7 +14,7 @@ import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './obje
 import { GROUPS, groupOf, listedKind, nameOf } from './parse-object.ts';
 
 const MOST_LETTERS = 2;
-/** Of one object. */
+/** The most hints about one object. */
 const MAX_FIELDS = 5;
 /** For each kind and place: authors choose the names. */
 const MAX_ANSWERS = 100;

@@ -27,7 +27,7 @@ import {
 import type { Family } from '../model/load-balancer.ts';
 import { named, namedOrEmpty, time, uid } from './object-names.ts';
 
-/** Of texts that the translator checks later, whose messages show them. */
+/** The bound of texts that the translator checks later, whose messages show them. */
 const MAX_RAW_CHARACTERS = 64;
 /** The API server's limit for all annotations together. */
 const MAX_ANNOTATION_CHARACTERS = 256 * 1024;

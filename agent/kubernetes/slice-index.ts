@@ -19,7 +19,7 @@ export class SliceIndex {
     return this.#headlessSlicesOf.get(service);
   }
 
-  /** Of all slices, each with the key of its Service; with repetitions. */
+  /** All slices, each with the key of its Service; with repetitions. */
   *addresses(): Generator<readonly [address: string, service: string]> {
     for (const index of [this.#slicesOf, this.#headlessSlicesOf])
       for (const [service, slices] of index)

@@ -72,8 +72,8 @@ export interface Listener {
   /** How it chooses the pool of routes; undefined: all clients get its own pool, which is empty if it has routes. */
   readonly routing: Routing | undefined;
   /**
-   * Of a port where TLS of some hosts is passed through: which these are, and which hosts this listener ends (`isEnded`), both by
-   * the name in the handshake. Absent: all TLS is ended here, or none.
+   * For a port where TLS of some hosts is passed through: which these are, and which hosts this listener ends (`isEnded`), both
+   * by the name in the handshake. Absent: all TLS is ended here, or none.
    */
   readonly dispatch?: TlsRouting;
   readonly protocol: Protocol;
@@ -105,7 +105,7 @@ export interface Listener {
   readonly compression?: 'gzip' | undefined;
   /** Mode http: what clients get instead of HAProxy's own pages; absent: nothing. */
   readonly errorPages?: ErrorPages | undefined;
-  /** Of its routes with basic authentication; absent: none. A route whose users are not among them lets no client in. */
+  /** Users of its routes with basic authentication; absent: none. A route whose users are not among them lets no client in. */
   readonly userLists?: readonly UserList[] | undefined;
   readonly log: ConnectionLog;
   readonly pool: Pool;
@@ -185,7 +185,7 @@ export interface Certificate {
   readonly sha1: string;
   /** How many certificates follow the server's in the chain. */
   readonly chainLength: number;
-  /** Of the PEM text. */
+  /** The length of the PEM text. */
   readonly bytes: number;
   /** Milliseconds since the epoch. */
   readonly expires: number;

@@ -44,7 +44,7 @@ export function ownerOf(key: OwnerKey): Owner {
   return { kind, namespace, name };
 }
 
-/** Of an owner that has no namespace. */
+/** Stands for the namespace of an owner that has none. */
 export const NO_NAMESPACE = '-';
 
 /** As in a `Problem`: `Service default/web`, `IngressClass edge`. */

@@ -68,7 +68,7 @@ export interface ListenerSetStatus extends StatusSubject {
   readonly listeners: readonly ListenerStatus[];
 }
 
-/** Of one entry of `spec.listeners`. */
+/** The status of one entry of `spec.listeners`. */
 export interface ListenerStatus {
   readonly name: string;
   readonly supportedKinds: readonly { readonly group: string; readonly kind: string }[];

@@ -56,7 +56,7 @@ export class ObjectStatuses {
     return this.#ofOwner.get(owner) ?? NONE;
   }
 
-  /** Those that the owners give to one object. */
+  /** The parts that the owners give to one object. */
   partsOf(name: StatusName): readonly ObjectStatus[] {
     return [...(this.#parts.get(name)?.values() ?? NONE)];
   }

@@ -6,7 +6,7 @@ import type { OwnerKey } from './load-balancer.ts';
 export interface PoolUse {
   /** `pool:default/web`. */
   readonly pool: OwnerKey;
-  /** Of the Service. */
+  /** A port of the Service. */
   readonly port: number;
   /** The Secret with the certificate that members get, `default/edge-client`, the same in all uses of a pool; absent: none. */
   readonly certificate?: string | undefined;

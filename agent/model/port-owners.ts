@@ -28,7 +28,7 @@ export class PortOwners {
   /** By `address protocol port`; the first request of a list has the port. */
   readonly #requests = new Map<string, readonly Request[]>();
   readonly #byOwner = new Map<OwnerKey, readonly Request[]>();
-  /** Of ports that have changed since settle(), or that an earlier agent has recorded: the owner that has the port. */
+  /** Key: a port that has changed since settle(), or that an earlier agent has recorded; value: the owner that has it. */
   readonly #holders = new Map<string, OwnerKey | undefined>();
   readonly #changed = new Set<string>();
 

@@ -128,7 +128,7 @@ export interface Rewrite {
 
 export interface PathRewrite {
   readonly kind: 'full' | 'prefix';
-  /** Of a prefix without a slash at the end. */
+  /** A prefix has no slash at the end. */
   readonly value: string;
 }
 
@@ -193,7 +193,7 @@ export interface TlsRouting {
 export interface TlsHost {
   readonly host: HostPattern;
   readonly backends: readonly WeightedBackend[];
-  /** Of `dispatch`: it has no backends, because the listener ends its TLS. */
+  /** Only in `dispatch`: it has no backends, because the listener ends its TLS. */
   readonly isEnded?: true;
 }
 

@@ -5,7 +5,7 @@
 import type { OwnerKey } from './load-balancer.ts';
 
 interface Namespace {
-  /** Of owners that need anything. */
+  /** Key: an owner that needs anything. */
   readonly needs: Map<OwnerKey, number>;
   /** The sum of the needs. */
   total: number;

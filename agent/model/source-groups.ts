@@ -3,7 +3,7 @@
 export interface SourceGroup {
   /** 1 to 255. */
   readonly id: number;
-  /** Of both families, in the same order on both hosts: the hash of a flow chooses one. */
+  /** Addresses of both families, in the same order on both hosts: the hash of a flow chooses one. */
   readonly addresses: readonly string[];
 }
 

@@ -76,7 +76,7 @@ export function kernelFamilies(
   return [...families, family('headgate_member_up', 'gauge', help, members, (row) => row.isUp)];
 }
 
-/** Those of bytes have the names that HAProxy's have. */
+/** Families of bytes have the names that HAProxy's have. */
 function trafficFamilies(rows: readonly Row[]): readonly MetricFamily[] {
   const counter = (name: string, help: string, value: (counts: ListenerCounts) => number): MetricFamily =>
     family(`headgate_listener_${name}_total`, 'counter', help, rows, (row) => value(row.counts));

@@ -49,7 +49,7 @@ export const NOT_SERVED = 'Ports of the kernel path are not served';
 
 export class KeptRules {
   readonly table: KernelTable;
-  /** Those that nft does not take. */
+  /** The rules that nft does not take. */
   readonly refused: RefusedRules;
   readonly #options: KeptRulesOptions;
   readonly #reconciler: Reconciler;
@@ -211,7 +211,7 @@ export class KeptRules {
     if (isNews && why !== '') log.error(NOT_SERVED, { error: why });
     if (isNews && why === '') log.info('The rules of nftables are loaded again');
     this.#hasWorked ||= this.why === '';
-    // Those that changed or went during the load, or whose problems did.
+    // Load balancers that changed or went during the load, or whose problems did.
     const keys = new Set([...this.#before, ...this.table.keys()]);
     for (const [key, { listeners }] of desired) if (listeners.some(isForKernel)) keys.add(key);
     if (this.#isKnown) onChanged(keys);

@@ -8,7 +8,7 @@ import { whyNotForwarding } from './forwarding.ts';
 
 export interface KernelCheckOptions {
   readonly netns: string;
-  /** Of the listeners that the kernel has. */
+  /** The families of the listeners that the kernel has. */
   readonly families: () => ReadonlySet<Family>;
   /** It forwards packets ('') or does not, which is new. */
   readonly onForwarding: (why: string) => void;

@@ -66,7 +66,7 @@ export interface PairStatus {
   readonly peer: PairReport | undefined;
   /** Why the peer could not take over now, '' if it could. */
   readonly peerNotReady: string;
-  /** Of connections over a planned failover; undefined if this host has no VRRP. */
+  /** Connections over a planned failover; undefined if this host has no VRRP. */
   readonly handover: HandoverStatus | undefined;
   /** The end of the credentials, milliseconds since the epoch; 0 if they cannot be used. */
   readonly credentialsExpire: number;

@@ -9,7 +9,7 @@ import { ANNOTATIONS_THAT_PROTECT, type Kind, type Protection } from './protecti
 
 export const OWN_PREFIX = 'headgate.io/';
 export const NGINX_PREFIX = 'nginx.ingress.kubernetes.io/';
-/** Of Ingresses and their classes: protections, by name, without which requests are served all the same. */
+/** On Ingresses and their classes: protections, by name, without which requests are served all the same. */
 export const SERVE_WITHOUT = 'serve-without';
 /** Unknown annotations of an object that are named; the others are counted. */
 const MAX_NAMED = 8;
@@ -121,7 +121,7 @@ function withoutIt(full: string, by: string): string {
   return `Serves without ${quote(full)}, as annotation "${OWN_PREFIX}${SERVE_WITHOUT}" allows: it protects by ${by}, and Headgate does not have it`;
 }
 
-/** Of an Ingress. */
+/** An Ingress has the annotation, with either prefix. */
 function hasOne(annotations: Readonly<Record<string, string>>, name: string): boolean {
   return [OWN_PREFIX, NGINX_PREFIX].some((prefix) => Object.hasOwn(annotations, prefix + name));
 }

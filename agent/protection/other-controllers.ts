@@ -39,7 +39,7 @@ const RULES = by('rules of HAProxy');
 const NGINX_RULES = by('rules of nginx', [], hasRules);
 const POLICIES = by('policies');
 
-/** Of HAProxy Ingress, under both of its prefixes. */
+/** Annotations of HAProxy Ingress, under both of its prefixes. */
 const OF_HAPROXY_INGRESS: Readonly<Record<string, Meaning>> = {
   'whitelist-source-range': RANGES,
   'allowlist-source-range': RANGES,
@@ -108,7 +108,7 @@ const BY_PREFIX: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
   },
 };
 
-/** Of all names that Traefik's own charts use, these serve everybody. */
+/** The names that Traefik's own charts use serve everybody; others may be restricted. */
 function isOfOwnEntryPoint(value: string): boolean {
   const names = value.split(',').map((each) => each.trim());
   return names.some((each) => !['', 'web', 'websecure', 'http', 'https'].includes(each));

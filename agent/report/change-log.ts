@@ -48,7 +48,7 @@ export class ChangeLog implements ChangeObserver {
   /** As last logged. */
   readonly #known = new Map<OwnerKey, LoadBalancer>();
   readonly #budget: LineBudget;
-  /** Of the period under way. */
+  /** Counts in the period under way. */
   #members = { added: 0, removed: 0, changed: 0 };
   readonly #services = new Set<OwnerKey>();
   /** Names of listeners that had a ready member, and have none. */

@@ -17,7 +17,7 @@ export interface ProgrammingLatencyOptions {
   readonly observe: (path: ProgrammingPath, seconds: number) => void;
 }
 
-/** Of one load balancer without a new worker; later changes are not counted. */
+/** The most changes of one load balancer without a new worker; later changes are not counted. */
 const MAX_WAITING_CHANGES = 1_000;
 
 export class ProgrammingLatency {

@@ -23,7 +23,7 @@ const KEYS = ['interface', 'address', 'peers', 'advertInterval', 'instances', ..
 
 /** A failover after more than ten seconds is too late; a busy virtual machine cannot keep less than 100 ms. */
 const INTERVAL = durationKind(100, 10 * SECOND);
-/** Of one instance; each is a source address of packets to members. */
+/** The most of one instance; each is a source address of packets to members. */
 const MAX_ANCHORS = 32;
 /** Equal on both hosts, so that only reasons that lower a host decide. */
 const DEFAULT_PRIORITY = 200;

@@ -162,7 +162,7 @@ export class Sources {
     return this.#certificates?.accessToAuthority(object) ?? { kind: 'read' };
   }
 
-  /** Of the cluster's definitions of the Gateway API. Reads them from now on; undefined if they are not known. */
+  /** The versions of the cluster's definitions of the Gateway API. Reads them from now on; undefined if they are not known. */
   definitionVersions(): VersionByDefinition | undefined {
     return this.#definitions?.get();
   }

@@ -18,7 +18,7 @@ export function precedenceOf(
   return { overrules: isOfFolder, rank: !isOfFolder && isGiven ? RANKS.given : RANKS.named };
 }
 
-/** Of an owner that several owners' ages are compared with: the author of a manifest could write any time. */
+/** The age of an owner among others: the author of a manifest could write any time. */
 export function ageOf(created: number, isOfFolder: boolean): number {
   return isOfFolder ? Number.POSITIVE_INFINITY : created;
 }

@@ -11,7 +11,7 @@ import type { PoolUse } from '../model/pool-uses.ts';
 import type { PortRequest } from '../model/port-owners.ts';
 import { needsOf, withinShares } from './fair-share.ts';
 
-/** Of an owner that is not served. */
+/** The ports of an owner that is not served. */
 export const NO_PORTS: RequestedPorts = { created: 0, ports: [] };
 
 /** Pure: reads the store of objects and the settings. */
@@ -35,7 +35,7 @@ export interface Translation {
   readonly reads: readonly Dependency[];
   /** The pools that its routes send to, each once. */
   readonly pools?: readonly PoolUse[];
-  /** Of the objects that were read, at most one for each; an unchanged one keeps its identity. */
+  /** Statuses of the objects that were read, at most one for each; an unchanged one keeps its identity. */
   readonly statuses?: readonly ObjectStatus[];
 }
 

@@ -33,9 +33,9 @@ export interface OwnLink {
   readonly networks: readonly string[];
 }
 
-/** Of an answer, in seconds; longer than the time until an address with a conflict is asked for again. */
+/** How long an answer counts, in seconds; longer than the time until an address with a conflict is asked for again. */
 export const ANSWER_MEMORY_S = 45;
-/** Of each family; more answers than these are not noted. */
+/** The most for each family; more answers than these are not recorded. */
 const MAX_ANSWERS = 16_384;
 const COMMAND_TIMEOUT_MS = 10_000;
 

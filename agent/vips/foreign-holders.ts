@@ -40,7 +40,7 @@ const ASK_INTERVAL_MS = 300_000;
 const SHORT_ASK_INTERVAL_MS = 20_000;
 /** In a message. */
 const MAX_NAMED = 3;
-/** Of its interfaces, one after the other. */
+/** The most of its interfaces, one after the other. */
 const MAX_ETHERS_OF_PEER = 16;
 
 export class ForeignHolders {
@@ -206,7 +206,7 @@ export class ForeignHolders {
     if (changed.length > 0) onChanged(new Set(changed.flatMap((address) => usersOf.get(address) ?? [])));
   }
 
-  /** Those that were not asked for the longest come first. */
+  /** Asks first for VIPs that were not asked for the longest. */
   async #ask(device: string, usersOf: ReadonlyMap<string, unknown>): Promise<void> {
     const { holds, network } = this.#options;
     const now = this.#clock.monotonic();

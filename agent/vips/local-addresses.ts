@@ -68,7 +68,7 @@ export class LocalAddresses {
         }
   }
 
-  /** Of the listeners of HAProxy: the kernel forwards packets for any address that a router leads here. */
+  /** Problems of the listeners of HAProxy: the kernel forwards packets for any address that a router leads here. */
   problemsOf({ key, vips, listeners }: Pick<LoadBalancer, 'key' | 'vips' | 'listeners'>): readonly Problem[] {
     const { serves, isExternal } = this.#options;
     const foreign = vips.filter(({ address }) => this.#known.get(address) === false);
@@ -123,7 +123,7 @@ async function localOf(
 
 const shown = listOf(object({ dst: string().nullish() }));
 
-/** Of the kernel's own table, which is short however many routes the host has. Errors: COMMAND_FAILED, JSON. */
+/** Reads the kernel's own table, which is short however many routes the host has. Errors: COMMAND_FAILED, JSON. */
 export function localRoutes(netns: string): LocalAddressesOptions['read'] {
   return async (family) => {
     const words = [family === 'v4' ? '-4' : '-6', '-j', 'route', 'show', 'table', 'local', 'type', 'local'];

@@ -11,8 +11,8 @@ export interface VrrpInstanceSettings {
   /** 200 to 250; of two hosts that are well the one with the higher priority is master; with equal ones nothing moves. */
   readonly priority: number;
   /**
-   * Of one family or both. The first one never changes, so that the advertisements of both hosts match; all are source
-   * addresses of the packets to members.
+   * Addresses of one family or both. The first one never changes, so that the advertisements of both hosts match; all are
+   * source addresses of the packets to members.
    */
   readonly anchors: readonly string[];
 }

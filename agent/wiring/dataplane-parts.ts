@@ -17,7 +17,7 @@ export interface DataplanePartsOptions {
   /** The settings in force. */
   readonly settings: () => Settings;
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'poolUses'>;
-  /** Of all owners, also those that are not served. */
+  /** Keys of all owners, also those that are not served. */
   readonly ownerKeys: () => Iterable<string>;
   readonly pems: NonNullable<HaproxyOptions['pems']>;
   /** Makes the loop plan these load balancers again. */

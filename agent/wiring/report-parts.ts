@@ -83,7 +83,7 @@ export function reportParts(reported: ReportedParts) {
   };
 }
 
-/** Of Services, and of all other objects; undefined without a cluster. */
+/** Reporters of Services, and of all other objects; undefined without a cluster. */
 function clusterReporters(
   { common, dataplane, reached, objects, pair }: ReportedParts,
   operating: HealthTracker['book'],

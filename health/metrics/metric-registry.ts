@@ -56,7 +56,7 @@ export class MetricRegistry {
     return (...values) => counter.labels(...values).inc();
   }
 
-  /** Of seconds; the result adds one. `buckets`: upper bounds in ascending order; `known`: as for a counter. */
+  /** A histogram of seconds; the result adds one. `buckets`: upper bounds in ascending order; `known`: as for a counter. */
   histogram<Values extends LabelValues = []>(
     name: string,
     help: string,

@@ -9,7 +9,7 @@ export interface ObjectState {
   readonly objects: Readonly<Record<string, number>>;
   readonly loadBalancers: number;
   readonly ignoredServices: number;
-  /** Of the Secrets with certificates that load balancers ask for; milliseconds since the epoch. */
+  /** Secrets with certificates that load balancers ask for; milliseconds since the epoch. */
   readonly certificates: readonly { readonly name: string; readonly expires: number }[];
   /** By reason. */
   readonly problems: ReadonlyMap<string, number>;

@@ -6,7 +6,7 @@ import { constants, crc32, createDeflateRaw } from 'node:zlib';
 export interface CompressedText {
   /** Deflated, without an end. */
   readonly bytes: Buffer;
-  /** Of the text. */
+  /** The checksum of the text. */
   readonly crc: number;
   readonly length: number;
 }

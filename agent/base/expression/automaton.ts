@@ -17,7 +17,7 @@ export interface Automaton {
 export type Anchoring = 'whole' | 'start';
 
 const MAX_STATES = 400;
-/** Of the expression with its counts written out. */
+/** The most nodes of an expression with its counts written out. */
 const MAX_NODES = 2_000;
 /** Nodes looked at while the table is made: some milliseconds. */
 export const MAX_WORK = 30_000;

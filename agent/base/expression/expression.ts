@@ -40,7 +40,7 @@ export class Expressions {
   }
 }
 
-/** Of an expression that an object may have. */
+/** The expression of an object's text. */
 export function expressionOf(pattern: string, anchoring: Anchoring): Expression | string {
   return read(pattern, anchoring).result;
 }

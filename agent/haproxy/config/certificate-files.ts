@@ -149,14 +149,14 @@ export function* tlsListeners(
     for (const listener of listeners) if (isTlsListener(listener)) yield listener;
 }
 
-/** Those of listeners and of members. */
+/** The certificates of listeners and of members. */
 export function certificatesIn(
   loadBalancers: readonly Pick<LoadBalancer, 'listeners'>[],
 ): readonly Certificate[] {
   return loadBalancers.flatMap(({ listeners }) => listeners.filter(hasSection).flatMap(allCertificates));
 }
 
-/** Those of clients and of members. */
+/** The authorities of clients and of members. */
 function authoritiesOf(loadBalancers: readonly LoadBalancer[]): readonly Authority[] {
   return loadBalancers
     .flatMap(({ listeners }) => listeners.filter(hasSection))

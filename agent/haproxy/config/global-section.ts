@@ -28,7 +28,7 @@ export interface GlobalSectionOptions {
   readonly settings: () => RenderSettings & { readonly maxConnections: number; readonly netns: string };
   /** True if a HAProxy answers at the sockets. */
   readonly isRunning: () => Promise<boolean>;
-  /** Of routes, for the file. */
+  /** Users of routes, for the file. */
   readonly users?: UsersText;
   readonly log: Log;
 }

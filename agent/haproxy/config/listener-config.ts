@@ -158,7 +158,7 @@ function routingOf({ routing }: Listener): readonly unknown[] {
   return [routing.kind, routing.kind === 'http' && routing.detectMisdirected];
 }
 
-/** Of the Service's secret, so that no client can make the cookie of a member; the same on both hosts. */
+/** A key from the Service's secret, so that no client can make the cookie of a member; the same on both hosts. */
 export function cookieKeyOf(backend: string, { cookieSecret = '' }: Pool): string {
   return hash('sha256', `${backend} ${cookieSecret}`).slice(0, 32);
 }

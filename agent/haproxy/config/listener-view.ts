@@ -144,7 +144,7 @@ const BALANCE = {
   random: 'random(2)',
 } as const;
 
-/** Of the client and the period of the timeout, so that a client that was away for that long may get another member. */
+/** A hash of the client and the period of the timeout, so that a client that was away for that long may get another member. */
 const AFFINITY_BALANCE = 'hash src,concat(-,txn.affinity_period)';
 
 /** How a pool chooses members, and how long it waits for them. */

@@ -16,11 +16,11 @@ const MAX_METHOD_BYTES = 32;
 type Field = readonly [name: string, value: string];
 
 export interface LogFormats {
-  /** Of a connection, in mode http of a request. */
+  /** The format for a connection, in mode http for a request. */
   readonly line: string;
   /** The same for HAProxy 3.0 and newer, which can look up words for how it ended. */
   readonly lineInWords: string;
-  /** Of a connection that ends before HAProxy knows its request: the handshake fails, or the request is not HTTP. */
+  /** For a connection that ends before HAProxy knows its request: the handshake fails, or the request is not HTTP. */
   readonly refusedLine: string;
 }
 

@@ -74,7 +74,7 @@ export type DotSegments = 'reject' | 'normalize' | 'pass';
 export type AmbiguousPaths = 'reject-where-guarded' | 'reject' | 'pass';
 
 export interface RenderSettings extends ConnectionLogSettings {
-  /** Of paths to routes; absent: reject. */
+  /** What becomes of dot segments in paths to routes; absent: reject. */
   readonly dotSegments?: DotSegments;
   /** Absent: reject-where-guarded. */
   readonly ambiguousPaths?: AmbiguousPaths;

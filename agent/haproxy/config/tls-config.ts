@@ -207,7 +207,7 @@ export function memberTlsStructure({ tls }: Pool): unknown {
   return { ...tls, certificate: tls.certificate.name };
 }
 
-/** Those of its clients and the one of its members. */
+/** The certificates for its clients and the one for its members. */
 export function allCertificates({ tls, pool }: Pick<Listener, 'tls' | 'pool'>): readonly Certificate[] {
   const ofMembers = pool.tls?.certificate;
   const ofClients = tls === undefined ? [] : certificatesOf(tls);

@@ -20,7 +20,7 @@ import { userListId } from './user-list-id.ts';
 export interface Target {
   readonly kind: 'target';
   readonly target: string;
-  /** Those that the target needs, each after the rows that it leads to. */
+  /** The rows that the target needs, each after the rows that it leads to. */
   readonly rows: readonly MapRow[];
 }
 

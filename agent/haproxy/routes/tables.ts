@@ -68,7 +68,7 @@ export function changeOf(tables: RowTables): TablesChange | undefined {
   return changes.get(tables);
 }
 
-/** Of routes that differ from those before in some hostnames only, without a look at all others; undefined for others. */
+/** Tables for routes that differ from the last ones in some hostnames only, without reading all others; else undefined. */
 function changedTables(listener: string, { routing, tables }: Known, next: Routing): RowTables | undefined {
   if (routing.kind !== 'http' || next.kind !== 'http' || routing.sections.length !== next.sections.length)
     return undefined;
@@ -151,7 +151,7 @@ function makeTables(listener: string, routing: Routing): RowTables {
 }
 
 const ANY: HostPattern = { kind: 'any', suffix: '' };
-/** Of the rules in templates/haproxy/connection-routes.mustache. */
+/** A target of templates/haproxy/connection-routes.mustache. */
 const ENDED = { target: 'ended', rows: [] } as const;
 
 function httpTables(listener: string, { sections }: HttpRouting): RowTables {

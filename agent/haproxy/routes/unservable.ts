@@ -10,7 +10,7 @@ import { replacesPrefix, ruleTarget } from './rule-rows.ts';
 /** HAProxy's buffer has 16 KB for a command, and for a line of a file. */
 const MAX_PATH = 4_000;
 const MAX_TEXT = 6_000;
-/** Of a hostname: with texts of a hundred characters they take half of the steps of a request (templates/haproxy/routes.lua). */
+/** The most of a hostname: with texts of a hundred characters they take half of the steps of a request (routes.lua). */
 const MOST_EXPRESSIONS = 500;
 /** Bytes of a text that is too long that an expression can have, escaped. */
 const MAX_START = 250;

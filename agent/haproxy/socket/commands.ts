@@ -112,7 +112,7 @@ export interface RowPosition {
   /** The listener's table that the row belongs to. */
   readonly table: string;
   readonly row: MapRow;
-  /** Of the pool that gets a spare backend by this row: see structureOf(). */
+  /** The structure of the pool that gets a spare backend by this row: see structureOf(). */
   readonly structure?: string;
 }
 

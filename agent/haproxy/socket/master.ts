@@ -25,7 +25,7 @@ export interface ReloadOptions {
 export interface ReloadOutcome {
   /** A new worker serves. Otherwise HAProxy refused the new files, and the old worker continues. */
   readonly ok: boolean;
-  /** Of the new worker; undefined if there is none, or if the master did not answer. */
+  /** The pid of the new worker; undefined if there is none, or if the master did not answer. */
   readonly workerPid: number | undefined;
   /** HAProxy's own text; '' before 2.7, which writes it to its standard error only. */
   readonly log: string;

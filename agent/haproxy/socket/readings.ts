@@ -19,7 +19,7 @@ export interface Info {
   readonly number: (name: string) => number;
 }
 
-/** Of `show info`. */
+/** Parses `show info`. */
 export function parseInfo(text: string): Info {
   const fields = new Map(
     text.split('\n').map((line) => {
@@ -50,7 +50,7 @@ export function loadOf({ number }: Info): Load {
   return { busy: Number.isNaN(idlePercent) ? 0 : 100 - idlePercent };
 }
 
-/** Of `show acl #ID`: the patterns, in order. A line has the entry's address in memory and the pattern. */
+/** Parses `show acl #ID`: the patterns, in order. A line has the entry's address in memory and the pattern. */
 export function parseAcl(text: string): readonly string[] {
   return text
     .split('\n')
@@ -69,7 +69,7 @@ export interface AclPosition {
   readonly line: number;
 }
 
-/** Of `show acl`: the position of each ACL. A generator, because there may be thousands. */
+/** Parses `show acl`: the position of each ACL. A generator, because there may be thousands. */
 export function* parseAclList(text: string): Generator<AclPosition, void, void> {
   const rows = linesOf(text);
   if (rows.next().value !== '# id (file) description') throw unreadable('ACLs', text);
@@ -85,14 +85,14 @@ export interface ShownCertificate {
   readonly chainLength: number;
 }
 
-/** Of `show ssl cert FILE`; undefined if the worker has none of that file. */
+/** Parses `show ssl cert FILE`; undefined if the worker has none of that file. */
 export function parseCertificate(text: string): ShownCertificate | undefined {
   const sha1 = /^SHA1 FingerPrint: ([0-9A-F]{40})$/m.exec(text)?.[1];
   if (sha1 === undefined) return undefined;
   return { sha1, chainLength: text.match(/^Chain Subject: /gm)?.length ?? 0 };
 }
 
-/** Of `show ssl crt-list FILE`: the files of certificates, in order; none for an unknown list. */
+/** Parses `show ssl crt-list FILE`: the files of certificates, in order; none for an unknown list. */
 export function parseCrtList(text: string): readonly string[] {
   const [title = '', ...lines] = text.split('\n');
   if (!title.startsWith('# ')) return [];
@@ -100,8 +100,8 @@ export function parseCrtList(text: string): readonly string[] {
 }
 
 /**
- * Of `show map FILE`: an address in memory, the key, the value. None for a map that no rule reads. A generator, because there
- * may be very many.
+ * Parses `show map FILE`: an address in memory, the key, the value. None for a map that no rule reads. A generator, because
+ * there may be very many.
  */
 export function* parseMap(
   text: string,
@@ -115,7 +115,7 @@ export function* parseMap(
   }
 }
 
-/** Of `show stat -1 1 -1`: the frontends that an order has disabled. */
+/** Parses `show stat -1 1 -1`: the frontends that an order has disabled. */
 export function disabledFrontends(text: string): ReadonlySet<string> {
   const [header = '', ...rows] = text.split('\n');
   const status = header.split(',').indexOf('status');
@@ -134,7 +134,7 @@ export interface Session {
   readonly server: string;
 }
 
-/** Of `show sess`: the sessions that have a server. A generator, because there may be very many. */
+/** Parses `show sess`: the sessions that have a server. A generator, because there may be very many. */
 export function* parseSessions(text: string): Generator<Session, void, void> {
   for (const row of linesOf(text)) {
     const [, pointer, backend, server] = /^(0x[0-9a-f]{1,16}): .* be=(\S+) srv=([^\s<]\S*) /.exec(row) ?? [];
@@ -160,7 +160,7 @@ export interface Processes {
 /** Pid, type, reloads, failed, the begin of the uptime. The uptime of 2.6 is negative after the clock was set back. */
 const PROCESS = /^(\d{1,10}) +(\S+) +(\d{1,10})(?: \[failed: (\d{1,10})\])? +-?\d{1,10}d/;
 
-/** Of the master's `show proc`. */
+/** Parses the master's `show proc`. */
 export function parseShowProc(text: string): Processes {
   let master: Processes['master'] | undefined;
   let section: Process[] | undefined;

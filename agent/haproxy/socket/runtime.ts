@@ -51,7 +51,7 @@ interface Link {
 
 export class Runtime {
   readonly worker: WorkerProcess;
-  /** Of the backends in commands and questions; answers have the worker's. */
+  /** Names of the backends in commands and questions; answers have the worker's. */
   readonly names = new BackendNames();
   /** Resolves once, never rejects: undefined after close(), otherwise why the connection ended. */
   readonly closed: Promise<HeadgateError | undefined>;

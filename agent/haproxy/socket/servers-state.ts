@@ -60,7 +60,7 @@ interface Row {
 }
 
 /**
- * Of `show servers state [BACKEND]`. A generator, so that the caller can pause between two rows of a text of megabytes.
+ * Parses `show servers state [BACKEND]`. A generator, so that the caller can pause between two rows of a text of megabytes.
  * No rows if HAProxy does not have the backend.
  */
 export function* parseServersState(text: string): Generator<ServerState, void, void> {
@@ -73,7 +73,7 @@ export function isAtHome({ server, address, port }: ServerState): boolean {
 }
 
 /**
- * Of `show servers state BACKEND`, for HAProxy's next start: the header, and the rows of servers that their checks have
+ * Parses `show servers state BACKEND` for HAProxy's next start: the header, and the rows of servers that their checks have
  * taken down, and of servers that are up, so that one failed check does not take these down. A row also carries the
  * address and the weight over, so servers with another address than in their name, and servers that are up with another
  * weight or state than in the file, are left out. Draining is not carried over: it would outlast its weight in the file.
@@ -145,7 +145,7 @@ function integer(row: Row, column: Column): number {
   throw unreadable('servers state', row.fields.join(' '), `${quote(value)} is not a number`);
 }
 
-/** Of the last header: all answers of one HAProxy have the same. */
+/** The last header: all answers of one HAProxy have the same. */
 let known: { readonly header: string; readonly positions: Row['positions'] } | undefined;
 
 function positionsIn(header: string): Row['positions'] {

@@ -44,7 +44,7 @@ export function parseVersion(text: string): Version {
   return { major: Number(major), minor: Number(minor), patch: Number(patch ?? 0), text: version };
 }
 
-/** Of the HAProxy program on this host. Errors: HAPROXY_MISSING if it cannot be run; HAPROXY_VERSION if it is too old. */
+/** The version of the program. Errors: HAPROXY_MISSING if it cannot be run; HAPROXY_VERSION if it is too old. */
 export async function haproxyVersion(executable: string): Promise<Version> {
   const result = await runCommand(executable, ['-v'], { timeout: VERSION_TIMEOUT_MS }).catch((cause) => {
     const message = `Cannot run "${executable}": install HAProxy 2.6 or newer, or set "haproxy" to its path`;

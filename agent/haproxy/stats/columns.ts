@@ -56,5 +56,5 @@ export function positionOf(column: Column): number {
   return allColumns.indexOf(column);
 }
 
-/** Of a worker's process. */
+/** Counters of a worker's process. */
 export const infoCounters = ['CumConns', 'CumReq', 'TotalBytesOut', 'DroppedLogs'] as const;

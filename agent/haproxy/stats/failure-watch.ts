@@ -294,7 +294,7 @@ function takeServer(entry: Entry, row: StatRow, answers: boolean, isFresh: boole
   window.add(intervalOfMember(row, difference, entry.open, answers), at);
 }
 
-/** Of a backend and of its fallback. */
+/** The interval of a backend together with that of its fallback. */
 function joined(intervals: readonly Interval[]): Interval {
   const [first, ...others] = intervals;
   if (first === undefined) return { unit: 'connections', tried: 0, failed: 0, hasSuccess: false };

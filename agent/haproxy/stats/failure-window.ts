@@ -72,7 +72,7 @@ function aborts(difference: Reading): number {
   return of(difference, LEFT) + of(difference, EXPIRED);
 }
 
-/** Of clients: what a backend, or a frontend, has done for them. `answers` as for `unanswered`. */
+/** What a backend, or a frontend, has done for clients. `answers` as for `unanswered`. */
 export function intervalOfClients(row: StatRow, difference: Reading, answers: boolean): Interval {
   if (row.mode === 'http') return ofAnswers(difference);
   const silent = unanswered(difference, answers);
@@ -80,8 +80,8 @@ export function intervalOfClients(row: StatRow, difference: Reading, answers: bo
 }
 
 /**
- * Of a server: each attempt to connect counts, whatever becomes of the client after it. `open`: connections that its backend
- * has now. HAProxy counts a failed attempt only when it makes the next one, a second later.
+ * What a server has counted: each attempt to connect, whatever becomes of the client after it. `open`: connections that its
+ * backend has now. HAProxy counts a failed attempt only when it makes the next one, a second later.
  */
 export function intervalOfMember(
   row: StatRow,

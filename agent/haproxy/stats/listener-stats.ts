@@ -37,7 +37,7 @@ export function parseListenerStats(...answers: readonly string[]): ListenerStats
   return { ...(frontend ?? backends), servers };
 }
 
-/** Of several workers; without any of none. */
+/** The sum over several workers; nothing without any. */
 export function sumOfStats(all: readonly ListenerStats[]): ListenerStats {
   const servers = new Map<string, ServerStats>();
   for (const each of all)

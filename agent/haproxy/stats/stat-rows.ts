@@ -43,7 +43,7 @@ interface Places {
   readonly last: number;
 }
 
-/** Of the last header: all answers of one HAProxy have the same. */
+/** The last header: all answers of one HAProxy have the same. */
 let known: Places | undefined;
 
 function placesOf(header: string): Places {

@@ -131,7 +131,7 @@ export class Statistics {
     return this.#round(isAwaited);
   }
 
-  /** Of the last round, from memory. */
+  /** The traffic of the last round, from memory. */
   traffic(): Iterable<ListenerTraffic> {
     return listenerTraffic(this.#totals.series);
   }

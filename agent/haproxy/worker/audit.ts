@@ -123,7 +123,7 @@ async function otherCertificates(
   for (const certificate of believed) {
     const { name } = certificate;
     const isChangedSince = running.certificate(name) !== certificate;
-    // Of a certificate that no list has, the worker may have no file any more.
+    // The worker may have no file any more of a certificate that no list has.
     if (found.get(name) !== undefined || isChangedSince) continue;
     running.putCertificate(name, undefined);
     for (const listener of running.names())

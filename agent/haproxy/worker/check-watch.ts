@@ -15,7 +15,7 @@ import { type CheckResult, parseCheckResults } from '../socket/check-results.ts'
 export type CheckResults = Map<string, ReadonlyMap<string, CheckResult>>;
 
 export interface CheckWatchOptions {
-  /** Of all watches, so that a listener which another watch reads from now on keeps its results until then. */
+  /** The results of all watches, so that a listener which another watch reads from now on keeps its results until then. */
   readonly results: CheckResults;
   readonly worker: () => BootedWorker | undefined;
   readonly desired: ReadonlyMap<string, LoadBalancer>;

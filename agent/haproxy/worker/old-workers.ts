@@ -41,7 +41,7 @@ export class OldWorkers {
   /** `backend server` to when it was removed. */
   readonly #removed = new Map<string, number>();
   #current: Worker | undefined;
-  /** Of draining workers, by their pid. */
+  /** Names of backends in draining workers. Key: a pid. */
   readonly #names = new Map<number, BackendNames>();
   /** No work before this time, so that it does not load HAProxy. */
   #earliest = Number.NEGATIVE_INFINITY;

@@ -23,7 +23,7 @@ export interface ArbiterOptions {
   readonly reload: (causes: ReadonlySet<ReloadCause>) => Promise<ReloadResult>;
   /** 0 within the budget for draining workers, and 1 more for each worker or share of memory above it. */
   readonly pressure: () => Promise<number>;
-  /** Of each namespace. */
+  /** The share of each namespace. */
   readonly share?: ReloadShare;
   /** All load balancers are of one namespace: nobody else has to be protected, and it has no share; default false. */
   readonly isAlone?: () => boolean;
@@ -44,7 +44,7 @@ const MIN_BACKOFF_MS = 100;
 /** No client waits for the removal of a listener: one that comes so soon after another one is removed with it. */
 const REMOVAL_REST_MS = 1_000;
 const MOST_REMOVAL_RESTS = 5;
-/** Of the agent itself: without a share. */
+/** The agent itself, which has no share. */
 const AGENT = '';
 
 export class ReloadArbiter {

@@ -10,7 +10,7 @@ export interface ReloadShare {
 
 /** Others' long connections end some time after each reload, and more old workers delay the next ones. */
 export const SHARE: ReloadShare = { atOnce: 9, interval: 60_000 };
-/** Of the landing: a reload takes some 25 ms, and what is there has not been there for long. */
+/** For the landing: a reload takes some 25 ms, and nothing is there for long. */
 export const LANDING_SHARE: ReloadShare = { atOnce: 60, interval: 10_000 };
 
 export class ReloadShares {

@@ -236,7 +236,7 @@ export class Supervisor {
   }
 }
 
-/** Of a HAProxy that another program has started, and must start again. */
+/** The error for a HAProxy that another program has started, and must start again. */
 function otherFile(file: string, { config }: HaproxyPaths): HeadgateError {
   return new HeadgateError(
     'HAPROXY_START',

@@ -16,7 +16,7 @@ import type { ReflectorObserver, ReflectorTimes } from './reflector-terms.ts';
 
 export interface CertificateSourceOptions {
   readonly api: ApiStreams;
-  /** Those whose Secrets and ConfigMaps may be read; empty: all. */
+  /** Namespaces whose Secrets and ConfigMaps may be read; empty: all. */
   readonly namespaces: readonly string[];
   /** `asked`: what may have another answer of access() now. */
   readonly onChange: (

@@ -27,7 +27,7 @@ export class ListItems {
   #shellLength = 0;
   /** The begin of an item that is not complete. */
   #item: Uint8Array[] = [];
-  /** Of braces and brackets. */
+  /** How many braces and brackets are open. */
   #depth = 0;
   #inString = false;
   #escaped = false;

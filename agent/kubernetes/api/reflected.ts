@@ -27,7 +27,7 @@ export interface ReflectedChange<T> {
 export type ParseObject<T> = (json: Readonly<Record<string, unknown>>) => {
   readonly objects: readonly T[];
   readonly problems: readonly Problem[];
-  /** Of an object whose status the agent writes. */
+  /** The status of an object whose status the agent writes. */
   readonly current?: Current | undefined;
 };
 
@@ -43,7 +43,7 @@ interface Entry<T> {
   readonly current: Current | undefined;
 }
 
-/** Of so few objects the loss of all but one needs no confirmation. */
+/** The loss of all but one of so few objects needs no confirmation. */
 const FEW_OBJECTS = 4;
 
 export class Reflected<T extends Keyed> {

@@ -73,7 +73,7 @@ export interface ReflectorStatus {
   /** A watch is open. */
   readonly connected: boolean;
   readonly lack: Lack;
-  /** Of the last event; '' before the first list. */
+  /** The version of the last event; '' before the first list. */
   readonly resourceVersion: string;
   /** Time of the last answer, event or bookmark, milliseconds since the epoch; 0 before the first. */
   readonly lastAnswer: number;

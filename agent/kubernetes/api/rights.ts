@@ -93,7 +93,7 @@ function rights(
   return verbs.map((verb) => ({ verb, group, resource, subresource, namespace, name }));
 }
 
-/** Of a kind of the Gateway API, or of Ingresses. */
+/** The rights for a kind of the Gateway API, or for Ingresses. */
 function rightsOfClasses(
   kind: ReflectedKind,
   namespaces: readonly string[],

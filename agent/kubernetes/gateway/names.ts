@@ -19,7 +19,7 @@ export const metadataFields = {
 
 export const metadata = object(metadataFields);
 
-/** Of an object in a namespace. */
+/** The identity of an object in a namespace. */
 export function identityOf({
   namespace,
   name,
@@ -73,7 +73,7 @@ export const headerName = () =>
     "is not the name of a header (at most 256 letters, digits and !#$%&'*+-.^_`|~)",
   );
 
-/** Of a header or a parameter: anything that prints, and tabs. */
+/** The value of a header or a parameter: anything that prints, and tabs. */
 export const fieldValue = (most: number) =>
   textRule(
     (text) => text.length >= 1 && text.length <= most && /^[\t\x20-\x7e\u0080-\uffff]*$/.test(text),

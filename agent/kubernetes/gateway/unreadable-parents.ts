@@ -8,7 +8,7 @@ import { GATEWAY_GROUP, objectName } from './names.ts';
 import { MAX_PARENTS, parentRef } from './route-schemas.ts';
 import { writtenReference } from './written-reference.ts';
 
-/** Of a Gateway its GatewayClass; entries that cannot be read are left out. */
+/** For a Gateway its GatewayClass; entries that cannot be read are left out. */
 export function unreadableParents(kind: StatusKind, json: unknown): readonly ParentReference[] {
   const spec = isMapping(json) && isMapping(json.spec) ? json.spec : {};
   if (kind === 'Gateway') {

@@ -19,7 +19,7 @@ import { annotations, statusAddress } from '../object-schemas.ts';
 import { withoutKubectlCopy } from '../prune-object.ts';
 import type { Ingress, IngressBackend, IngressClass } from './ingress-objects.ts';
 
-/** Of the API server for `spec.controller`. */
+/** The API server's bound for `spec.controller`. */
 const MAX_CONTROLLER_CHARACTERS = 250;
 const MAX_PATH_CHARACTERS = 1024;
 const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';

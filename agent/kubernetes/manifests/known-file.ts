@@ -12,7 +12,7 @@ export class KnownFile {
   readonly path: string;
   /** The objects that count. */
   readonly objects = new Map<string, KubernetesObject>();
-  /** Those of them that the file no longer has. */
+  /** Objects that the file no longer has. */
   readonly missing = new Map<string, Loss>();
   /** The snapshot has been read, or is older than what the agent has read. */
   isRestored = false;
@@ -20,9 +20,9 @@ export class KnownFile {
   unfinished = false;
   /** As the last content: `Manifest.documents`; undefined before the first. */
   documents: Manifest['documents'] | undefined;
-  /** Of the last content that was parsed; '' for none. */
+  /** The digest of the last content that was parsed; '' for none. */
   digest = '';
-  /** Of the file when it was last read. */
+  /** The stamp of the file when it was last read. */
   stamp = '';
   absent = false;
   /** When a content that looks unfinished counts all the same, by performance.now(). */

@@ -28,7 +28,7 @@ const NEWLINE = 0x0a;
 const BLANKS: readonly number[] = [0x20, 0x09, NEWLINE, 0x0d];
 /** The documents of a shorter file are remembered from its second read on, because most files are read once. */
 const LONG_FILE_BYTES = 32 * 1024;
-/** Of lists and mappings in one file, because it is read without a pause: some seconds, and half a gigabyte of memory. */
+/** The most lists and mappings in one file, because it is read without a pause: some seconds, and half a gigabyte of memory. */
 export const MAX_ENTRIES = { json: 2_000_000, yaml: 500_000 } as const;
 /** More are counted only. */
 const MAX_PROBLEMS = 100;

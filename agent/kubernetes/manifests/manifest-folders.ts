@@ -71,7 +71,7 @@ export class ManifestFolders {
   readonly #times: FolderTimes;
   readonly #folders = new Map<string, Folder>();
   readonly #watchers: FolderWatchers;
-  /** Of the folders above the roots: a root may be a link that is replaced, or be created again. */
+  /** Watches the folders above the roots: a root may be a link that is replaced, or be created again. */
   readonly #aboveRoots: FolderWatchers;
   readonly #scans: Rounds;
   /** By root, at its last scan. */

@@ -113,7 +113,7 @@ export class ManifestObjects {
     if (file.missing.size === 0 || isAway(file.path)) return;
     for (const [identity, loss] of file.missing) {
       if (lossPolicy.ends(loss) > now) continue;
-      // Of many files, for example if a program creates the folder again.
+      // Many files are missing, for example if a program creates the folder again.
       loss.doubted ||= this.#precedence.isMostMissing(MANY_OBJECTS);
       if (lossPolicy.ends(loss) > now) continue;
       file.missing.delete(identity);

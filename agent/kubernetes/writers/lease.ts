@@ -61,7 +61,7 @@ export class Lease {
   #wasFit = false;
   readonly #fault = new Fault();
   #isBarred = false;
-  /** Of the last answer; 0 if there was none. */
+  /** The status of the last answer; 0 if there was none. */
   #status = 0;
   #isClosed = false;
   #attempting: Promise<void> = Promise.resolve();

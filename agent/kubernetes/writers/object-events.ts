@@ -34,7 +34,7 @@ export function objectEvents(
   return events;
 }
 
-/** Of one Event. */
+/** The most names in one Event. */
 const MAX_NAMES = 5;
 
 /** The end of a sentence; '' if all listeners are served. */

@@ -22,7 +22,7 @@ export interface ObjectStatusPatch {
   readonly status: Json;
 }
 
-/** Those of the Gateway API: another condition, such as `example.org/Checked`, is another controller's. */
+/** Conditions of the Gateway API: another condition, such as `example.org/Checked`, is another controller's. */
 const OWN_CONDITIONS: ReadonlySet<string> = new Set([
   'Accepted',
   'Programmed',

@@ -15,7 +15,7 @@ import { type ListenerCounts, NO_LISTENER_COUNTS } from '../rules/counts.ts';
 import type { KernelListener } from '../rules/kernel-listener.ts';
 
 export interface AnswerWatchOptions {
-  /** Those that the kernel has. */
+  /** The listeners that the kernel has. */
   readonly listeners: () => readonly KernelListener[];
   /** What the kernel has counted until now, by listener. */
   readonly counts: () => Promise<ReadonlyMap<string, ListenerCounts>>;
@@ -97,7 +97,7 @@ export class AnswerWatch {
     this.#tell(known);
   }
 
-  /** Of the round before, whose last connections may have had their answers in this one. */
+  /** Judges the last round, whose last connections may have had their answers in this one. */
   #judge({ name, family, members }: KernelListener, now: Difference): RecentFailures | undefined {
     const before = this.#before.get(name);
     const window = this.#windows.get(name) ?? new FailureWindow(WINDOW_MS);

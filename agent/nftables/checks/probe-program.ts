@@ -11,7 +11,7 @@ import { REFUSED, type UdpAddress, type UdpAnswer } from './udp-probe.ts';
 
 export interface Probe extends UdpAddress {
   readonly kind: 'udp' | 'sctp' | 'tcp' | 'http';
-  /** Of http: printable characters. */
+  /** Only for http: printable characters. */
   readonly path: string;
 }
 

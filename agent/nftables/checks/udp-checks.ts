@@ -23,7 +23,7 @@ export interface UdpChecksOptions {
 
 type Checks = ReadonlyMap<string, UdpCheck>;
 
-/** Of all listeners together; further probes wait. */
+/** The most of all listeners together; further probes wait. */
 const MAX_SOCKETS = 500;
 /** For so long the refusals of all members are read only once. */
 const REFUSALS_AGE_MS = 500;

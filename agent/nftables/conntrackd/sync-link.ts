@@ -15,7 +15,7 @@ export interface SyncLink {
   readonly interface: string;
   readonly address: string;
   readonly peer: string;
-  /** Of UDP, on both hosts. */
+  /** The port of UDP, on both hosts. */
   readonly port: number;
 }
 

@@ -87,7 +87,7 @@ export class FlowCounts {
   }
 }
 
-/** Those of now that were silent before, too: a flow that has just begun has no answer yet. */
+/** What was silent before, too: a flow that has just begun has no answer yet. */
 export function lastingSilence(before: readonly Silence[], now: readonly Silence[]): readonly Silence[] {
   return now.flatMap(({ listener, members }) => {
     const earlier = before.find((each) => each.listener.name === listener.name)?.members ?? [];

@@ -17,7 +17,7 @@ import { readFlows } from './read-flows.ts';
 
 export interface FlowWatchOptions {
   readonly netns: string;
-  /** Those that the kernel has. */
+  /** The listeners that the kernel has. */
   readonly listeners: () => readonly KernelListener[];
   readonly sources: () => SourceGroups;
   /** The problems of these load balancers have changed. */
@@ -28,7 +28,7 @@ export interface FlowWatchOptions {
 const INTERVAL_MS = 15_000;
 /** A reading takes at most this part of a processor. */
 const SHARE_OF_TIME = 1 / 100;
-/** Of a processor; not measured, because on a busy machine a reading waits more than it works. */
+/** Time of a processor; not measured, because on a busy machine a reading waits more than it works. */
 const FLOW_COST_MS = 0.01;
 /** While something is wrong an operator waits for the end of it. */
 const MOST_REST_MS = 60_000;
@@ -41,7 +41,7 @@ export class FlowWatch {
   readonly #unread = new Fault();
   /** At the last reading. */
   #suspects: readonly Silence[] = [];
-  /** Of members that were silent at the last two readings. */
+  /** Problems of members that were silent at the last two readings. */
   #problems: ReadonlyMap<OwnerKey, readonly Problem[]> = new Map();
   #restMs = INTERVAL_MS;
 

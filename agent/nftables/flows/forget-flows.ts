@@ -23,7 +23,7 @@ export interface ForgetFlowsOptions {
 const LAST_ANSWERS_MS = 500;
 /** A pass takes at most this part of a processor. */
 const SHARE_OF_TIME = 1 / 4;
-/** Of a processor; not measured, because on a busy machine a pass waits more than it works. */
+/** Time of a processor; not measured, because on a busy machine a pass waits more than it works. */
 const FLOW_COST_MS = 0.005;
 const RETRY = { firstMs: 500, mostMs: 30_000 } as const;
 
@@ -35,7 +35,7 @@ export class ForgetFlows {
   /** Places that are due, and from when on, in milliseconds of the clock; the earliest first. */
   readonly #now = new Map<PlaceKey, number>();
   readonly #later = new Map<PlaceKey, number>();
-  /** Those of the rules, and those that are gone and due. */
+  /** Key: a port of the rules, or one that is gone and due. */
   readonly #places = new Map<PlaceKey, KernelListener | undefined>();
   /** Place → endpoint of a member that has left it → until when its last answers reach their clients. */
   readonly #leaving = new Map<PlaceKey, Map<string, number>>();

@@ -16,7 +16,7 @@ const MAX_IN_MARK = 0x7fff;
 
 const FAMILIES = { v4: 'ip', v6: 'ip6' } as const;
 const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
-/** Of conntrack: `original` is from the client. */
+/** The words of conntrack: `original` is from the client. */
 const DIRECTIONS = { received: 'original', sent: 'reply' } as const;
 
 /** Commands joined by `;`, which take effect together or not at all; '' for no change. Errors, not to be retried: RUNTIME_TOKEN. */
@@ -169,7 +169,7 @@ function size(slots: number): number {
   return slots;
 }
 
-/** Of packets to a slot, or to the member of a number. */
+/** The mark of packets to a slot, or to the member of a number. */
 function mark(value: number): number {
   return MARK_OFFSET + number(value, 0, MAX_IN_MARK);
 }

@@ -64,7 +64,7 @@ export type Element =
 /** What an element has counted. */
 export interface Count {
   readonly packets: number;
-  /** Of the packets, with the headers of IP. */
+  /** Bytes of the packets, with the headers of IP. */
   readonly bytes: number;
 }
 
@@ -73,7 +73,7 @@ export type CountingElement = Extract<Element, { map: 'flows' | 'traffic' }>;
 
 export interface Count {
   readonly packets: number;
-  /** Of the packets, with the headers of IP. */
+  /** Bytes of the packets, with the headers of IP. */
   readonly bytes: number;
 }
 
@@ -100,7 +100,7 @@ export function elementChange(
   return { removed, added };
 }
 
-/** Of one of the listener's addresses: new flows, packets from clients and packets to them. */
+/** The counters of one of the listener's addresses: new flows, packets from clients and packets to them. */
 export function countingElements(listener: KernelListener, address: string): readonly CountingElement[] {
   const place = placeOf(listener, address);
   return [

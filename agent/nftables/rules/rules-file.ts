@@ -108,7 +108,7 @@ function affinityText(table: string): string {
   return affinityTemplate({ table, size: MAX_CLIENTS, ...marks, timeouts });
 }
 
-/** Those by which the listeners of a family share members: each has chains of its own. */
+/** The prefixes by which the listeners of a family share members: each has chains of its own. */
 export function prefixesOf(listeners: Iterable<KernelListener>, of: Family): ReadonlySet<number> {
   const prefixes = new Set<number>();
   for (const { family, prefix } of listeners) if (family === of && prefix !== undefined) prefixes.add(prefix);

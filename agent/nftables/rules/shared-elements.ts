@@ -7,7 +7,7 @@ import type { Element, ElementChange } from './elements.ts';
 import type { KernelListener, ListenerChange } from './kernel-listener.ts';
 
 interface Need {
-  /** Of the element; the same for all who need it. */
+  /** The key of the element; the same for all who need it. */
   readonly key: string;
   readonly user: string;
   readonly element: Element;

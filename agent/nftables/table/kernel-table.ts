@@ -60,14 +60,14 @@ export class KernelTable {
   #running = new Map<OwnerKey, readonly KernelListener[]>();
   /** What the kernel has while all rules are being loaded; undefined otherwise. */
   #before: ReadonlyMap<OwnerKey, readonly KernelListener[]> | undefined;
-  /** Those that the kernel has. */
+  /** The sources that the kernel has. */
   #sources: SourceGroups;
   #shared: SharedElements;
   /** When they were read last. */
   #counts = NO_COUNTS;
   /** undefined before the first load. */
   #knowsSockets: boolean | undefined;
-  /** Of clients' addresses, for which the kernel has chains. */
+  /** Prefixes of clients' addresses, for which the kernel has chains. */
   #prefixes: Readonly<Record<Family, ReadonlySet<number>>> = { v4: new Set(), v6: new Set() };
   /** '' while it is not known what the kernel has. */
   #generation = '';
@@ -98,7 +98,7 @@ export class KernelTable {
     return this.#generation;
   }
 
-  /** Of both families. */
+  /** The tables of both families. */
   get tables(): readonly string[] {
     return tablesOf('ip', this.#options.table);
   }

@@ -14,7 +14,7 @@ const MAX_PROCESSES = 16;
 export class Nft {
   readonly #options: SessionOptions;
   #session: NftSession | undefined;
-  /** Of this agent, by which its own changes are known. */
+  /** The processes of this agent, by which its own changes are known. */
   #processes: readonly number[] = [];
 
   constructor(options: SessionOptions) {

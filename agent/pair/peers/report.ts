@@ -35,7 +35,7 @@ const reasons: Rule<readonly string[]> = listOf(text(/^[a-z-]{1,40}$/)).refine((
 });
 
 const linkSchema = object({
-  /** Of its interface; '' if unknown. */
+  /** The Ethernet address of its interface; '' if unknown. */
   ether: text(/^(([0-9a-f]{2}:){5}[0-9a-f]{2})?$/).default(''),
   /** Its own addresses there, canonical; '' if it has none. */
   v4: address('v4').default(''),
@@ -78,7 +78,7 @@ export const noHandover: HandoverReport = handoverSchema.parse({});
  * what makes the peer the least ready.
  */
 const reportSchema = object({
-  /** Of the agent that sends the report. */
+  /** The version of the agent that sends the report. */
   version: text(/^[0-9A-Za-z.+-]{1,64}$/).default('unknown'),
   /** A different one each time an agent starts: 16 hex digits. */
   instance: text(/^[0-9a-f]{16}$/),
@@ -107,7 +107,7 @@ export type PairReport = Readonly<Valid<typeof reportSchema>>;
 
 /** What the parts of a pair read of both hosts. */
 export interface BothHosts {
-  /** Of this host. */
+  /** The roles of this host. */
   readonly roles: () => Roles;
   /** undefined without a recent report. */
   readonly peer: () => PairReport | undefined;

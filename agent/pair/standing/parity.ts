@@ -14,7 +14,7 @@ export interface ParityOptions {
   readonly served: (key: string) => LoadBalancer | 'pending' | undefined;
 }
 
-/** Of a host, as Parity has them. */
+/** The digests of a host, as Parity has them. */
 export interface Digests {
   readonly model: string;
   readonly running: string;

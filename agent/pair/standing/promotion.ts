@@ -67,7 +67,7 @@ export class Promotion {
     else if (!this.#isPreparing) void this.#prepare();
   }
 
-  /** Those of this host that VRRP has now. */
+  /** The priorities of this host that VRRP has now. */
   get priorities(): Priorities {
     return this.#options.priorities(this.#reasons);
   }

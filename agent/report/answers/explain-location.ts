@@ -15,12 +15,12 @@ export interface AskedLocation {
   readonly port: number;
   /** `Pod/web-1`, `Node/worker-1`. */
   readonly target: string;
-  /** Of the pod. */
+  /** The pod's namespace. */
   readonly namespace: string;
 }
 
 export interface LocationExplanation {
-  /** That have the address, and the port if one is asked for. */
+  /** Load balancers that have the address, and the port if one is asked for. */
   readonly loadBalancers: readonly ServiceExplanation[];
   readonly members: readonly MemberOf[];
   /** How many more of both there are. */
@@ -39,7 +39,7 @@ export interface MemberOf {
   readonly cause: string;
 }
 
-/** Of one answer. */
+/** The most in one answer. */
 const MAX_LOAD_BALANCERS = 20;
 const MAX_MEMBERS = 200;
 

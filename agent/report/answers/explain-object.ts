@@ -98,7 +98,7 @@ function missingParents(kind: RouteKind, key: string, cluster: StatusSources['cl
   });
 }
 
-/** Of a misspelt name: a namespace and a name are long words, of which a third would be another one. */
+/** The most wrong letters of a misspelt name: a namespace and a name are long words, of which a third would be another one. */
 const MOST_LETTERS = 2;
 
 type Parents = ObjectExplanation['parents'];
@@ -177,7 +177,7 @@ function numberOf(rule: string): number {
   return Number(rule.slice(rule.lastIndexOf('#') + 1));
 }
 
-/** Those that a load balancer has with this object. */
+/** The problems that a load balancer has with this object. */
 function problemsAbout(object: StatusName, sources: StatusSources): readonly Problem[] {
   const { desired, operating } = sources;
   return [...desired.loadBalancers.values()]

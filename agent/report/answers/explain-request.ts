@@ -115,7 +115,7 @@ function passedOn(asked: Asked, { hosts }: TlsRouting): RequestAnswer {
   return { ...connected(own, `${how} (${hostInWords(found.host)})`, found.backends), rule: 'TLSRoute' };
 }
 
-/** Of a connection whose requests are not read. */
+/** Explains a connection whose requests are not read. */
 function connected(
   asked: Asked,
   action: string,

@@ -78,9 +78,9 @@ export interface ListenerExplanation {
   readonly moreRoutes: number;
 }
 
-/** Of one answer, so that a folder of broken files does not hide the other reasons. */
+/** The most in one answer, so that a folder of broken files does not hide the other reasons. */
 const MAX_SOURCE_PROBLEMS = 5;
-/** Of routes, in one answer. */
+/** The most pools of routes in one answer. */
 const MAX_POOLS = 5;
 
 /** `asked`: the key of a Service also stands for its pool behind routes, or for a Gateway of its name if there is no Service. */
@@ -210,7 +210,7 @@ function failuresOf({ members }: ListenerExplanation): readonly string[] {
     .map(({ name, cause }) => `${name}: ${cause}`);
 }
 
-/** Of the members of a listener together: the kernel does not count what each has answered. */
+/** The failures of all members of a listener together: the kernel does not count what each has answered. */
 function failuresOfAll(
   listener: ListenerExplanation,
   dataplane: Pick<StatusSources['dataplane'], 'failures'>,
@@ -303,10 +303,10 @@ function explainListener(
   return { name, addresses, protocol, port, family, engine, status, pool: poolStatus, ...counts };
 }
 
-/** Of one listener in an answer. */
+/** The most routes of one listener in an answer. */
 const MAX_ROUTES = 20;
 
-/** Of HTTP; a rule that no route has, such as for what no host of an Ingress matches, has none. */
+/** Routes for HTTP; a rule that no route has, such as for what no host of an Ingress matches, has none. */
 function routesOf({ routing }: Listener): readonly string[] {
   if (routing?.kind !== 'http') return [];
   const names = routing.sections.flatMap(({ hosts }) =>

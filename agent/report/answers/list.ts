@@ -51,7 +51,7 @@ function createdOf(key: string, cluster: StatusSources['cluster']): string {
   return created === undefined || !Number.isFinite(created) ? '' : new Date(created).toISOString();
 }
 
-/** Of one answer. */
+/** The most names in one answer. */
 const MAX_NAMES = 500;
 
 /**

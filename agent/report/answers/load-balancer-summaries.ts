@@ -94,7 +94,7 @@ export class LoadBalancerSummaries implements ChangeObserver {
     return this.#rows.get(key);
   }
 
-  /** Those whose verdict is not `served`, as of the last update. */
+  /** Summaries whose verdict is not `served`, as of the last update. */
   *unserved(): Generator<LoadBalancerSummary, void, void> {
     for (const key of this.#unserved) {
       const row = this.#rows.get(key);
@@ -102,7 +102,7 @@ export class LoadBalancerSummaries implements ChangeObserver {
     }
   }
 
-  /** Those with load balancers, in order. */
+  /** Namespaces with load balancers, in order. */
   namespaces(): readonly string[] {
     return [...this.#namespaces.keys()].filter((each) => each !== NO_NAMESPACE).sort(inNaturalOrder);
   }

@@ -6,7 +6,7 @@ import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { objectOf, ownerOfListener } from '../../model/names.ts';
 import type { HostPattern, RouteEntry, RouteMatch, RouteRule, WeightedBackend } from '../../model/routes.ts';
 
-/** Of one rule: what its matches have in common. */
+/** What the matches of one rule have in common. */
 export interface RuleLocation {
   readonly loadBalancer: LoadBalancer;
   readonly listener: Listener;

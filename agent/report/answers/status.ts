@@ -42,7 +42,7 @@ export interface StatusSources {
   readonly api: () => ApiStatus | undefined;
   /** undefined without a cluster. */
   readonly writing: () => WritingStatus | undefined;
-  /** Of the sources: unreadable files, duplicate objects. */
+  /** Problems of the sources: unreadable files, duplicate objects. */
   readonly sourceProblems: () => readonly Problem[];
   /** The manifests that have the object (`Service default/web`). */
   readonly pathsOf: (identity: string) => readonly string[];
@@ -62,7 +62,7 @@ export interface DiskState {
   readonly files: readonly DiskFile[];
 }
 
-/** Of the connection to the API server. */
+/** The status of the connection to the API server. */
 export interface ApiStatus {
   /** All objects have been read since the start. */
   readonly isSynced: boolean;
@@ -84,16 +84,16 @@ export interface AgentStatus extends AnnouncerSections {
         readonly lastAnswer: string;
       }
     | undefined;
-  /** Of what this agent writes to the cluster. */
+  /** What this agent writes to the cluster. */
   readonly writing: WritingStatus | undefined;
   readonly objects: Readonly<Record<string, number>>;
   /** Without pools. */
   readonly loadBalancers: number;
-  /** Of Services that routes send to. */
+  /** How many pools of Services routes send to. */
   readonly pools: number;
   /** Services that are neither served themselves nor behind routes. */
   readonly ignoredServices: number;
-  /** Those of clients. */
+  /** Listeners of clients, without those of pools. */
   readonly listeners: number;
   /** Also those of pools. */
   readonly members: number;

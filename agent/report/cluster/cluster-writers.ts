@@ -31,7 +31,7 @@ export interface ClusterWritersOptions {
 export interface WriterSettings {
   /** Differs from that of each other agent of the cluster. */
   readonly identity: string;
-  /** Of the Lease, as in deploy/kubernetes/rbac.yaml. */
+  /** The namespace of the Lease, as in deploy/kubernetes/rbac.yaml. */
   readonly leaseNamespace: string;
   /** Services get the finalizer. */
   readonly finalizer: boolean;

@@ -45,7 +45,7 @@ function identityOf(
   if (isStatusKind(kind))
     return { kind, key, apiVersion: apiVersionOf(kind), uid: currentObject(object)?.uid ?? '' };
   if (kind === 'Service') {
-    // Of one that cannot be read the API has shown the identity.
+    // The API has shown the identity of an object that cannot be read.
     const uid = cluster.service(key)?.uid ?? currentObject(object)?.uid ?? '';
     return { kind, key, apiVersion: 'v1', uid };
   }

@@ -152,7 +152,7 @@ export class ObjectReporter implements ChangeObserver {
     else writers.objects.set(name, served.status, 'programmedBy' in of ? GATHER_MS : 0);
   }
 
-  /** Of an object that cannot be read, or could not until now. */
+  /** Reports an object that cannot be read, or could not until now. */
   #reportUnreadable(name: StatusName): void {
     const { writers, cluster, desired, currentObject } = this.#options;
     const owner = desired.statuses.ownerOf(name);
@@ -184,7 +184,7 @@ export class ObjectReporter implements ChangeObserver {
     const served = joined && withProgrammed(joined, this.#factsOf(owner));
     const fault = this.#unreadable.messageOf(name);
     const current = this.#options.currentObject(name);
-    // Of an object that is deleted there is nothing to withdraw.
+    // Nothing is to be withdrawn from an object that is deleted.
     if (joined !== undefined && 'isWithdrawn' in joined && current === undefined) return undefined;
     const generation = current?.generation;
     if (served === undefined || fault === undefined || generation === undefined) return served;

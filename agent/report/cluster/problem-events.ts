@@ -10,7 +10,7 @@ import { wholeFailure } from '../operating/operating-status.ts';
 export interface ProblemEventsOptions {
   readonly events: Pick<EventRecorder, 'record' | 'waiting'>;
   readonly clock: Clock;
-  /** Of all Services that may have problems. */
+  /** Keys of all Services that may have problems. */
   readonly keys: () => Iterable<string>;
   /** The present problems and the object of the Events; undefined if the API has no such object. */
   readonly problemsOf: (key: string) => ServiceProblems | undefined;
@@ -21,7 +21,7 @@ export interface ServiceProblems {
   readonly problems: readonly Problem[];
 }
 
-/** Of one Service. */
+/** What was sent about one Service. */
 interface Sent {
   readonly uid: string;
   readonly problems: readonly Problem[];

@@ -65,7 +65,7 @@ export class Reporter implements ChangeObserver {
     this.#problems.close();
   }
 
-  /** Of a Service of the API that a manifest replaces, only the problem that it is replaced. */
+  /** Reports only that it is replaced, if a manifest replaces a Service of the API. */
   #problemsOf(key: string): ServiceProblems | undefined {
     const { cluster, desired, operating } = this.#options;
     const loadBalancer = desired.loadBalancers.get(key);

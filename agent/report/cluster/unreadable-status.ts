@@ -64,7 +64,7 @@ export function parentName(
 }
 
 /**
- * Of an object that this agent has never been able to read; undefined if it is attached to nothing of this agent.
+ * The status of an object that this agent has never been able to read; undefined if it is attached to nothing of this agent.
  * `isOurs`: this agent gives the Gateway, the ListenerSet or the GatewayClass a status.
  */
 export function unreadableStatus(

@@ -14,7 +14,7 @@ export function classProblems(statuses: readonly ObjectStatus[]): readonly Probl
   );
 }
 
-/** Of all classes of this agent. */
+/** The problems of all classes of this agent. */
 export function allClassProblems(statuses: Pick<ObjectStatuses, 'names' | 'partsOf'>): readonly Problem[] {
   return [...statuses.names()]
     .filter((name) => name.startsWith('GatewayClass '))

@@ -21,7 +21,7 @@ export interface FactSources {
 
 export interface ViewSources extends FactSources {
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'poolUses'>;
-  /** Of the pools that routes send to. */
+  /** The statuses of pools that routes send to. */
   readonly operating: { of(key: string): LoadBalancerStatus | undefined };
 }
 
@@ -74,12 +74,12 @@ function listenerVerdict(
 
 export interface PoolVerdict {
   readonly pool: OwnerKey;
-  /** Of its Service. */
+  /** The port of its Service. */
   readonly port: number;
   readonly verdict: Verdict;
 }
 
-/** Of the pools that the owner's routes send to. */
+/** The verdicts of the pools that the owner's routes send to. */
 export function poolVerdicts(
   key: OwnerKey,
   { desired, operating, dataplane }: Pick<ViewSources, 'desired' | 'operating' | 'dataplane'>,

@@ -21,7 +21,7 @@ export interface MemberStatus {
   readonly fails: boolean;
 }
 
-/** Of a listener and of its pool. */
+/** The status of a listener and of its pool. */
 export interface ListenerStatus {
   readonly name: string;
   readonly status: OperatingStatus;
@@ -82,7 +82,7 @@ function listenerStatus(listener: Listener, facts: HealthFacts, isReached: boole
   const down = ready.filter(({ status }) => status === 'ERROR').length - failing;
   const taking = members.filter(takesConnections).length;
   const counts = { ready: ready.length, down, failing, taking, fails: failures?.share ?? ('none' as const) };
-  // Of a listener with routes each pool is a load balancer of its own.
+  // Each pool of a listener with routes is a load balancer of its own.
   const own = routing === undefined ? poolStatus(members, counts) : routedStatus(counts);
   const status = isReached && facts.serves(name) ? own : 'OFFLINE';
   return { name, status, pool: own, ...counts, members };
@@ -154,7 +154,7 @@ export function listenersInWords(
     const count = listeners.filter((each) => each.status === status).length;
     return count === 0 ? [] : [`${partOf(count, listeners.length, 'listener')} ${status}`];
   });
-  // Of a listener with routes the members are known to the pools of the routes alone.
+  // Only the pools of the routes know the members of a listener with routes.
   for (const [fails, what] of FAILING_CLIENTS) {
     const count = listeners.filter((each) => each.fails === fails && each.failing === 0).length;
     if (count > 0)

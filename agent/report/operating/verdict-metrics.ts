@@ -8,7 +8,7 @@ import type { OwnerKey } from '../../model/load-balancer.ts';
 
 export interface VerdictSources {
   readonly counts: Readonly<Record<Verdict, number>>;
-  /** Those that are not served, or not fully. */
+  /** Load balancers that are not served, or not fully. */
   unserved(): Iterable<{ readonly key: OwnerKey; readonly verdict: Verdict }>;
 }
 

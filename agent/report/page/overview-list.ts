@@ -11,7 +11,7 @@ import { isOfNamespace } from '../answers/of-namespace.ts';
 import { hasText, pageRowOf } from './overview-row.ts';
 import type { TrafficBook } from './traffic-book.ts';
 
-/** Of one page, which counts the rest. */
+/** The most on one page, which counts the rest. */
 const MAX_ROWS = 50;
 
 /** The number by which a column sorts; those of one number stay in the order of the other rows. */

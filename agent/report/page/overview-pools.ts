@@ -8,7 +8,7 @@ import type { PoolUses } from '../../model/pool-uses.ts';
 import type { LoadBalancerSummaries } from '../answers/load-balancer-summaries.ts';
 import { type LoadBalancerSummary, rankOf } from '../answers/load-balancer-summary.ts';
 
-/** Of one load balancer, which counts the rest. */
+/** The most of one load balancer, which counts the rest. */
 const MAX_POOLS = 50;
 const MAX_USERS = 10;
 

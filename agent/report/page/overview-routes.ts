@@ -6,10 +6,10 @@ import type { Listener } from '../../model/load-balancer.ts';
 import type { HostPattern, HostRoutes, Routing } from '../../model/routes.ts';
 import { cut } from './overview-row.ts';
 
-/** Of one listener, which counts the rest. */
+/** The most of one listener, which counts the rest. */
 const MAX_HOSTS = 50;
 const MAX_CERTIFICATES = 20;
-/** Of one host. */
+/** The most of one host. */
 const MAX_ROUTES = 10;
 
 type Inside = Pick<PageListener, 'hosts' | 'moreHosts' | 'certificates' | 'moreCertificates'>;
@@ -51,7 +51,7 @@ function nameOf({ kind, suffix }: HostPattern): string {
   return kind === 'exact' ? suffix : `*.${suffix}`;
 }
 
-/** Those that expire first before others, each once. */
+/** Certificates that expire first before others, each once. */
 function certificatesOf({ tls }: Listener): readonly PageCertificate[] {
   const all = [...(tls?.certificates ?? []), ...(tls?.sections ?? []).flatMap((each) => each.certificates)];
   return [...new Map(all.map(({ name, expires }) => [name, expires]))]

@@ -32,7 +32,7 @@ export function pageRowOf(
   };
 }
 
-/** Of the page; null for NaN. */
+/** A history for the page; null for NaN. */
 export function historyOf(values: TrafficValues): PageHistory {
   const known = (measure: Measure): readonly (number | null)[] =>
     values[measure].map((value) => (Number.isNaN(value) ? null : rounded(value)));
@@ -44,7 +44,7 @@ export function shown(value: number): number | undefined {
   return Number.isNaN(value) ? undefined : rounded(value);
 }
 
-/** Of a history. */
+/** A value of a history. */
 export function rounded(value: number): number {
   return Math.round(value * 10) / 10;
 }
@@ -82,7 +82,7 @@ export interface Found {
   readonly problems: readonly Problem[];
 }
 
-/** Of the page, and of one reason. */
+/** The most on the page, and of one reason. */
 const MAX_REASONS = 20;
 const MAX_OF_REASON = 5;
 

@@ -27,7 +27,7 @@ import { insideOf } from './overview-routes.ts';
 import { cut, type Found, groupsOf, historyOf, MAX_ADDRESSES, MAX_PROBLEMS, shown } from './overview-row.ts';
 import type { TrafficBook } from './traffic-book.ts';
 
-/** Of one page, which counts the rest. */
+/** The most on one page, which counts the rest. */
 const MAX_BROKEN = 8;
 const MAX_LISTENERS = 20;
 const MAX_MEMBERS = 200;
@@ -116,7 +116,7 @@ export class Overview {
     };
   }
 
-  /** Those of the host and of the sources first, then those of the load balancers, the worst first. */
+  /** Problems of the host and of the sources first, then those of the load balancers, the worst first. */
   async #problems(): Promise<readonly Found[]> {
     const { sourceProblems, addresses, pair, desired } = this.#sources;
     const ofNone = [

@@ -8,7 +8,7 @@ export const MEASURES = ['rate', 'open', 'bytesIn', 'bytesOut', 'errors', 'retri
 
 export type Measure = (typeof MEASURES)[number];
 
-/** Of one load balancer at one moment; NaN if it is unknown. */
+/** The traffic of one load balancer at one moment; NaN if it is unknown. */
 export type Traffic = Readonly<Record<Measure, number>>;
 
 /** Values of five seconds each, the newest last, NaN for an unknown one; empty if nothing is known. */
@@ -115,7 +115,7 @@ function isFirst(traffic: ReadonlyMap<OwnerKey, Traffic>): boolean {
   return traffic.size > 0;
 }
 
-/** Of one without connections, before anything was counted twice. */
+/** A load balancer without connections, before anything was counted twice. */
 const FIRST: Traffic = recordOf((measure) => (measure === 'open' ? 0 : Number.NaN));
 
 function offsetOf({ offset }: Slot, bin: number): number {

@@ -58,7 +58,7 @@ export function readAnnotations(
     else {
       const closes = protection(ANNOTATIONS[field].name)?.closes;
       if (closes === 'requests') closing.add(field);
-      // Those of the settings could be more than what is meant.
+      // The settings could trust more than what is meant.
       if (closes === 'trust') reset(values, field, ANNOTATION_DEFAULTS);
       refusals.push(refusal);
       refused.add(field);

@@ -154,7 +154,7 @@ export const portList = listKind(
   (text) => (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) || label.check(text),
 );
 
-/** Those of OpenSSL that are not broken and have forward secrecy: for TLS 1.2 first, then for TLS 1.3. */
+/** The ciphers of OpenSSL that are not broken and have forward secrecy: for TLS 1.2 first, then for TLS 1.3. */
 export const CIPHERS = [
   'ECDHE-ECDSA-AES128-GCM-SHA256',
   'ECDHE-RSA-AES128-GCM-SHA256',

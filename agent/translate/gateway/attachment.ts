@@ -27,7 +27,7 @@ export interface AttachedHost {
 /** One of the route's references that leads to the Gateway. */
 export interface ParentAttachment {
   readonly reference: ParentReference;
-  /** Those it attaches to. */
+  /** The listeners that it attaches to. */
   readonly listeners: readonly GatewayListener[];
   /** Why it is attached to none. */
   readonly fault: RefusalReason | undefined;

@@ -8,7 +8,7 @@ import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from
 import { isFalse, isOurs, isTrue } from './conditions.ts';
 import { supportedVersion } from './supported-version.ts';
 
-/** Of the Gateway API 1.6, sorted. */
+/** Features of the Gateway API 1.6, sorted. */
 export const SUPPORTED_FEATURES = [
   'BackendTLSPolicy',
   'GRPCRoute',

@@ -19,7 +19,7 @@ import { type AttachedRoute, type RouteOnGateway, type RoutePortion, readsOf } f
 import { routeStatus } from './route-status.ts';
 
 export interface RoutesOptions {
-  /** Those that listeners() gave. */
+  /** The listeners that listeners() gave. */
   readonly listeners: readonly GatewayListener[];
   /** The Gateway and its ListenerSets. */
   readonly parents: readonly RouteParent[];
@@ -37,7 +37,7 @@ const ANYWHERE: ClientSide = { scheme: 'http', port: 80 };
 
 export class GatewayMemory {
   #listeners: readonly GatewayListener[] = [];
-  /** Of these listeners, labels of namespaces, and certificate of members. */
+  /** Made with these listeners, labels of namespaces, and certificate of members. */
   #routes = new WeakMap<Route, RouteOnGateway>();
   /** The routes of the last translation in portions, and what was made of each. */
   #lists: readonly (readonly Route[])[] = [];
@@ -109,7 +109,7 @@ export class GatewayMemory {
     return hosts.update(routes);
   }
 
-  /** Of the routes that hostsOf() was given last for the section. */
+  /** Problems of the routes that hostsOf() was given last for the section. */
   shadowedIn(section: string): readonly Problem[] {
     return this.#hosts.get(section)?.shadowed ?? [];
   }

@@ -39,7 +39,7 @@ export interface StatusOptions {
   readonly listeners: readonly GatewayListener[];
   readonly routes: readonly RoutePortion[];
   readonly places: RoutesByListener;
-  /** That the routes send to. */
+  /** The pools that the routes send to. */
   readonly pools: readonly PoolUse[];
   readonly addresses: GatewayAddresses;
   readonly model: readonly Listener[];
@@ -285,7 +285,7 @@ function setFault(
   return { reason: 'ListenersNotValid', message: `None of its listeners can be served: ${names}` };
 }
 
-/** Of the policies of all Services that the routes send to; this Gateway is their ancestor. */
+/** The statuses of the policies of all Services that the routes send to; this Gateway is their ancestor. */
 function policyStatuses(options: StatusOptions): readonly PolicyStatus[] {
   const { gateway, pools, view, certificates, reads } = options;
   const services = new Set(pools.map(({ pool }) => serviceOfPool(pool).service));

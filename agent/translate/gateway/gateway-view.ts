@@ -46,7 +46,7 @@ export class Reads {
     this.#view = view;
   }
 
-  /** Of several values that are current. */
+  /** Joins several values that are current. */
   static joined(all: readonly Reads[]): Reads {
     const [first] = all;
     if (first === undefined) throw new Error('There is nothing to join');

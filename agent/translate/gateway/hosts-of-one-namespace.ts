@@ -17,7 +17,7 @@ export interface OwnedRoutes {
   readonly listeners: readonly GatewayListener[];
 }
 
-/** Of routes without hosts, too, which have those of their listeners; TCPRoutes and UDPRoutes have none. */
+/** Routes without hosts have those of their listeners; TCPRoutes and UDPRoutes have none. */
 export function hostsOfOneNamespace(
   portions: readonly RoutePortion[],
   listeners: readonly GatewayListener[],

@@ -131,7 +131,7 @@ function profileOf({ sessionPersistence, retry }: HttpRule): string {
 
 /** If the rule does not say how often. */
 const RETRIES = 1;
-/** Of HAProxy 2.6. */
+/** What HAProxy 2.6 can retry. */
 const RETRY_CODES = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];
 
 type Forwarding = Pick<ForwardAction, 'kind' | 'backends' | 'requestHeaders' | 'mirrors'>;
@@ -245,7 +245,7 @@ export function valueMatch(
   return { name, kind: type === 'Exact' ? 'exact' : 'regex', value };
 }
 
-/** Of a refused rule, which answers all requests that an expression could be meant for that cannot be matched. */
+/** The match of a refused rule, which answers all requests that an expression could be meant for that cannot be matched. */
 export function readable(match: RouteMatch, expressions: Expressions): RouteMatch {
   const { path, headers, query } = match;
   const values = (some: readonly ValueMatch[]): readonly ValueMatch[] =>

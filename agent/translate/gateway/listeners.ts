@@ -29,7 +29,7 @@ export interface GatewayListener {
   /** Unique among all listeners of the Gateway: `http`, of a ListenerSet `shop/extra/http`. */
   readonly section: string;
   readonly host: HostPattern;
-  /** Of routes that may attach. */
+  /** Kinds of routes that may attach. */
   readonly supportedKinds: readonly GroupKind[];
   /** Another listener of its port has the same hosts, or speaks something else. */
   readonly conflict: RefusalReason | undefined;
@@ -239,7 +239,7 @@ function inWords({ protocol, tls }: ListenerSpec): string {
   return protocol === 'TLS' ? `protocol TLS in mode ${tls?.mode ?? 'Terminate'}` : `protocol ${protocol}`;
 }
 
-/** Those of TLS that share a name with a wider one of their port. */
+/** Listeners with TLS that share a name with a wider one of their port. */
 function overlappingOf(listeners: readonly GatewayListener[]): ReadonlySet<GatewayListener> {
   const wide = new Map<string, GatewayListener>();
   const ofTls = listeners.filter(({ spec, conflict }) => endsTls(spec) && conflict === undefined);

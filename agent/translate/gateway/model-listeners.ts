@@ -128,7 +128,7 @@ function httpRouting(
   return { kind: 'http', sections, detectMisdirected: listeners.some(({ spec }) => endsTls(spec)) };
 }
 
-/** Of two routes with one host, the older one counts. A listener's own host without routes leads nowhere. */
+/** The older one of two routes with one host counts. A listener's own host without routes leads nowhere. */
 function tlsRouting(listeners: readonly GatewayListener[], routes: RoutesByListener): TlsRouting {
   const hosts = new Map<string, TlsHost>();
   for (const listener of listeners) {
@@ -142,7 +142,7 @@ function tlsRouting(listeners: readonly GatewayListener[], routes: RoutesByListe
   return { kind: 'tls', hosts: [...hosts.values()] };
 }
 
-/** Of a port on which TLS of `passed` is passed through, and that of `ended` is ended. */
+/** For a port on which TLS of `passed` is passed through, and that of `ended` is ended. */
 function dispatchOf(
   passed: readonly GatewayListener[],
   ended: readonly GatewayListener[],

@@ -17,11 +17,11 @@ import { type ResolvedBackend, resolveBackend } from './references.ts';
 
 export interface ResolvedRoute {
   readonly reads: Reads;
-  /** Of HTTPRoutes and GRPCRoutes. */
+  /** Entries of HTTPRoutes and GRPCRoutes. */
   readonly entries: RouteEntries;
-  /** Of TLSRoutes and TCPRoutes. */
+  /** Backends of TLSRoutes and TCPRoutes. */
   readonly backends: readonly WeightedBackend[];
-  /** Of UDPRoutes. */
+  /** Members of UDPRoutes. */
   readonly members: readonly WeightedService[];
   /** Each once. */
   readonly uses: readonly PoolUse[];

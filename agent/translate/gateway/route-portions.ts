@@ -90,7 +90,7 @@ export function statusesOf(portions: readonly RoutePortion[]): readonly RouteSta
 
 const statusesOfPortion = memoByIdentity((portion: RoutePortion) => portion.map(({ status }) => status));
 
-/** Of annotations, of listeners that reject the route, and of what its status says is not served. */
+/** Problems of annotations, of listeners that reject the route, and of what its status says is not served. */
 export function problemsOf(portions: readonly RoutePortion[]): readonly Problem[] {
   return portions.flatMap(problemsOfPortion);
 }
@@ -123,7 +123,7 @@ function unservedOf({ parents }: RouteStatus, rejections: readonly string[]): re
   return [...new Set(others.map(({ reason, message }) => `Cannot serve all of it (${reason}): ${message}`))];
 }
 
-/** Those whose users must have a password. */
+/** Routes whose users must have a password. */
 export function authRoutesOf(portions: readonly RoutePortion[]): readonly AuthRoute[] {
   return portions.flatMap(authRoutesOfPortion);
 }

@@ -38,7 +38,7 @@ export function withCanaries(host: string, routes: RouteEntries, canaries: reado
   return isChanged ? { ...routes, entries } : routes;
 }
 
-/** Of those that have a host in common with Ingresses of other namespaces only. */
+/** Canaries that have a host in common with Ingresses of other namespaces only. */
 export function strangeCanaries(all: readonly OwnedIngress[]): readonly Problem[] {
   const namespaces = new Map<string, Set<string>>();
   for (const { ingress, read } of all)
@@ -57,7 +57,7 @@ export function strangeCanaries(all: readonly OwnedIngress[]): readonly Problem[
   });
 }
 
-/** Of canaries that ask their clients for more than the Ingresses do whose requests they are to get a part of. */
+/** Canaries that ask their clients for more than the Ingresses do whose requests they are to get a part of. */
 export function narrowerCanaries(all: readonly OwnedIngress[]): readonly Problem[] {
   const asking = all.filter(({ read }) => read.canaries.some(({ rule }) => rule.limits ?? rule.auth));
   if (asking.length === 0) return [];

@@ -43,7 +43,7 @@ function lower(a: number, b: number): number {
   return a === 0 || b === 0 ? a + b : Math.min(a, b);
 }
 
-/** Of two CIDRs that meet one is within the other. An empty list has all addresses. */
+/** If two CIDRs meet, one is within the other. An empty list has all addresses. */
 function bothRanges(a: readonly string[], b: readonly string[]): readonly string[] | 'nobody' {
   if (a.length === 0 || b.length === 0) return [...a, ...b];
   const both = [...a.filter((cidr) => isWithin(b, cidr)), ...b.filter((cidr) => isWithin(a, cidr))];

@@ -6,7 +6,7 @@ import { type FindService, type ReadIngress, readIngress } from './ingress-rules
 
 interface Kept {
   readonly read: ReadIngress;
-  /** Of the class. */
+  /** The consent of the class. */
   readonly consent: string;
   readonly found: ReadonlyMap<string, Service | undefined>;
 }

@@ -69,7 +69,7 @@ export interface ReadIngress {
   /** The Secret of its users; '' for none. */
   readonly usersSecret: string;
   readonly faults: readonly string[];
-  /** Those of them that keep a path or a backend from being served. */
+  /** Faults that keep a path or a backend from being served. */
   readonly pathFaults: readonly string[];
   /** Protections that are missing with its author's consent, a sentence each. */
   readonly without: readonly string[];
@@ -230,7 +230,7 @@ class Rules {
   readonly #options: IngressOptions;
   readonly #service: FindService;
   readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth'>;
-  /** Of all rules. */
+  /** The answer of all rules. */
   readonly #refusal: AnswerAction | undefined;
   #count = 0;
 
@@ -294,7 +294,7 @@ class Rules {
     return { name: `${route}#${this.#count++}`, route, action: this.#refusal ?? action, ...this.#common };
   }
 
-  /** Of the annotations that send all requests elsewhere. */
+  /** The redirect of the annotations that send all requests elsewhere. */
   #redirect(): RedirectAction | undefined {
     const permanent = this.#options['permanent-redirect'];
     const target = permanent ?? this.#options['temporal-redirect'];

@@ -9,7 +9,7 @@ import { type CertificatesView, certificateOf } from '../service/tls.ts';
 import type { IngressGuards } from './ingress-guards.ts';
 import type { OwnedHosts } from './owned-hosts.ts';
 
-/** Of an IngressClass: `namespace/name` of the Secret for names that no Ingress has a certificate for. */
+/** On an IngressClass: `namespace/name` of the Secret for names that no Ingress has a certificate for. */
 const DEFAULT_CERTIFICATE = 'headgate.io/tls-certificate';
 
 export interface IngressClassTls {
@@ -54,7 +54,7 @@ export function ingressTls(
       if (hosts.length === 0) others ??= certificate;
       for (const host of hosts) if (!own.has(host)) own.set(host, certificate);
     }
-  /** Of the host itself, or of a wildcard of the same namespace. */
+  /** The certificate of the host itself, or of a wildcard of the same namespace. */
   const meantFor = (host: string): Certificate | undefined => {
     const wide = wildcardOf(host);
     return own.get(host) ?? (ownerOf(wide) === ownerOf(host) ? own.get(wide) : undefined) ?? others;

@@ -4,7 +4,7 @@
 import type { RedirectAction, RouteEntry, RouteRule } from '../../model/routes.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 
-/** Of ACME's HTTP-01 (RFC 8555, section 8.3), by which a host gets its first certificate, and the next one. */
+/** The path of ACME's HTTP-01 (RFC 8555, section 8.3), by which a host gets its first certificate, and the next one. */
 const CHALLENGES = '/.well-known/acme-challenge';
 
 const TO_HTTPS: RedirectAction = {

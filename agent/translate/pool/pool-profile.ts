@@ -6,7 +6,7 @@ import type { PoolRetry } from '../../model/load-balancer.ts';
 
 export interface PoolProfile {
   readonly mode: 'tcp' | 'http';
-  /** That members get whatever the Service's `appProtocol` says. */
+  /** What members get, whatever the Service's `appProtocol` says. */
   readonly httpVersion: '1.1' | '2';
   /** Members get TLS, and are not verified, unless a BackendTLSPolicy says more. */
   readonly isTls: boolean;
@@ -15,14 +15,14 @@ export interface PoolProfile {
   readonly retry: PoolRetry | undefined;
 }
 
-/** Of HTTPRoutes, which have no word. */
+/** HTTPRoutes have no word. */
 export const HTTP_PROFILE = '';
-/** Of GRPCRoutes: members get HTTP/2. */
+/** GRPCRoutes: members get HTTP/2. */
 export const GRPC_PROFILE = 'grpc';
-/** Of Ingresses whose members speak https, and gRPC with TLS. */
+/** Ingresses whose members speak https, and gRPC with TLS. */
 export const TLS_PROFILE = 'tls';
 export const GRPC_TLS_PROFILE = 'grpctls';
-/** Of TCPRoutes and TLSRoutes. */
+/** TCPRoutes and TLSRoutes. */
 export const TCP_PROFILE = 'tcp';
 
 /** In front of the others: for members that get a certificate, for rules with session persistence, and for rules that retry. */

@@ -136,7 +136,7 @@ export class PoolTranslator implements Translator {
     return content === undefined ? tls : { ...tls, certificate: certificateOf(secret, content) };
   }
 
-  /** Of one family, because the endpoints of the other one are the same pods: IPv4 if there is any. */
+  /** Members of one family, because the endpoints of the other one are the same pods: IPv4 if there is any. */
   #members(
     service: Service,
     port: ServicePort,

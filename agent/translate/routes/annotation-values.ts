@@ -9,7 +9,7 @@ export interface AnnotationRule<T> {
   readonly parse: Parse<T>;
   readonly allowed: string;
   readonly doc: string;
-  /** Of a list whose good entries count although others are wrong, because an entry only ever lets clients in. */
+  /** For a list whose good entries count although others are wrong, because an entry only ever lets clients in. */
   readonly entry?: Parse<unknown>;
 }
 

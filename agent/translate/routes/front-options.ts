@@ -38,7 +38,7 @@ const TAKES = {
 export interface FrontOptions {
   /** What protects cannot be given: all requests get status 403, and other connections are refused. */
   readonly isClosed: boolean;
-  /** Of listeners in mode http. */
+  /** Options of listeners in mode http. */
   readonly http: Pick<Listener, HttpOption | 'errorPages'>;
   readonly log: Listener['log'];
   readonly reads: readonly Dependency[];

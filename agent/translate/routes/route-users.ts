@@ -40,7 +40,7 @@ export interface AuthRoute {
   readonly secret: string;
 }
 
-/** Those that HAProxy can have, each once. */
+/** The lists that HAProxy can have, each once. */
 export function userLists(
   routes: Iterable<AuthRoute>,
   certificates: CertificatesView,

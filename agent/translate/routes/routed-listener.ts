@@ -21,7 +21,7 @@ export interface RoutedPort {
   readonly routing: Routing | undefined;
   readonly tls: Tls | undefined;
   readonly front: FrontOptions;
-  /** Of routes with basic authentication. */
+  /** Users of routes with basic authentication. */
   readonly users: readonly UserList[];
 }
 

@@ -9,7 +9,7 @@ import { ANNOTATIONS, NO_SCTP, PREFIX } from '../annotations/table.ts';
 /** The default of kube-proxy's `--healthz-bind-address`. */
 const KUBE_PROXY_PORT = 10_256;
 
-/** Of the members of one port; undefined if there is none, or if its type does not fit the port or the members. */
+/** The monitor of the members of one port; undefined if there is none, or if its type does not fit the port or the members. */
 export function healthMonitor(
   service: Service,
   port: ServicePort,

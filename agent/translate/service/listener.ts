@@ -60,7 +60,7 @@ function ofHaproxy({ values, log, tls, errorPages }: ListenerParts): Partial<Lis
 
 export type HttpOption = 'trustedProxies' | 'requestIds' | 'compression';
 
-/** Of a listener in mode http; without fields of features that nobody asks for. */
+/** Options of a listener in mode http; without fields of features that no object asks for. */
 export function httpOptions({
   trustedProxies,
   requestIds,

@@ -12,7 +12,7 @@ export interface ListenerPort extends Pick<Listener, 'name' | 'protocol' | 'port
   readonly service: string;
 }
 
-/** Of HAProxy; without an address, and for no client. */
+/** A listener of HAProxy without an address, and for no client. */
 export function plainListener(place: ListenerPort, values: AnnotationValues): Listener {
   const { name, namespace, service, protocol, port, portName, family } = place;
   return {

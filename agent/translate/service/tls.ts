@@ -22,15 +22,15 @@ import { ANNOTATIONS, FIELDS, type Field } from '../annotations/table.ts';
 
 /** What is known of certificates. */
 export interface CertificatesView {
-  /** Of a Secret: `default/shop-tls`. */
+  /** `name`: a Secret, `default/shop-tls`. */
   pair(name: string): Answer<KeyPair>;
-  /** Of a ConfigMap or Secret: `configmap default/clients`. */
+  /** `name`: a ConfigMap or Secret, `configmap default/clients`. */
   authority(name: string): Answer<AuthorityContent>;
   /** Likewise. */
   crl(name: string): Answer<CrlContent>;
-  /** Of a Secret: `secret default/users`. */
+  /** `name`: a Secret, `secret default/users`. */
   users(name: string): Answer<Users>;
-  /** Of a ConfigMap: `configmap default/pages`. */
+  /** `name`: a ConfigMap, `configmap default/pages`. */
   errorPages(name: string): Answer<ErrorPages>;
 }
 
@@ -63,7 +63,7 @@ export function tlsOf(
   return { tls, memberTls, isServed, reads, problems };
 }
 
-/** Of a Service that routes send to: whether members are verified does not depend on who sends. */
+/** The TLS of a Service that routes send to: whether members are verified does not depend on who sends. */
 export function memberTlsOf(
   service: Service,
   port: ServicePort,

@@ -43,7 +43,7 @@ export class KeepalivedMonitor {
   readonly #flow: AdvertFlow;
   readonly #checks: Rounds;
   readonly #audits: Rounds;
-  /** Of stopped advertisements, in a row. */
+  /** Repairs of stopped advertisements, in a row. */
   #repairs = 0;
   /** No repair before this time of the monotonic clock. */
   #nextRepair = 0;

@@ -14,7 +14,7 @@ export interface AskedRequest {
   readonly path: string;
   /** The bytes of each parameter's first value, as characters. */
   readonly query: ReadonlyMap<string, string>;
-  /** Those that every such request has when HAProxy looks for its rule, by names in lower case. */
+  /** Headers that every such request has when HAProxy looks for its rule. Key: a name in lower case. */
   readonly headers: ReadonlyMap<string, string>;
 }
 

@@ -41,7 +41,7 @@ export interface RequestWay {
   readonly refusedPath: string;
   /** Why its host, some of whose paths are guarded, refuses it; '' if it does not. */
   readonly ambiguity: string;
-  /** That of the Gateway's listener that the host belongs to; undefined: to none. */
+  /** The hostname of the Gateway's listener that the host belongs to; undefined: to none. */
   readonly hostname: HostPattern | undefined;
   readonly route: {
     /** How it was found, or why there is none. */

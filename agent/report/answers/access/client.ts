@@ -16,7 +16,7 @@ export interface Client {
 
 export const ANY_CLIENT: Client = { from: undefined, user: '', hasCertificate: false };
 
-/** Of the question's fields. Errors: USAGE. */
+/** The client in the question's fields. Errors: USAGE. */
 export function clientOf(query: URLSearchParams): Client {
   const text = query.get('from') ?? '';
   const from = text === '' ? undefined : parseAddress(text.replace(/^\[(.*)\]$/, '$1'));

@@ -18,7 +18,7 @@ export interface FoundRule {
   readonly found: { readonly entry: RouteEntry; readonly host: HostPattern } | undefined;
   /** Some of its paths are guarded, and the request's could be read as one of them. */
   readonly strict: HostPattern | undefined;
-  /** Those of the host before it. */
+  /** Rules of the host before it. */
   readonly others: readonly OtherRule[];
 }
 
@@ -115,7 +115,7 @@ export function isExpressionMet(pattern: string, anchoring: Anchoring, text: str
   return typeof expressionOf(pattern, anchoring) === 'string' ? undefined : isMatch(pattern, anchoring, text);
 }
 
-/** Of another path for sure. */
+/** Certainly another path. */
 function isOfOtherPath({ path: { kind, value } }: RouteMatch, path: string): boolean {
   if (kind === 'regex') return false;
   const wanted = oneSpelling(encodedPath(value));

@@ -2,7 +2,7 @@
 
 import type { HostPattern } from '../../../model/routes.ts';
 
-/** Those that the host matches, the most specific first. */
+/** Items that the host matches, the most specific first. */
 export function mostSpecific<T>(
   all: readonly T[],
   host: string,

@@ -19,7 +19,7 @@ export interface Ranges {
   readonly denied: readonly string[];
 }
 
-/** Of clients of one family. `answer`: what the others get. */
+/** The result for clients of one family. `answer`: what the others get. */
 export function rangesResult(ranges: Ranges, family: Family, { from }: Client, answer: string): CheckResult {
   const set = admittedBy(ranges, family);
   if (hasAll(set, family)) return passed('all addresses');

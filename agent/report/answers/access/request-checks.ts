@@ -57,7 +57,7 @@ export function rangesOfRoute(request: Way['request']): Ranges | undefined {
   return { allowed: allowed.length === 0 ? undefined : allowed, denied };
 }
 
-/** That the client's address need not be that of its connection; '' if it is. */
+/** Says that the client's address need not be that of its connection; '' if it is. */
 function proxyInWords({ trustedProxies = [], family }: Listener, { from }: Client): string {
   if (trustedProxies.length === 0) return '';
   if (from === undefined) return 'trusted proxies name their clients';

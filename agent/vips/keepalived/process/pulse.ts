@@ -24,7 +24,7 @@ interface Beat {
 export class Pulse {
   readonly #pid: () => Promise<number | undefined>;
   readonly #advertInterval: () => number;
-  /** Of one process, the oldest first. */
+  /** Beats of one process, the oldest first. */
   #beats: readonly Beat[] = [];
 
   /** `pid` of the process that speaks VRRP; `advertInterval` in milliseconds. */
