@@ -3,7 +3,7 @@
 
 /** What one round of the loop takes from the queue. */
 export interface Batch {
-  /** Load balancers whose objects changed. */
+  /** Key: a load balancer whose objects changed. */
   readonly changed: ReadonlyMap<string, Change>;
   /** Load balancers to plan again although no object changed. */
   readonly replan: ReadonlySet<string>;
@@ -21,7 +21,7 @@ const MAX_BATCH = 64;
 
 export class Changes {
   readonly #changed = new Map<string, Change>();
-  /** Changes of many load balancers at once; single changes overtake them. */
+  /** Changes of many load balancers at once, by key; single changes overtake them. */
   readonly #bulk = new Map<string, Change>();
   readonly #replan = new Set<string>();
   #wake: (() => void) | undefined;

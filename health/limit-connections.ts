@@ -13,7 +13,7 @@ interface Connection {
 }
 
 export function limitConnections(server: Server, most: number): void {
-  /** The oldest first. */
+  /** Key: an open socket, the oldest first. */
   const open = new Map<Socket, Connection>();
   server.on('connection', (socket) => {
     if (open.size >= most) {

@@ -23,6 +23,7 @@ export function allChecks(): Check[] {
     },
     { name: 'types', args: ['node_modules/typescript/bin/tsc', '--noEmit'] },
     { name: 'plain words in added lines', args: ['scripts/plain-words.ts'] },
+    { name: 'rules of comments', args: ['scripts/comment-rules.ts'] },
     { name: 'ideas in heads of files', args: ['scripts/concepts.ts'] },
     { name: 'words of documents', args: ['scripts/document-words.ts'] },
     {

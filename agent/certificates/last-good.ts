@@ -58,7 +58,7 @@ export class LastGood<T extends Content> {
   readonly #options: LastGoodOptions<T>;
   readonly #clock: Clock;
   readonly #rounds: Rounds;
-  /** The last contents, the present one first, because HAProxy may have to go back to one before. */
+  /** Key: the name of an object; its last contents, the present one first, because HAProxy may have to go back to another. */
   readonly #contents = new Map<string, readonly T[]>();
   /** Names that were answered as expired. */
   readonly #expired = new Set<string>();

@@ -7,7 +7,7 @@ import type { StatusName } from '../model/object-statuses.ts';
 import type { Arguments } from './command.ts';
 import { isName, namespaceOf } from './command-line.ts';
 
-/** The kinds that are load balancers themselves. */
+/** Key: a kind whose objects are load balancers themselves. */
 const OWNERS: ReadonlyMap<string, OwnerKind> = new Map([
   ['Service', 'Service'],
   ['Gateway', 'Gateway'],

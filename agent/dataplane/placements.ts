@@ -30,11 +30,11 @@ export class Placements {
   readonly #kept = new Map<string, Kept>();
   /** Keys of what the main one keeps and the landing does not serve yet: a reload, or a start, of the main one must have them. */
   readonly #held = new Set<string>();
-  /** The pools that are not in the main one alone, after so many changes of placements and uses. */
+  /** Key: a pool that is not in the main one alone, after so many changes of placements and uses. */
   #pools: ReadonlyMap<string, Placement> = NO_PLACEMENTS;
   #poolsAfter = -1;
   #changes = 0;
-  /** The pools that are not in the main one alone, when changedPools() was last asked. */
+  /** Key: a pool that was not in the main one alone when changedPools() was last asked. */
   #poolsBefore: ReadonlyMap<string, Placement> = NO_PLACEMENTS;
   readonly main: ReadonlyMap<string, LoadBalancer>;
   readonly landing: ReadonlyMap<string, LoadBalancer>;

@@ -22,7 +22,7 @@ export interface HaproxyOptions {
   readonly settings: HaproxySettings;
   /** The desired state; read here, written by the loop. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  /** The load balancers whose metrics it gives; those of `desired` if absent. */
+  /** Key: a load balancer whose metrics it gives; those of `desired` if absent. */
   readonly counted?: ReadonlyMap<string, LoadBalancer>;
   /** Makes the loop plan these load balancers again. */
   readonly replan: (keys: Iterable<string>) => void;

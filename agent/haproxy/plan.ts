@@ -41,7 +41,7 @@ export type ReloadReason =
 export interface HaproxyPlan extends Plan {
   /** In the order in which they must be sent: additions of capacity first. */
   readonly commands: readonly Command[];
-  /** Why commands are not enough; undefined if they are. They are sent in any case, because the old worker still serves. */
+  /** Why commands are not enough; undefined if they are. Commands are sent in any case, because the old worker still serves. */
   readonly reload: ReloadReason | undefined;
   /** Rows of routes that are not needed and not deleted yet: by listener, by table. */
   readonly unneededRows: ReadonlyMap<string, ReadonlyMap<string, readonly MapRow[]>>;

@@ -7,7 +7,7 @@ import type { EndpointSlice } from './objects.ts';
 export class SliceIndex {
   /** Service key → its slices, sorted by name; no empty entries. */
   readonly #slicesOf = new Map<string, readonly EndpointSlice[]>();
-  /** The same of slices that say that they are of a headless Service. */
+  /** The same for slices that are labelled headless. */
   readonly #headlessSlicesOf = new Map<string, readonly EndpointSlice[]>();
 
   /** Sorted by name; the same list as before unless a slice has changed; undefined if there is none. */

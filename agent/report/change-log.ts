@@ -45,7 +45,7 @@ const PERIOD_MS = 60_000;
 export class ChangeLog implements ChangeObserver {
   readonly #options: ChangeLogOptions;
   readonly #clock: Clock;
-  /** As last logged. */
+  /** Each load balancer as it was last logged. */
   readonly #known = new Map<OwnerKey, LoadBalancer>();
   readonly #budget: LineBudget;
   /** Counts in the period under way. */

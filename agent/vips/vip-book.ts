@@ -5,7 +5,7 @@ import type { LoadBalancer } from '../model/load-balancer.ts';
 export class VipBook {
   /** Service key to its addresses. */
   readonly #addresses = new Map<string, readonly string[]>();
-  /** Address to the number of Services that have it. */
+  /** Key: an address; value: how many Services have it. */
   readonly #users = new Map<string, number>();
 
   /** The load balancer now (undefined: it is gone); true if an address has become a VIP or has stopped being one. */

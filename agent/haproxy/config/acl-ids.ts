@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 const MAX_ID = 2 ** 31 - 1;
 
 export class AclIds {
-  /** Id to `listener#line`. */
+  /** Key: an id; value: `listener#line`. */
   readonly #owners = new Map<number, string>();
-  /** `listener#line` to id. */
+  /** Key: `listener#line`; value: its id. */
   readonly #ids = new Map<string, number>();
   readonly #hash: (text: string) => number;
 

@@ -50,7 +50,7 @@ export interface CertificateFilesOptions {
 export class CertificateFiles {
   readonly #options: CertificateFilesOptions;
   readonly #files: FileSet;
-  /** Fingerprint to HAProxy's reply. */
+  /** Key: a fingerprint; value: HAProxy's reply. */
   readonly #refused = new Map<string, string>();
 
   constructor(options: CertificateFilesOptions) {

@@ -49,7 +49,7 @@ export async function audit(
     running.changesOf(name) === before.get(name)
       ? serversInWords(servers, running.get(name)?.servers ?? new Map())
       : '';
-  /** Listeners that may differ, with their servers in the worker. */
+  /** Key: a listener that may differ; value: its servers in the worker. */
   const suspects = new Map<string, Servers>();
   const compare = (name: string, answer: string): void => {
     const servers = serversOf(answer);

@@ -1,5 +1,5 @@
 // Gives the active worker the names in its connection log: the pods and nodes behind members, which HAProxy knows by address
-// only, and words for how a connection ended. They are a map in its memory, so that HAProxy needs no file.
+// only, and words for how a connection ended. The names are a map in its memory, so that HAProxy needs no file.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';

@@ -38,7 +38,7 @@ export class OldWorkers {
   readonly #options: OldWorkersOptions;
   readonly #clock: Clock;
   readonly #timer: DueTimer;
-  /** `backend server` to when it was removed. */
+  /** Key: `backend server`; value: when it was removed. */
   readonly #removed = new Map<string, number>();
   #current: Worker | undefined;
   /** Names of backends in draining workers. Key: a pid. */

@@ -63,7 +63,7 @@ export class ApiSource {
    */
   readonly ready: Promise<ReadyBy>;
   readonly #options: ApiSourceOptions;
-  /** All, with their kinds; those of Gateways and Ingresses may not have been started. */
+  /** All, each with its kind; those of Gateways and Ingresses may not have been started. */
   readonly #all: ReadonlyMap<Reflector<KubernetesObject>, ReflectedKind>;
   readonly #started = new Set<Reflector<KubernetesObject>>();
   readonly #snapshot: ApiSnapshot | undefined;

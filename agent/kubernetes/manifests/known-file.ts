@@ -10,9 +10,9 @@ import type { Manifest } from './manifest-file.ts';
 /** Both maps are keyed by identity: `Service default/web`. */
 export class KnownFile {
   readonly path: string;
-  /** The objects that count. */
+  /** The objects that count, by identity. */
   readonly objects = new Map<string, KubernetesObject>();
-  /** Objects that the file no longer has. */
+  /** Objects that the file no longer has, by identity. */
   readonly missing = new Map<string, Loss>();
   /** The snapshot has been read, or is older than what the agent has read. */
   isRestored = false;

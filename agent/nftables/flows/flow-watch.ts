@@ -41,7 +41,7 @@ export class FlowWatch {
   readonly #unread = new Fault();
   /** At the last reading. */
   #suspects: readonly Silence[] = [];
-  /** Problems of members that were silent at the last two readings. */
+  /** Key: an owner; value: problems of members that were silent at the last two readings. */
   #problems: ReadonlyMap<OwnerKey, readonly Problem[]> = new Map();
   #restMs = INTERVAL_MS;
 

@@ -32,7 +32,7 @@ export class ForgetFlows {
   readonly #clock: Clock;
   readonly #program: Pick<FlowProgram, 'pass' | 'close'>;
   readonly #fault = new Fault();
-  /** Places that are due, and from when on, in milliseconds of the clock; the earliest first. */
+  /** Key: a port that is due; value: from when on, in milliseconds of the clock; the earliest first. */
   readonly #now = new Map<PlaceKey, number>();
   readonly #later = new Map<PlaceKey, number>();
   /** Key: a port of the rules, or one that is gone and due. */

@@ -58,7 +58,7 @@ export class KernelTable {
   readonly #file: BackgroundWrite;
   readonly #hold: HoldTable;
   #running = new Map<OwnerKey, readonly KernelListener[]>();
-  /** What the kernel has while all rules are being loaded; undefined otherwise. */
+  /** What the kernel has for each owner while all rules are being loaded; undefined otherwise. */
   #before: ReadonlyMap<OwnerKey, readonly KernelListener[]> | undefined;
   /** The sources that the kernel has. */
   #sources: SourceGroups;

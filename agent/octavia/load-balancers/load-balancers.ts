@@ -164,7 +164,7 @@ export class LoadBalancers {
     }));
   }
 
-  /** Those whose HAProxy answers. */
+  /** Load balancers whose HAProxy answers. */
   async running(): Promise<readonly RunningText[]> {
     const all = await Promise.all([...this.#known.values()].map(runningText));
     return all.filter((each) => each !== undefined);

@@ -10,7 +10,7 @@ import type { IpProgram } from './ip-program.ts';
 const TIMEOUT_MS = 10_000;
 /** linux/magic.h: the file system of namespaces. */
 const NSFS_MAGIC = 0x6e73_6673;
-/** Of the namespace; an old kernel, or one without IPv6, lacks some. */
+/** Kernel parameters of the namespace; an old kernel, or one without IPv6, lacks some. */
 const SYSCTLS: readonly string[] = [
   'net/ipv4/ip_forward',
   'net/ipv6/conf/all/forwarding',

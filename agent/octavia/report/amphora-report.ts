@@ -129,7 +129,7 @@ function statusOf({ id, uploaded, isBehind, haproxy }: LoadBalancerView): LoadBa
   };
 }
 
-/** Those of the uploaded texts, with the statuses of a heartbeat of this moment. */
+/** Listeners of the uploaded texts, with the statuses of a heartbeat of this moment. */
 export function amphoraListeners(
   loadBalancers: readonly LoadBalancerView[],
   running: readonly RunningText[],

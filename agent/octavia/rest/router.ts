@@ -40,7 +40,7 @@ export function findRoute(routes: readonly Route[], method: string, url: string)
   return { kind: hasPath ? 'wrong method' : 'not found' };
 }
 
-/** Those after the version, decoded; none for the list of versions. undefined if the path is none of the API. */
+/** The parts after the version, decoded; none for the list of versions. undefined if the path is none of the API. */
 function segmentsOf(url: string): readonly string[] | undefined {
   const [path = ''] = url.split('?', 1);
   if (path === '/' || path === '//') return [];

@@ -56,7 +56,7 @@ export const RENAMED: ReadonlyMap<string, string> = new Map([
   ['server_server_idle_connections_limit', 'member_idle_connections_limit'],
 ]);
 
-/** HELP texts in place of HAProxy's. */
+/** HELP texts instead of HAProxy's, by name. */
 export const HELP: ReadonlyMap<string, string> = new Map([
   ['process_pool_allocated_bytes', 'Total amount of memory allocated in the memory pools (in bytes).'],
   ['process_pool_used_bytes', 'Total amount of memory used in the memory pools (in bytes).'],

@@ -3,7 +3,7 @@
 
 import { HELP, type MetricKind, RENAMED, SHOWN } from './metric-names.ts';
 
-/** Of the machine, percent. */
+/** The load of the machine, percent. */
 export interface MachineLoad {
   readonly cpu: number;
   readonly memory: number;

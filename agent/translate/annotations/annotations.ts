@@ -48,7 +48,7 @@ export function readAnnotations(
   const refusals: string[] = [];
   const refused = new Set<Field>();
   const closing = new Set<Field>();
-  /** Titles of the annotations that are in force. */
+  /** Key: a field; value: the title of the annotation that is in force. */
   const inForce = new Map<Field, string>();
   for (const field of FIELDS) {
     const annotation = given.get(field);

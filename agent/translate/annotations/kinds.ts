@@ -13,7 +13,7 @@ export interface Kind<T> {
   readonly words: string;
   /** For numbers and durations; in milliseconds for durations. */
   readonly limits?: Limits;
-  /** Why a value is refused that an author may well expect, instead of `words`. */
+  /** Key: a value that an author may well expect; value: why it is refused, instead of `words`. */
   readonly whyNot?: ReadonlyMap<string, string>;
   /** undefined if the value is not allowed. The time is at most proportional to the text. */
   parse(text: string): T | undefined;

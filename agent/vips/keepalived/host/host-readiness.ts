@@ -14,7 +14,7 @@ export class HostReadiness {
     this.#log = log;
   }
 
-  /** As of the last check. They do not prevent keepalived from running. */
+  /** As of the last check. Faults do not prevent keepalived from running. */
   get faults(): readonly Finding[] {
     return this.#faults;
   }
