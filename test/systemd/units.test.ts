@@ -28,6 +28,7 @@ const EXPOSURE: Readonly<Record<string, number>> = {
   'headgate-conntrackd': 19,
   'headgate-prepare': 25,
   'headgate-rules': 16,
+  'headgate-amphora': 58,
 };
 
 for (const unit of units) {

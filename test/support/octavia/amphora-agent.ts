@@ -84,8 +84,9 @@ export class AmphoraAgent {
     const headgate = fileURLToPath(new URL('../../../bin/headgate', import.meta.url));
     const folders = ['--state-dir', this.path('state'), '--runtime-dir', this.path('run')];
     const words = ['run', '--amphora', this.path('amphora-agent.conf'), ...folders];
-    const [program, args] = inNamespace(this.host.network.netns('node'), headgate, [
-      ...words,
+    const rights = `--bounding-set=-all,${unitRights().join(',')}`;
+    const [program, args] = inNamespace(this.host.network.netns('node'), 'setpriv', [
+      ...[rights, '--inh-caps=-all', headgate, ...words],
       ...['--netns', this.host.network.netns('amphora'), '--listen', '127.0.0.1:0'],
     ]);
     const agent = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -229,4 +230,12 @@ function isZombie(pid: number): boolean {
   } catch {
     return true;
   }
+}
+
+/** The rights of the unit, in the words of setpriv(1). */
+function unitRights(): readonly string[] {
+  const unit = readFileSync(new URL('../../../systemd/headgate-amphora.service', import.meta.url), 'utf8');
+  return [...unit.matchAll(/^CapabilityBoundingSet=(.*)$/gm)].flatMap(([, names = '']) =>
+    names.split(' ').map((name) => name.replace('CAP_', '+').toLowerCase()),
+  );
 }
