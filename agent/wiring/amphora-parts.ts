@@ -141,8 +141,8 @@ async function checkRunning(
   base: string,
   log: Log,
 ): Promise<void> {
-  const running = loadBalancers.views().filter((each) => each.running !== undefined);
-  const sockets = running.map(({ id }) => join(base, `${id}.sock`));
+  const wanted = loadBalancers.views().filter(({ isWanted }) => isWanted);
+  const sockets = wanted.map(({ id }) => join(base, `${id}.sock`));
   await vrrp
     .check({ sockets, hasDatagrams: datagrams.ids().length > 0 })
     .catch((error: unknown) =>

@@ -12,7 +12,7 @@ import { renderVrrp } from '../support/octavia/render.ts';
 const test = requires(ava, {
   root: true,
   haproxy: true,
-  programs: ['ip', 'nft', 'nsenter', 'openssl', 'octavia-worker', 'perl', 'keepalived'],
+  programs: ['ip', 'nft', 'nsenter', 'openssl', 'octavia-worker', 'perl', 'keepalived', 'conntrack'],
 });
 
 const VIP = '10.9.0.100';

@@ -33,7 +33,7 @@ export interface PushObservers {
   pushed(outcome: PushOutcome): void;
   /** A text runs: the VIPs may have to be announced. */
   served(): void;
-  /** Load balancers with a HAProxy that runs have come or gone. */
+  /** Load balancers whose HAProxy should run have come or gone. */
   changed(): Promise<void>;
 }
 
@@ -42,6 +42,8 @@ export interface LoadBalancerView {
   readonly id: string;
   readonly uploaded: ReportedText;
   readonly running: ReportedText | undefined;
+  /** HAProxy should run: a text was run, and the load balancer is not stopped. */
+  readonly isWanted: boolean;
   /** The uploaded text does not run. */
   readonly isBehind: boolean;
   readonly haproxy: PushedStatus;
@@ -49,6 +51,8 @@ export interface LoadBalancerView {
 
 interface LoadBalancer {
   readonly haproxy: PushedHaproxy;
+  /** As in the view. */
+  isWanted: boolean;
   uploaded: string;
   /** The text of the worker; undefined if none runs. */
   running: string | undefined;
@@ -120,6 +124,7 @@ export class LoadBalancers {
   stop(id: string): Promise<void> {
     return this.#inTurn(id, async () => {
       const loadBalancer = this.#of(id);
+      loadBalancer.isWanted = false;
       await loadBalancer.haproxy.stop();
       this.#keep(loadBalancer, loadBalancer.uploaded, undefined);
       await this.#options.observers.changed();
@@ -156,9 +161,10 @@ export class LoadBalancers {
   }
 
   views(): readonly LoadBalancerView[] {
-    return [...this.#known].map(([id, { haproxy, uploaded, running, views }]) => ({
+    return [...this.#known].map(([id, { haproxy, isWanted, uploaded, running, views }]) => ({
       id,
       ...views,
+      isWanted,
       isBehind: uploaded !== running,
       haproxy: haproxy.status(),
     }));
@@ -182,6 +188,7 @@ export class LoadBalancers {
     if (uploaded === undefined) return;
     const haproxy = haproxyOf(id, observers.before);
     const loadBalancer = this.#add(id, haproxy, uploaded);
+    loadBalancer.isWanted = true;
     const last = await texts.read(id, 'running');
     await haproxy.adopt();
     const { isRunning, text: served } = haproxy.status();
@@ -200,6 +207,10 @@ export class LoadBalancers {
     const { texts, certificates, observers, log } = this.#options;
     const { haproxy } = loadBalancer;
     const former = listenersOf(loadBalancer);
+    if (!loadBalancer.isWanted) {
+      loadBalancer.isWanted = true;
+      await observers.changed();
+    }
     let result: PushResult;
     try {
       result = await haproxy.run(text);
@@ -208,9 +219,7 @@ export class LoadBalancers {
       log.error('Cannot run the text of a load balancer', { id, error: messageOf(error) });
       throw error;
     }
-    const isNew = loadBalancer.running === undefined;
     this.#keep(loadBalancer, loadBalancer.uploaded, text);
-    if (isNew) await observers.changed();
     const now = listenersOf(loadBalancer);
     if (result === 'reload') observers.restarted(now);
     observers.forgotten(former.filter((listener) => !now.includes(listener)));
@@ -227,7 +236,7 @@ export class LoadBalancers {
 
   #add(id: string, haproxy: PushedHaproxy, uploaded: string): LoadBalancer {
     const views = { uploaded: readReported(uploaded), running: undefined };
-    const added: LoadBalancer = { haproxy, uploaded, running: undefined, views };
+    const added: LoadBalancer = { haproxy, isWanted: false, uploaded, running: undefined, views };
     this.#known.set(id, added);
     return added;
   }

@@ -1,8 +1,8 @@
 // Answers of the REST API, with the bodies of Octavia's own agent. The client reads codes and some of the words.
 
 import { createHash } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
+import { http } from '../../host/node-http.ts';
 
 export interface Reply {
   readonly status: number;
@@ -41,7 +41,7 @@ export function md5(content: Buffer | string): string {
 
 /** An error of the router: a path, a method or a form that the API does not have. */
 export function routerError(status: 400 | 404 | 405 | 500, why: string = WHY[status]): Reply {
-  return json(status, { error: `${status} ${STATUS_CODES[status]}: ${why}`, http_code: status });
+  return json(status, { error: `${status} ${http.STATUS_CODES[status]}: ${why}`, http_code: status });
 }
 
 const WHY = {

@@ -15,6 +15,9 @@ import { runCommand } from '../../../agent/host/run-command.ts';
 import type { HeartbeatMessage } from '../../../agent/octavia/heartbeat/message.ts';
 import type { AmphoraStatus } from '../../../agent/octavia/report/amphora-report.ts';
 import { until } from '../basics/until.ts';
+import { haproxyExecutable } from '../haproxy/haproxy.ts';
+import { nftFlags } from '../host/nft.ts';
+import { keepalivedFlags } from '../vrrp/keepalived.ts';
 import { type AmphoraCertificates, amphoraCertificates } from './amphora-certificates.ts';
 import { AmphoraHost } from './amphora-host.ts';
 
@@ -83,7 +86,8 @@ export class AmphoraAgent {
   async start(): Promise<void> {
     const headgate = fileURLToPath(new URL('../../../bin/headgate', import.meta.url));
     const folders = ['--state-dir', this.path('state'), '--runtime-dir', this.path('run')];
-    const words = ['run', '--amphora', this.path('amphora-agent.conf'), ...folders];
+    const programs = [...keepalivedFlags, ...nftFlags];
+    const words = ['run', '--amphora', this.path('amphora-agent.conf'), ...folders, ...programs];
     const rights = `--bounding-set=-all,${unitRights().join(',')}`;
     const [program, args] = inNamespace(this.host.network.netns('node'), 'setpriv', [
       ...[rights, '--inh-caps=-all', headgate, ...words],
@@ -204,7 +208,7 @@ base_cert_dir = ${this.path('certs')}
 base_path = ${this.path('base')}
 bind_host = 127.0.0.1
 bind_port = ${PORT}
-haproxy_cmd = /usr/sbin/haproxy
+haproxy_cmd = ${haproxyExecutable.includes('/') ? haproxyExecutable : '/usr/sbin/haproxy'}
 
 [health_manager]
 controller_ip_port_list = 127.0.0.1:${heartbeatPort}

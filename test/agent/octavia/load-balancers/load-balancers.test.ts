@@ -56,6 +56,23 @@ test('A push is counted before another worker runs, and its listeners begin agai
   ]);
 });
 
+test('A load balancer should run from its first order on, also if it fails, until it is stopped', async (t) => {
+  const { loadBalancers, folder } = start(t);
+  const isWanted = () => loadBalancers.views().map((each) => each.isWanted);
+  await loadBalancers.upload('lb', text('one', '# fails\n'));
+  t.deepEqual(isWanted(), [false]);
+  await t.throwsAsync(loadBalancers.serve('lb'));
+  t.deepEqual(isWanted(), [true]);
+  const next = start(t, new FakeHaproxy(), folder);
+  await next.loadBalancers.restore();
+  t.deepEqual(
+    next.loadBalancers.views().map((each) => each.isWanted),
+    [true],
+  );
+  await loadBalancers.stop('lb');
+  t.deepEqual(isWanted(), [false]);
+});
+
 test('A heartbeat is about the text that runs, not about the one that is uploaded', async (t) => {
   const { loadBalancers } = start(t);
   await loadBalancers.upload('lb', text('one'));
