@@ -3,9 +3,10 @@
 
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
-import { createServer, request, type Server, type ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { cpus, freemem, loadavg, totalmem } from 'node:os';
 import { HeadgateError } from '../../base/errors.ts';
+import { http } from '../../host/node-http.ts';
 import { type MachineLoad, machineMetrics, octaviaMetrics } from './octavia-metrics.ts';
 
 export interface MetricsServerOptions {
@@ -33,7 +34,7 @@ export class MetricsServer {
   async listen(): Promise<void> {
     if (this.#server !== undefined) return;
     const { socket } = this.#options;
-    const server = createServer((_, response) => this.#answer(response));
+    const server = http.createServer((_, response) => this.#answer(response));
     server.maxConnections = MAX_CONNECTIONS;
     this.#server = server;
     try {
@@ -60,31 +61,34 @@ export class MetricsServer {
       if (!response.headersSent) response.writeHead(502, { connection: 'close' });
       response.end();
     };
-    const asked = request({ socketPath: source, path: '/metrics', timeout: SOURCE_TIMEOUT_MS }, (found) => {
-      if (found.statusCode !== 200) {
-        found.resume();
-        fail();
-        return;
-      }
-      response.writeHead(200, {
-        'cache-control': 'no-cache',
-        'content-type': 'text/plain; version=0.0.4',
-        connection: 'close',
-      });
-      response.write(machineMetrics(load()));
-      let rest = '';
-      found.setEncoding('utf8');
-      found.on('data', (chunk: string) => {
-        const lines = rest + chunk;
-        const end = lines.lastIndexOf('\n') + 1;
-        rest = lines.slice(end);
-        if (response.write(octaviaMetrics(lines.slice(0, end)))) return;
-        found.pause();
-        response.once('drain', () => found.resume());
-      });
-      found.on('end', () => response.end(octaviaMetrics(rest)));
-      found.on('error', () => response.destroy());
-    });
+    const asked = http.request(
+      { socketPath: source, path: '/metrics', timeout: SOURCE_TIMEOUT_MS },
+      (found) => {
+        if (found.statusCode !== 200) {
+          found.resume();
+          fail();
+          return;
+        }
+        response.writeHead(200, {
+          'cache-control': 'no-cache',
+          'content-type': 'text/plain; version=0.0.4',
+          connection: 'close',
+        });
+        response.write(machineMetrics(load()));
+        let rest = '';
+        found.setEncoding('utf8');
+        found.on('data', (chunk: string) => {
+          const lines = rest + chunk;
+          const end = lines.lastIndexOf('\n') + 1;
+          rest = lines.slice(end);
+          if (response.write(octaviaMetrics(lines.slice(0, end)))) return;
+          found.pause();
+          response.once('drain', () => found.resume());
+        });
+        found.on('end', () => response.end(octaviaMetrics(rest)));
+        found.on('error', () => response.destroy());
+      },
+    );
     asked.on('timeout', () => asked.destroy());
     asked.on('error', fail);
     asked.end();
