@@ -39,6 +39,8 @@ export interface AmphoraOptions {
   /** The size of the disk of texts. */
   readonly baseBytes?: number;
   readonly topology?: 'SINGLE' | 'ACTIVE_STANDBY';
+  /** The other amphora of a pair: its id, its address, and the name of its namespace, which is not made. */
+  readonly peer?: { readonly amphora: string; readonly vrrpAddress: string; readonly netns: string };
 }
 
 export class AmphoraAgent {
@@ -54,9 +56,9 @@ export class AmphoraAgent {
   /** The agent runs, nothing is plugged or pushed. */
   static async create(
     t: ExecutionContext<unknown>,
-    { baseBytes, topology = 'SINGLE' }: AmphoraOptions = {},
+    { baseBytes, topology = 'SINGLE', peer }: AmphoraOptions = {},
   ): Promise<AmphoraAgent> {
-    const host = await AmphoraHost.create(t, ['amphora'], ['client']);
+    const host = await AmphoraHost.create(t, ['amphora', ...(peer ? [peer.netns] : [])], ['client']);
     const amphora = new AmphoraAgent(host, await amphoraCertificates(host.folder, AMPHORA_ID));
     const port = await amphora.receiveHeartbeats(KEY);
     await mkdir(amphora.path('base'), { recursive: true });
@@ -69,7 +71,7 @@ export class AmphoraAgent {
     }
     await writeFile(amphora.path('amphora-agent.conf'), amphora.config(port, { topology }), { mode: 0o600 });
     await amphora.start();
-    await amphora.#startDriver();
+    await amphora.#startDriver(peer);
     return amphora;
   }
 
@@ -163,7 +165,7 @@ export class AmphoraAgent {
     await until('HAProxy is gone', () => !existsSync(`/proc/${pid}`) || isZombie(pid));
   }
 
-  async #startDriver(): Promise<void> {
+  async #startDriver(peer: AmphoraOptions['peer']): Promise<void> {
     const driver = this.#python('controller.py');
     this.#driver = driver;
     const lines = createInterface({ input: driver.stdout as NodeJS.ReadableStream });
@@ -178,6 +180,7 @@ export class AmphoraAgent {
         certificates: this.path('certs'),
         amphora: AMPHORA_ID,
         vrrpAddress: '10.9.0.21',
+        peer,
       })}\n`,
     );
     await ready;

@@ -1,7 +1,7 @@
 """Octavia's own driver as a child process: one order a line on standard input, one answer a line on standard output.
 
 The first line has the settings: {"address", "port", "clientCertificate", "serverAuthority", "base", "certificates", "amphora"};
-paths are files. Then {"call": "push", "loadBalancer": {...}}, {"call": "start" | "delete", ...} of the driver, or
+paths are files. In a pair it has also "peer": {"amphora", "vrrpAddress"}, the other amphora. Then {"call": "push", "loadBalancer": {...}}, {"call": "start" | "delete", ...} of the driver, or
 {"call": "client", "method": "get_info", "arguments": [...]} of its REST client. The answer is {"seconds", "result"} or
 {"seconds", "error", "kind"}. A listener has 1,000 connections unless it says more: Octavia's 50,000 need 125,000 descriptors.
 """
@@ -79,11 +79,11 @@ def pool_of(value):
     return pool
 
 
-def load_balancer_of(value, amphora):
+def load_balancer_of(value, amphorae):
     balancer = models.LoadBalancer(
         id=value["id"], project_id="project", name="name", enabled=value.get("enabled", True),
         topology=value.get("topology", constants.TOPOLOGY_SINGLE), provisioning_status=ACTIVE,
-        operating_status=ONLINE, amphorae=[amphora], listeners=[], pools=[], additional_vips=[])
+        operating_status=ONLINE, amphorae=amphorae, listeners=[], pools=[], additional_vips=[])
     balancer.vip = models.Vip(load_balancer_id=balancer.id, ip_address=value["vip"])
     for each in value.get("listeners", []):
         pool = pool_of(each["pool"]) if each.get("pool") else None
@@ -113,6 +113,11 @@ def main():
         id=order.get("amphora", "amphora"), lb_network_ip=order["address"], vrrp_ip=order.get("vrrpAddress", "127.0.0.1"),
         status=constants.AMPHORA_ALLOCATED, role=constants.ROLE_STANDALONE)
 
+    peer = order.get("peer")
+    amphorae = [amphora] if peer is None else [amphora, models.Amphora(
+        id=peer["amphora"], lb_network_ip="127.0.0.1", vrrp_ip=peer["vrrpAddress"],
+        status=constants.AMPHORA_ALLOCATED, role=constants.ROLE_STANDALONE)]
+
     def carry_out(order):
         call = order["call"]
         if call == "client":
@@ -122,7 +127,7 @@ def main():
             return answer if isinstance(answer, (dict, list, str, int, bool, type(None))) else str(answer)
         # Each call of a controller begins with an amphora whose version it does not know.
         amphora.api_version = None
-        balancer = load_balancer_of(order["loadBalancer"], amphora)
+        balancer = load_balancer_of(order["loadBalancer"], amphorae)
         if call == "push":
             return driver.update_amphora_listeners(balancer, amphora)
         if call == "start":

@@ -2,7 +2,7 @@
 
 Only the init system is replaced: `service haproxy-ID start|reload|stop` does what the unit that the agent writes says.
 The first line of standard input has the settings: {"base", "certificates", "port", "serverCertificate", "clientAuthority",
-"namespace", "folder"}. The process ends when standard input does.
+"namespace", "folder", "topology" (SINGLE without)}. The process ends when standard input does.
 """
 
 import glob
@@ -31,7 +31,7 @@ CONF([], project="octavia", default_config_files=[])
 for group, values in {
     "haproxy_amphora": {"base_path": order["base"], "base_cert_dir": order["certificates"]},
     "amphora_agent": {"agent_server_cert": order["serverCertificate"], "agent_server_ca": order["clientAuthority"]},
-    "controller_worker": {"loadbalancer_topology": constants.TOPOLOGY_SINGLE},
+    "controller_worker": {"loadbalancer_topology": order.get("topology", constants.TOPOLOGY_SINGLE)},
 }.items():
     for name, value in values.items():
         CONF.set_override(name, value, group=group)
@@ -50,7 +50,21 @@ def unit_of(name):
         return unit.read()
 
 
+def keepalived(action):
+    """As the unit that the agent writes, which names a pid file of the machine for the process that speaks VRRP."""
+    unit = unit_of("octavia-keepalived")
+    if action == "start":
+        command = re.search(r"ExecStart=(.*)", unit).group(1).split()
+        plain_check_output(command + ["-r", os.path.join(folder, "vrrp.pid")], stderr=subprocess.STDOUT)
+        return b""
+    with open(re.search(r"PIDFile=(.*)", unit).group(1).strip(), encoding="utf-8") as pid:
+        os.kill(int(pid.read()), signal.SIGHUP if action == "reload" else signal.SIGTERM)
+    return b""
+
+
 def service(name, action):
+    if name == "octavia-keepalived":
+        return keepalived(action)
     unit = unit_of(name)
     environment = dict(re.findall(r'"(\w+)=([^"]+)"', unit))
     pid_file = environment["PIDFILE"]
