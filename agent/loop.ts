@@ -1,20 +1,15 @@
 // How objects become traffic: Services get addresses, changed objects are translated, the difference to what the
 // dataplanes run is planned, and the plan is applied. The work of a round is proportional to what changed.
 
-import type { AddressKeeper } from './address-keeper/address-keeper.ts';
-import type { Change, Changes } from './changes.ts';
+import type { Change } from './changes.ts';
 import type { Forwarding, Outcome, Plan } from './dataplane/forwarder.ts';
-import type { DesiredState } from './model/desired-state.ts';
+import type { Flow } from './flow.ts';
 import type { ProgrammingLatency } from './report/programming-latency.ts';
-import { type Translators, translateChanged } from './translate/translate.ts';
+import { translateChanged } from './translate/translate.ts';
 import type { Announcer } from './vips/announcer.ts';
 
 export interface LoopOptions {
-  readonly changes: Changes;
-  /** Only the loop changes it. */
-  readonly desired: DesiredState;
-  readonly translators: Translators;
-  readonly addresses: Pick<AddressKeeper, 'assign'>;
+  readonly flow: Flow;
   readonly dataplane: Forwarding;
   /** undefined if this host announces no VIPs. */
   readonly announcer: Pick<Announcer, 'follow'> | undefined;
@@ -34,7 +29,8 @@ export interface LoopMetrics {
 
 /** Runs until `changes` is closed. */
 export async function loop(options: LoopOptions): Promise<void> {
-  const { changes, desired, translators, addresses, dataplane, announcer, metrics } = options;
+  const { flow, dataplane, announcer, metrics } = options;
+  const { changes, desired, translators, addresses } = flow;
   // One of three things can happen: objects changed, the dataplane asks to plan something again, the agent stops.
   // Only one of them happens at a time.
   for await (const { changed, replan } of changes.drain()) {

@@ -59,7 +59,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   recordedMembers.read();
   recordedPorts.read();
   const flow = { changes, desired, translators, addresses };
-  if (!(await translateInitialState({ ...flow, sources, readBy, dataplane, stopping, log }))) {
+  if (!(await translateInitialState({ flow, sources, readBy, dataplane, stopping, log }))) {
     await end(parts, servers);
     return 0;
   }
@@ -81,7 +81,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
 
   // Follow every change until the agent stops.
   const report = (keys: ReadonlySet<string>): void => observers.changed(keys);
-  await loop({ ...flow, dataplane, announcer: announcers, metrics: metrics.loop, programming, report });
+  await loop({ flow, dataplane, announcer: announcers, metrics: metrics.loop, programming, report });
 
   standing?.close();
   await end(parts, servers);

@@ -67,8 +67,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   constructor(options: HaproxyOptions) {
     const { settings, desired } = options;
     this.#options = options;
-    this.#settings = options.isLanding ? ofLanding(settings) : settings;
-    this.#hasOwnStatistics = options.statistics === undefined;
+    this.#settings = options.other?.isMain ? ofLanding(settings) : settings;
+    this.#hasOwnStatistics = options.other?.statistics === undefined;
     this.#parts = haproxyParts(options, () => this.#settings);
     this.#afterApply = new AfterApply(options, this.#parts);
     this.#liveness = new HaproxyLiveness({
@@ -157,7 +157,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   async apply(plans: readonly HaproxyPlan[]): Promise<Outcome> {
     const { active, persister, arbiter, checkWatches, quarantine, certificates, logNames } = this.#parts;
     if (active.worker === undefined) return { ...NOTHING, pending: new Set(plans.map(({ key }) => key)) };
-    const { desired, isElsewhere, log } = this.#options;
+    const { desired, other, log } = this.#options;
     for (const { key } of plans) {
       if (!desired.has(key)) quarantine.forget(key);
       if (desired.get(key) === undefined) this.#withdrawn.delete(key);
@@ -166,7 +166,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     logNames.changed(plans.map(({ key }) => key));
     if (plans.some(({ effort }) => effort !== 'none')) persister.soon();
     // Clients reach a listener in both HAProxies until the one that it leaves has let go of it.
-    const isGone = (key: string): boolean => !desired.has(key) && !isElsewhere?.(key);
+    const isGone = (key: string): boolean => !desired.has(key) && !other?.hasAlone(key);
     for (const { key, reload } of plans) {
       if (reload === undefined) continue;
       for (const namespace of causersOf(active.worker.booted.get(key), desired.get(key), key))
@@ -198,7 +198,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   /** Takes new settings; those in haproxy.cfg come with a reload if they differ. */
   configure(settings: HaproxySettings): void {
     const { arbiter, checkWatches, namespaceWatch, active } = this.#parts;
-    this.#settings = this.#options.isLanding ? ofLanding(settings) : settings;
+    this.#settings = this.#options.other?.isMain ? ofLanding(settings) : settings;
     arbiter.retime();
     for (const watch of checkWatches) watch.retime();
     namespaceWatch.retime();

@@ -109,7 +109,7 @@ export function fileParts(options: HaproxyOptions, paths: HaproxyPaths, hooks: F
     bound: () => {
       const serves = worker();
       if (serves !== undefined && serves.bound === undefined) return undefined;
-      return new Set([...(serves?.bound ?? []), ...(options.otherWorker?.()?.bound ?? [])]);
+      return new Set([...(serves?.bound ?? []), ...(options.other?.worker()?.bound ?? [])]);
     },
     ignoreAccess: haproxySupervisor === 'external',
     canProbe: netns === '',

@@ -22,24 +22,34 @@ export interface HaproxyOptions {
   readonly settings: HaproxySettings;
   /** The desired state; read here, written by the loop. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
-  /** Key: a load balancer whose metrics it gives; those of `desired` if absent. */
-  readonly counted?: ReadonlyMap<string, LoadBalancer>;
+  /** Absent if this HAProxy is the only one of the agent. */
+  readonly other?: OtherHaproxy;
   /** Makes the loop plan these load balancers again. */
   readonly replan: (keys: Iterable<string>) => void;
-  /** Called once when the dataplane has started or adopted HAProxy: from then on it can say what is served. */
-  readonly onKnown?: () => void;
-  /** Health checks changed the state of members of these load balancers, or a limit on connections is reached. */
-  readonly onChecked?: (keys: readonly string[]) => void;
-  /** It is the landing: in folders of its own, and reloaded at once. */
-  readonly isLanding?: boolean;
-  /** Another HAProxy of this agent serves this load balancer, and this one does not; absent: none does. */
-  readonly isElsewhere?: (key: string) => boolean;
-  /** The worker of another HAProxy of this agent, which may have the same listeners: both can listen. */
-  readonly otherWorker?: () => BootedWorker | undefined;
-  /** Shared statistics: the main HAProxy counts for the landing. */
-  readonly statistics?: Statistics;
+  readonly hooks?: HaproxyHooks;
   /** The texts of the certificates in the desired state. */
   readonly pems?: PemTexts;
   readonly metrics: HaproxyMetrics;
   readonly log: Log;
+}
+
+/** Another HAProxy of this agent, with which this one shares the load balancers. */
+export interface OtherHaproxy {
+  /** The other one is the main one: this one is the landing, in folders of its own, and reloaded at once. */
+  readonly isMain: boolean;
+  /** The other one serves this load balancer, and this one does not. */
+  readonly hasAlone: (key: string) => boolean;
+  /** It may have the same listeners: both can listen. */
+  readonly worker: () => BootedWorker | undefined;
+  /** Key: a load balancer of either, if this one counts for both. */
+  readonly counted?: ReadonlyMap<string, LoadBalancer>;
+  /** Shared statistics: the main HAProxy counts for the landing. */
+  readonly statistics?: Statistics;
+}
+
+export interface HaproxyHooks {
+  /** Called once when the dataplane has started or adopted HAProxy: from then on it can say what is served. */
+  readonly onKnown?: () => void;
+  /** Health checks changed the state of members of these load balancers, or a limit on connections is reached. */
+  readonly onChecked?: (keys: readonly string[]) => void;
 }

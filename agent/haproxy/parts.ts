@@ -31,7 +31,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     stateDir,
     runtimeDir,
     haproxyAccess,
-    options.isLanding ? 'haproxy-landing' : 'haproxy',
+    options.other?.isMain ? 'haproxy-landing' : 'haproxy',
   );
   const worker = (): BootedWorker | undefined => active.worker;
   const isReloading = (): boolean => arbiter.isReloading;
@@ -67,11 +67,11 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     config: { ...files, aclIds: globalSection.aclIds },
     statistics,
     hooks: {
-      isElsewhere: options.isElsewhere ?? (() => false),
+      isElsewhere: (key) => options.other?.hasAlone(key) === true,
       isReloading,
       requestReload: (cause) => arbiter.request(cause),
       replan,
-      onKnown: () => options.onKnown?.(),
+      onKnown: () => options.hooks?.onKnown?.(),
     },
     log,
   });
@@ -138,7 +138,7 @@ function reloadParts(
     desired,
     workers: {
       active: () => active.worker,
-      otherWorker: () => options.otherWorker?.(),
+      otherWorker: () => options.other?.worker(),
       take: (next) => active.take(next),
     },
     hooks: {
@@ -161,8 +161,8 @@ function reloadParts(
       const { maxOldWorkers, oldWorkerMemory } = settings();
       return reloader.pressure({ most: maxOldWorkers, memory: oldWorkerMemory * 1024 * 1024 });
     },
-    ...(options.isLanding && { share: LANDING_SHARE }),
-    isAlone: () => isOfOneNamespace((options.counted ?? desired).values()),
+    ...(options.other?.isMain && { share: LANDING_SHARE }),
+    isAlone: () => isOfOneNamespace((options.other?.counted ?? desired).values()),
   });
   return { reloader, arbiter };
 }

@@ -38,13 +38,13 @@ export function watchParts(options: HaproxyOptions, paths: HaproxyPaths, hooks: 
   const { desired, log } = options;
   const { settings, worker } = hooks;
   const active = () => worker()?.runtime;
-  const onChanged = (keys: readonly string[]): void => options.onChecked?.(keys);
+  const onChanged = (keys: readonly string[]): void => options.hooks?.onChecked?.(keys);
   const readInterval = (): number => settings().healthReadInterval;
   const statistics =
-    options.statistics ??
+    options.other?.statistics ??
     new Statistics({
       file: paths.counters,
-      desired: options.counted ?? desired,
+      desired: options.other?.counted ?? desired,
       active,
       detail: () => settings().metricsDetail,
       countsRoutes: settings().routeMetrics,
@@ -78,7 +78,7 @@ export function watchParts(options: HaproxyOptions, paths: HaproxyPaths, hooks: 
       isLogging: () => logNames.isLogging,
       log,
     }),
-    logWriter: options.isLanding ? undefined : logWriterOf(paths, settings(), log),
+    logWriter: options.other?.isMain ? undefined : logWriterOf(paths, settings(), log),
   };
 }
 

@@ -1,19 +1,14 @@
 // Translates the desired state that the agent starts with. Without any source of it, it waits: listeners that HAProxy
 // serves already must stay.
 
-import type { AddressKeeper } from '../address-keeper/address-keeper.ts';
-import type { Changes } from '../changes.ts';
 import type { Continuity } from '../dataplane/continuity.ts';
+import type { Flow } from '../flow.ts';
 import type { Log } from '../host/log.ts';
-import type { DesiredState } from '../model/desired-state.ts';
-import { type Translators, translateChanged } from '../translate/translate.ts';
+import { translateChanged } from '../translate/translate.ts';
 import type { Sources } from './sources.ts';
 
 export interface InitialStateOptions {
-  readonly changes: Changes;
-  readonly desired: DesiredState;
-  readonly translators: Translators;
-  readonly addresses: Pick<AddressKeeper, 'assign'>;
+  readonly flow: Flow;
   readonly sources: Pick<Sources, 'api' | 'areTranslated'>;
   /** As returned by `Sources.start()`. */
   readonly readBy: Awaited<ReturnType<Sources['start']>>;
@@ -25,11 +20,11 @@ export interface InitialStateOptions {
 
 /** False if the agent stops before there is a desired state: the dataplane must stay as it is then. */
 export async function translateInitialState(options: InitialStateOptions): Promise<boolean> {
-  const { desired, sources, readBy, dataplane, stopping, log } = options;
-  translateAll(options);
+  const { flow, sources, readBy, dataplane, stopping, log } = options;
+  translateAll(flow);
   if (readBy === 'nothing') {
     const known = new Set(
-      [...desired.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
+      [...flow.desired.loadBalancers.values()].flatMap((each) => each.listeners.map(({ name }) => name)),
     );
     const others = (await dataplane.runningListeners())?.filter((name) => !known.has(name));
     if (others?.length !== 0) {
@@ -38,14 +33,14 @@ export async function translateInitialState(options: InitialStateOptions): Promi
       });
       const isEnding = stopping.then(() => true);
       if (await Promise.race([sources.api?.synced.then(() => false), isEnding])) return false;
-      translateAll(options);
+      translateAll(flow);
     }
   }
   sources.areTranslated();
   return true;
 }
 
-function translateAll({ changes, desired, translators, addresses }: InitialStateOptions): void {
+function translateAll({ changes, desired, translators, addresses }: Flow): void {
   const keys = changes.takeAll();
   translateChanged(desired, translators, new Set([...keys, ...addresses.assign(keys)]));
 }

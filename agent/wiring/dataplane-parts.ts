@@ -39,24 +39,30 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     kernel.checked(keys);
     changed(keys);
   };
-  const common = { settings: now, replan, pems, onChecked };
+  const common = { settings: now, replan, pems };
   const haproxy: HaproxyDataplane = new HaproxyDataplane({
     ...common,
     desired: placements.main,
-    counted: ofHaproxy,
-    onKnown: () => replan(ownerKeys()),
-    isElsewhere: (key) => desired.has(key) && !placements.main.has(key),
-    otherWorker: () => landing.worker,
+    other: {
+      isMain: false,
+      hasAlone: (key) => desired.has(key) && !placements.main.has(key),
+      worker: () => landing.worker,
+      counted: ofHaproxy,
+    },
+    hooks: { onKnown: () => replan(ownerKeys()), onChecked },
     metrics,
     log,
   });
   const landing: HaproxyDataplane = new HaproxyDataplane({
     ...common,
-    isLanding: true,
     desired: placements.landing,
-    isElsewhere: (key) => desired.has(key) && !placements.landing.has(key),
-    otherWorker: () => haproxy.worker,
-    statistics: haproxy.statistics,
+    other: {
+      isMain: true,
+      hasAlone: (key) => desired.has(key) && !placements.landing.has(key),
+      worker: () => haproxy.worker,
+      statistics: haproxy.statistics,
+    },
+    hooks: { onChecked },
     metrics: { ...metrics, reloaded: (_, result) => metrics.landingReloaded(result) },
     log: withFields(log, { haproxy: 'landing' }),
   });

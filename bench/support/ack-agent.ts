@@ -87,10 +87,7 @@ await serveAck(async (order: AckOrder) => {
         });
   await dataplane.start();
   const looping = loop({
-    changes,
-    desired,
-    translators,
-    addresses: { assign: () => new Set() },
+    flow: { changes, desired, translators, addresses: { assign: () => new Set() } },
     dataplane: new Dataplanes<Settings>(desired.loadBalancers, changesOfEngine, { engine, dataplane }),
     announcer: undefined,
     metrics,

@@ -137,7 +137,12 @@ const PLACES: readonly Place[] = [
   {
     name: 'loop',
     files: /^agent\/loop\.ts$/,
-    imports: ['changes', 'address-keeper', 'report', 'translate', 'dataplane', 'announcer', ...VALUES],
+    imports: ['flow', 'changes', 'report', 'translate', 'dataplane', 'announcer', ...VALUES],
+  },
+  {
+    name: 'flow',
+    files: /^agent\/flow\.ts$/,
+    imports: ['changes', 'address-keeper', 'translate', ...VALUES],
   },
   {
     name: 'answer',
@@ -166,6 +171,7 @@ const PLACES: readonly Place[] = [
     files: /^agent\/sources\/|^agent\/settings\/current-settings\.ts$/,
     imports: [
       ...[
+        'flow',
         'changes',
         'address-keeper',
         'report',
