@@ -1,4 +1,4 @@
-// Parses JSON values that follow one another, as kubectl reads them. Pure: a fault is a value, which quotes no text,
+// Parses JSON values that follow one another, as kubectl reads them. Pure: a mistake is a value, which quotes no text,
 // because the text may be no manifest but a secret.
 
 import { messageOf } from './errors.ts';

@@ -1,4 +1,4 @@
-// The form in which the parts of the agent hand over their metrics. It is made for many rows: the labels of a row are
+// The form in which the parts of the agent hand over their metrics. It is made for many samples: the labels of a sample are
 // rendered once, and its numbers are read when the metrics are rendered. Values only.
 
 export interface MetricFamily {

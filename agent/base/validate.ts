@@ -1,7 +1,7 @@
-// Validates the shape of what users write: rules for texts, numbers, lists and mappings are combined to schemas, which
-// give the valid value or every fault with its path. Fast for valid input, because every object of the cluster passes
-// through it at the start. Pure.
-// The message of a rule begins with "is not", so that it follows the value: `70000 is not a whole number ...`.
+// Validates the shape of what users write: rules for texts, numbers, lists and mappings are combined to schemas, which give
+// the valid value or every mistake with its path. Fast for valid input, because every object of the cluster passes through
+// it at the start. Pure. The message of a rule begins with "is not", so that it follows the value: `70000 is not a whole
+// number ...`.
 
 import { quote } from './quote.ts';
 

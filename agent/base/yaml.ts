@@ -1,6 +1,6 @@
 // Reads YAML as kubectl does (sigs.k8s.io/yaml): booleans and octal numbers of YAML 1.1, merge keys, times as texts.
-// Stricter in two ways: no duplicate keys, no tags of other types. Depth and aliases are limited.
-// Writes values as YAML. Pure: faults are values. The only file that imports js-yaml.
+// Stricter in two ways: no duplicate keys, no tags of other types. Depth and aliases are limited. Writes values as YAML.
+// Pure: mistakes are values. The only file that imports js-yaml.
 // Why: docs/design/decisions/0025-yaml-as-kubectl.md
 
 import {

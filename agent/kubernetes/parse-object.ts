@@ -1,6 +1,6 @@
 // Parses the objects that the agent reads (kinds.ts), and lists of them, as kubectl prints them and the API sends them;
-// ignores other kinds. Every object of the agent passes here, so the parser is strict.
-// Pure: never throws; a fault is a Problem and costs only its own object.
+// ignores other kinds. Every object of the agent passes here, so the parser is strict. Pure: never throws; a mistake is a
+// Problem and costs only its own object.
 
 import { label, subdomain } from '../base/name-forms.ts';
 import { faultsOf, isMapping, type Judgement, type Rule, shownValue } from '../base/validate.ts';

@@ -1,4 +1,4 @@
-// The difference of two lists that mostly have the same items at the same places, such as a long list of which one item
+// The difference of two lists that mostly have the same items in the same order, such as a long list of which one item
 // changed. Pure.
 
 /** What only one of the lists has; items are compared by identity, and each is at most once in a list. */

@@ -1,5 +1,5 @@
 // Reads the settings: flags have precedence over variables, variables over the file, the file over defaults. Reports all
-// faults together, each with its place. Compares two readings for SIGHUP. Pure except for `readFile`.
+// mistakes together, each with where it is. Compares two readings for SIGHUP. Pure except for `readFile`.
 
 import { HeadgateError } from '../base/errors.ts';
 import { fileLimit } from '../host/file-limit.ts';

@@ -1,4 +1,4 @@
-// The JSON lines of the connection log as HAProxy's formats. A field is a row of a table; a value that a client controls
+// The JSON lines of the connection log as HAProxy's formats. Each field is an entry of a list; a value that a client controls
 // passes the converter `json`, and has a limit. Pure.
 
 import type { Listener } from '../../model/load-balancer.ts';

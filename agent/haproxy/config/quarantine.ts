@@ -1,5 +1,5 @@
-// The quarantine keeps rejected configuration out of the file, so that one load balancer's fault does not affect others: a
-// rejected load balancer continues with its last good structure, and an address that cannot be bound is left out.
+// The quarantine keeps rejected configuration out of the file, so that one load balancer does not affect others: a rejected
+// load balancer continues with its last good structure, and an address that cannot be bound is left out.
 
 import { memoByIdentity } from '../../base/memo.ts';
 import { withStructureOf } from '../../model/last-structure.ts';

@@ -1,5 +1,5 @@
-// Backends without servers, of which each takes the place of the pool of a new route until the next reload, so that the route
-// needs none. All are alike: what only a reload can change is as in most pools of the file. Pure.
+// Backends without servers, of which each stands for the pool of a new route until the next reload, so that the route needs
+// none. All are alike: what only a reload can change is as in most pools of the file. Pure.
 
 import { memoByIdentity } from '../../base/memo.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';

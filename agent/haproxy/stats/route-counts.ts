@@ -1,5 +1,5 @@
-// The responses of each route by status class, which a worker counts in a stick table (templates/haproxy/routes.mustache).
-// A route has a row like those of `show stat`.
+// The responses of each route by status class, which a worker counts in a stick table (templates/haproxy/routes.mustache). A
+// route has numbers like those of `show stat`.
 // Why: docs/design/decisions/0057-counts-of-routes.md
 
 import { Slice } from '../../base/slice.ts';

@@ -1,5 +1,5 @@
-// The state of one frontend, backend, server or route for its metrics; its numbers change in place with each round. A counter
-// is the total over all workers: each worker counts from 0, and what it has counted since it was last read is added.
+// The state of one frontend, backend, server or route for its metrics; the same object has new numbers after each round. A
+// counter is the total over all workers: each worker counts from 0, and what it has counted since it was last read is added.
 
 import type { Listener } from '../../model/load-balancer.ts';
 import { fallbackBackend } from '../../model/names.ts';

@@ -1,5 +1,6 @@
-// One row for each load balancer, with sums over all of them: the status page and the command `list` show them. A row is
-// made again only after its load balancer changed, in slices, when the summaries are requested. Reads the agent's parts.
+// One summary of each load balancer, with sums over all of them: the status page and the command `list` show them. A
+// summary is made again only after its load balancer changed, in slices, when the summaries are requested. Reads the
+// agent's parts.
 
 import type { Verdict } from '../../../health/page-model.ts';
 import { inNaturalOrder } from '../../base/natural-order.ts';

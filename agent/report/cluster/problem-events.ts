@@ -71,15 +71,17 @@ export class ProblemEvents {
     const isStanding = sent === undefined && this.#state === 'present';
     const before = sent?.uid === subject.uid ? sent.problems : [];
     const settled = isStanding ? problems : this.#settled(key, before, problems);
-    const told = settled.filter(({ message }) => !hasTold(before, wholeFailure(message)));
-    for (const text of problemEvents(before, told)) events.record(subject, text, { isStanding });
+    const toReport = settled.filter(({ message }) => !wasReported(before, wholeFailure(message)));
+    for (const text of problemEvents(before, toReport)) events.record(subject, text, { isStanding });
     this.#sent.set(key, settled.length > 0 ? { uid: subject.uid, problems: settled } : NOTHING);
   }
 
   /** Without the new failures of clients, for which touched() is called again. */
   #settled(key: string, before: readonly Problem[], problems: readonly Problem[]): readonly Problem[] {
     const isNew = ({ reason, message }: Problem): boolean =>
-      reason === 'MembersFail' && !hasTold(before, message) && !hasTold(before, wholeFailure(message));
+      reason === 'MembersFail' &&
+      !wasReported(before, message) &&
+      !wasReported(before, wholeFailure(message));
     const known = this.#settling.get(key);
     if (known?.isOver || !problems.some(isNew)) {
       this.#endSettling(key);
@@ -130,6 +132,6 @@ export class ProblemEvents {
   }
 }
 
-function hasTold(problems: readonly Problem[], message: string): boolean {
+function wasReported(problems: readonly Problem[], message: string): boolean {
   return problems.some((each) => each.message === message);
 }

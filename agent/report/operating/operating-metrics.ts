@@ -1,5 +1,5 @@
-// The operating status of each load balancer, listener, pool and member as metrics, with a row for its current status.
-// Members that are well have no row, because nearly all members are.
+// The operating status of each load balancer, listener, pool and member as metrics, with a sample for its current status.
+// Members that are well have no sample, because nearly all members are.
 
 import type { MetricFamily, MetricRow, MetricsDetail } from '../../base/metric-family.ts';
 import { Slice } from '../../base/slice.ts';

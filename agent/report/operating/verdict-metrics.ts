@@ -1,5 +1,5 @@
-// The verdicts of load balancers as metrics: how many have each, and a row for each load balancer that is not fully served.
-// Those that are served have no row, because nearly all are.
+// The verdicts of load balancers as metrics: how many have each, and a sample for each load balancer that is not fully
+// served. Those that are served have no sample, because nearly all are.
 
 import type { Verdict } from '../../../health/page-model.ts';
 import type { MetricFamily } from '../../base/metric-family.ts';

@@ -1,5 +1,5 @@
-// TLS of a Gateway: the certificates of its listeners, those that clients must have, and the one that members get. A certificate
-// that cannot be used is the fault of the condition `ResolvedRefs`, and the others are served. Pure.
+// TLS of a Gateway: the certificates of its listeners, those that clients must have, and the one that members get. A
+// certificate that cannot be used is the reason of the condition `ResolvedRefs`, and the others are served. Pure.
 
 import { quote } from '../../base/quote.ts';
 import type { ClientValidation, Gateway, ListenerSpec } from '../../kubernetes/gateway/gateway-objects.ts';

@@ -1,5 +1,5 @@
 // The members of a UDPRoute's listener: the endpoints of all its Services in one pool, each with its part of its Service's
-// weight. The kernel drops nothing by weight: the others get the share of a Service that does not exist. Pure.
+// weight. The kernel drops nothing by weight: the others get the part of a Service that does not exist. Pure.
 
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
 import type { Family, Member } from '../../model/load-balancer.ts';
