@@ -1,5 +1,5 @@
 // Reads the three sources of settings: the command line, the environment and the settings file. Each gives the unparsed
-// values with where they are for error messages; only names are checked here. Pure except for `readFile`.
+// values with their position for error messages; only names are checked here. Pure except for `readFile`.
 
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
