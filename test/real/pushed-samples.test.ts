@@ -8,18 +8,25 @@ import { readBack } from '../../agent/pushed/readback.ts';
 import { readText } from '../../agent/pushed/text/pushed-text.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { type PushedHost, pushedHost } from '../support/octavia/pushed-host.ts';
-import { sampleTexts } from '../support/octavia/render-haproxy.ts';
+import { newestTexts, sampleTexts } from '../support/octavia/render-haproxy.ts';
 import { certificate } from '../support/traffic/certificate.ts';
 
 const test = requires(ava, { haproxy: true, root: true, programs: ['octavia-worker', 'openssl'] });
 
 /** Samples of which a new member is a reload on HAProxy 2.6. */
-const RELOADED = ['cookies', 'ping', 'tls hello'];
+const OCTAVIA_11 = ['cookies', 'ping', 'tls hello'];
+/** It checks TLS greetings by `check check-ssl`. */
+const OCTAVIA_18 = ['cookies', 'ping'];
 const PEER = 'ZfWexrHs1hcNUERHQEPMqVYKgHE';
 
-test.serial("Each of Octavia's sample texts runs, and changes of its members lead to its text", async (t) => {
+const samplesRun = test.macro<
+  [
+    texts: (base: string) => Promise<readonly { readonly name: string; readonly text: string }[]>,
+    reloaded: readonly string[],
+  ]
+>(async (t, textsOf, reloaded) => {
   const host = await pushedHost(t, { peer: PEER });
-  const samples = await sampleTexts(host.base);
+  const samples = await textsOf(host.base);
   t.true(samples.length >= 28);
   const results = new Map<string, string>();
   for (const { name, text: rendered } of samples) {
@@ -27,6 +34,8 @@ test.serial("Each of Octavia's sample texts runs, and changes of its members lea
     await t.notThrowsAsync(host.haproxy.check(text), name);
     await host.haproxy.run(text);
     t.is(await host.haproxy.run(text), 'none', name);
+    t.is(await host.haproxy.run(rearranged(text)), 'none', `${name}: rearranged`);
+    await host.haproxy.run(text);
     const servers = [...text.matchAll(/^ +server .*\n/gm)].map(([line]) => line);
     const last = servers.at(-1);
     if (last === undefined) continue;
@@ -43,9 +52,38 @@ test.serial("Each of Octavia's sample texts runs, and changes of its members lea
     results.set(name, await host.haproxy.run(more));
     await isAsPushed(more, 'a new one');
   }
-  const reloaded = [...results].filter(([, result]) => result === 'reload').map(([name]) => name);
-  t.deepEqual(reloaded.sort(), RELOADED);
+  const found = [...results].filter(([, result]) => result === 'reload').map(([name]) => name);
+  t.deepEqual(found.sort(), reloaded);
 });
+
+test.serial(
+  "Octavia 11's sample texts run, and changes of members lead to the text",
+  samplesRun,
+  sampleTexts,
+  OCTAVIA_11,
+);
+test.serial(
+  "Octavia 18's sample texts run, and changes of members lead to the text",
+  samplesRun,
+  newestTexts,
+  OCTAVIA_18,
+);
+
+/** As another controller process would render it: other orders, another size of the cache. */
+function rearranged(text: string): string {
+  const [head = '', ...proxies] = text.split(/^(?=(?:frontend|backend) )/m);
+  const turned = proxies.map((proxy) => {
+    const servers = proxy.match(/^ +server .*\n?/gm) ?? [];
+    const lines = [...servers].reverse().map((line) => (line.endsWith('\n') ? line : `${line}\n`));
+    return `${proxy.replaceAll(/^ +server .*\n?/gm, '').trimEnd()}\n${lines.join('')}\n`;
+  });
+  return `${head}${turned.reverse().join('')}`
+    .replace(/cachesize \d+/, 'cachesize 1234')
+    .replace(
+      /(rstatus )(\S+)/g,
+      (_, word: string, codes: string) => word + codes.split('|').reverse().join('|'),
+    );
+}
 
 /** The text with addresses and limits of this host, and the files that it names. */
 async function runnable(rendered: string, host: PushedHost): Promise<string> {

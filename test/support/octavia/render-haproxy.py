@@ -30,6 +30,7 @@ SAMPLES = {
     "no monitor": {"monitor": False}, "ping": {"monitor_proto": "PING"}, "tls hello": {"monitor_proto": "TLS-HELLO"},
     "check of https": {"monitor_proto": "HTTPS"}, "check of http": {"proto": "TCP", "monitor_proto": "HTTP"},
     "check of a host": {"hm_host_http_check": True}, "own check": {"monitor_ip_port": True},
+    "check of codes": {"monitor_expected_codes": "200,204,301"},
     "backup": {"backup_member": True}, "disabled": {"disabled_member": True},
     "proxy": {"be_proto": "PROXY"}, "proxy 2": {"be_proto": "PROXYV2", "proto": "TCP"},
     "headers": {"proto": "TERMINATED_HTTPS", "tls": True, "insert_headers": {

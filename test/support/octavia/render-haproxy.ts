@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
@@ -41,6 +42,15 @@ export async function sampleTexts(
   base: string,
 ): Promise<readonly { readonly name: string; readonly text: string }[]> {
   return JSON.parse(await python(['--samples', base], ''));
+}
+
+/** The same by Octavia 18, which runs on no Debian yet: its output, kept. */
+export async function newestTexts(): Promise<readonly { readonly name: string; readonly text: string }[]> {
+  const all = await readFile(new URL('newest-texts.txt', import.meta.url), 'utf8');
+  return all
+    .split(/^---- /m)
+    .slice(1)
+    .map((each) => ({ name: each.slice(0, each.indexOf('\n')), text: each.slice(each.indexOf('\n') + 1) }));
 }
 
 /** Debian's own Python, which has Debian's packages. */
