@@ -7,12 +7,23 @@ import type { BootOptions } from './booting.ts';
 import { FILE_MODE } from './files.ts';
 import { secondFile } from './second-file.ts';
 import type { PushedText } from './text/pushed-text.ts';
+import { reachBeyond } from './text/reach.ts';
 
 const TIMEOUT_MS = 60_000;
 const MARK = 'headgate-check';
 
-/** Errors: HAPROXY_REJECTED with HAProxy's words, FILE_WRITE, COMMAND_FAILED. */
-export async function checkText(text: PushedText, { executable, group, files }: BootOptions): Promise<void> {
+/**
+ * `base`: the folder of the controller's files. Errors: HAPROXY_REJECTED with HAProxy's words, or those of reachBeyond();
+ * FILE_WRITE, COMMAND_FAILED.
+ */
+export async function checkText(
+  text: PushedText,
+  base: string,
+  { executable, group, files }: BootOptions,
+): Promise<void> {
+  const fault = reachBeyond(text, base);
+  if (fault !== '')
+    throw new HeadgateError('HAPROXY_REJECTED', `Not a text of Octavia: ${fault}`, { retry: 'never' });
   replaceInMemory(files.checked, text.text, FILE_MODE);
   replaceInMemory(files.checkedSecond, secondFile(text, MARK, group, files), FILE_MODE);
   const words = ['-c', '-f', files.checked, '-f', files.checkedSecond, ...files.peer];

@@ -4,6 +4,7 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { backoffMs } from '../base/backoff.ts';
 import { type Clock, passed, sleep, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
@@ -31,7 +32,10 @@ import { planPush } from './text/plan.ts';
 import { type PushedText, readText } from './text/pushed-text.ts';
 
 export interface OwnHaproxyOptions extends BootOptions {
-  /** The `server-state-file` that texts of this load balancer may name; another one is not written. */
+  /**
+   * The `server-state-file` of this load balancer, `BASE/LB/servers-state`: another one is not written, and no text may have
+   * sockets elsewhere than below BASE.
+   */
   readonly serverState: string;
   /** Gets the last rows of a worker that a reload is about to replace. */
   readonly onReplace: (rows: readonly StatRow[]) => void;
@@ -77,10 +81,13 @@ export class OwnHaproxy implements PushedHaproxy {
     });
   }
 
-  check(text: string): Promise<void> {
+  check(pushed: string): Promise<void> {
     return this.#work.run(async () => {
-      await makeFolder(this.#options.files.folder, FOLDER_MODE);
-      await checkText(readText(text), this.#options);
+      const { files, serverState } = this.#options;
+      const text = readText(pushed);
+      if (await this.#isServed(text)) return;
+      await makeFolder(files.folder, FOLDER_MODE);
+      await checkText(text, dirname(dirname(serverState)), this.#options);
     });
   }
 
@@ -139,6 +146,16 @@ export class OwnHaproxy implements PushedHaproxy {
       cause: this.#cause,
       fault: this.#fault.text,
     };
+  }
+
+  /** The same text with the same files. */
+  async #isServed({ text }: PushedText): Promise<boolean> {
+    const worker = this.#worker;
+    if (worker?.doubt !== '' || worker.text.text !== text) return false;
+    const known = worker.record.files;
+    return [...(await fileDigests(text))].every(
+      ([path, digest]) => digest !== '' && known.get(path) === digest,
+    );
   }
 
   async #run(pushed: string): Promise<PushResult> {

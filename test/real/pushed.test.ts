@@ -1,7 +1,8 @@
 // A pushed text: Octavia's own renderer writes it, a real HAProxy runs it, and members come and go without a reload.
 
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import ava from 'ava';
 import type { HeadgateError } from '../../agent/base/errors.ts';
 import { masterPid } from '../../agent/haproxy/instance/process.ts';
@@ -179,6 +180,19 @@ test.serial('A text that HAProxy refuses leaves the last one running and on disk
   await until('HAProxy is back with the last good text', async () => (await host.ask()) === host.address(11));
 });
 
+test.serial('A text that is served is not checked again, unless a file of it has changed', async (t) => {
+  const host = await pushedHost(t);
+  const [good = ''] = await host.texts([[host.member(11)]]);
+  await host.haproxy.check(good);
+  t.true(existsSync(host.files.checked));
+  await host.haproxy.run(good);
+  await rm(host.files.checked);
+  await host.haproxy.check(good);
+  t.false(existsSync(host.files.checked));
+  await host.haproxy.check(good.replace('timeout client 50000', 'timeout client 7'));
+  t.true(existsSync(host.files.checked));
+});
+
 test.serial('A HAProxy that was killed is started again with the last text', async (t) => {
   const host = await pushedHost(t);
   await host.startMembers(11, 12);
@@ -239,7 +253,7 @@ test.serial('A refused command is one reload', async (t) => {
 
 test.serial('A push reloads if the content of a file that the text names has changed', async (t) => {
   const host = await pushedHost(t);
-  const path = `${host.base}/ping.sh`;
+  const path = `${host.base}/ping-wrapper.sh`;
   await writeFile(path, '#!/bin/sh\n', { mode: 0o755 });
   const [plain = ''] = await host.texts([[host.member(11)]]);
   const text = plain

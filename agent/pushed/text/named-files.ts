@@ -15,7 +15,7 @@ export function filesOf(text: string): NamedFiles {
   for (const raw of text.split('\n')) {
     const line = raw.trim();
     if (line.startsWith('#')) continue;
-    const words = line.split(/\s+/);
+    const words = line.split(/[ \t]+/);
     for (const [at, word] of words.entries()) {
       const path = words[at + 1] ?? '';
       if (!TAKES_FILE.has(word) || !path.startsWith('/')) continue;

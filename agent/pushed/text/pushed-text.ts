@@ -32,6 +32,8 @@ const PROXIES = new Set(['frontend', 'backend', 'listen']);
 const OBSOLETE = /^\s*(?:group(?:\s|$)|option\s+http-use-htx(?:\s|$))/;
 /** From the memory that is free at the moment of the push. */
 const CHANCE = /^tune\.ssl\.cachesize\s/;
+/** HAProxy takes no other character for a blank. */
+const BLANKS_AROUND = /^[ \t]+|[ \t]+$/g;
 const STATUS_CODES = /^(http-check expect rstatus )(\d{3}(?:\|\d{3})+)$/;
 
 /** The text as HAProxy gets it. */
@@ -50,10 +52,10 @@ export function readText(pushed: string): PushedText {
   let servers = new Map<string, ServerLine>();
   let hasProxy = false;
   let defaults = 0;
-  for (const raw of text.split(/\r?\n/)) {
-    const line = raw.trim();
+  for (const raw of text.split('\n')) {
+    const line = raw.replace(BLANKS_AROUND, '');
     if (line === '' || line.startsWith('#') || CHANCE.test(line)) continue;
-    const words = line.split(/\s+/);
+    const words = line.split(/[ \t]+/);
     const [kind = '', name = ''] = words;
     if (KINDS.has(kind)) {
       lines = [];

@@ -57,7 +57,7 @@ const MAX_WEIGHT = 256;
 
 /** `line`: trimmed, begins with `server`. */
 export function readServerLine(line: string): ServerLine {
-  const [, name = '', endpoint = '', ...rest] = line.split(/\s+/);
+  const [, name = '', endpoint = '', ...rest] = line.split(/[ \t]+/);
   const [, bracketed, v4, v6, port = ''] = ENDPOINT.exec(endpoint) ?? [];
   const address = bracketed ?? v4 ?? v6 ?? '';
   const words: string[] = [];
