@@ -87,6 +87,29 @@ test('A SINGLE amphora gets its VIPs with their routes and rules, and clients re
   t.true((traffic?.rx ?? 0) > 0 && (traffic?.tx ?? 0) > 0);
 });
 
+test('An amphora may have addresses of IPv6 alone', async (t) => {
+  const host = await AmphoraHost.create(t);
+  const { network } = host;
+  await host.plug('ens7', VIP_MAC);
+  const vip = fixed({
+    ...{ address: 'fd09::100', subnet: 'fd09::/64', gateway: 'fd09::1' },
+    hostRoutes: [{ destination: 'fd50::/64', nextHop: 'fd09::2' }],
+  });
+  await host.networkOf().plugVip(vipPlug({ vip, vrrpAddress: 'fd09::21' }));
+  t.deepEqual(await host.addresses(), ['eth1 fd09::100/128', 'eth1 fd09::21/64']);
+  t.deepEqual(await host.routes(), [
+    'default via fd09::1 dev eth1 onlink',
+    'default via fd09::1 dev eth1 table 1 onlink',
+    'fd09::/64 dev eth1',
+    'fd09::/64 dev eth1 table 1 src fd09::100',
+    'fd50::/64 via fd09::2 dev eth1 onlink',
+    'fd50::/64 via fd09::2 dev eth1 table 1 onlink',
+  ]);
+  t.deepEqual(await host.rules(), ['from fd09::100 lookup 1 proto static']);
+  network.serve('amphora');
+  await eventually(() => network.whoServes('fd09::100'), isAmphora);
+});
+
 test('A network of members gets the next interface, and a second plug sets exactly what it says', async (t) => {
   const host = await AmphoraHost.create(t);
   const own = host.networkOf();
