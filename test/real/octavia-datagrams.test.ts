@@ -5,6 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { Datagrams } from '../../agent/octavia/datagrams/amphora-datagrams.ts';
 import { eventually } from '../support/basics/eventually.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { nftExecutable } from '../support/host/nft.ts';
 import { AmphoraHost } from '../support/octavia/amphora-host.ts';
 import {
   LISTENER,
@@ -46,7 +47,7 @@ async function start(t: ExecutionContext<unknown>) {
       settings: {
         stateDir: host.folder,
         runtimeDir: host.folder,
-        nft: 'nft',
+        nft: nftExecutable,
         netns: network.netns('amphora'),
         kernelTraffic: true,
         metricsDetail: 'member',

@@ -14,6 +14,7 @@ import { AmphoraHost } from '../support/octavia/amphora-host.ts';
 import { fixed, vipPlug } from '../support/octavia/plugs.ts';
 import { renderVrrp, type VrrpGiven } from '../support/octavia/render.ts';
 import { silentLog } from '../support/values/silent-log.ts';
+import { keepalivedExecutable } from '../support/vrrp/keepalived.ts';
 
 const test = requires(ava, { root: true, programs: ['ip', 'nft', 'keepalived', 'octavia-worker'] });
 
@@ -59,7 +60,7 @@ class Amphora {
       base: this.base,
       runtimeDir: this.base,
       netns: this.host.network.netns(this.name),
-      keepalived: 'keepalived',
+      keepalived: keepalivedExecutable,
       logFacility: () => 1,
       log: silentLog(),
     });

@@ -8,6 +8,7 @@ import type { ExecutionContext } from 'ava';
 import { Network } from '../../../agent/octavia/network/amphora-network.ts';
 import type { Topology } from '../../../agent/octavia/network/wanted-interface.ts';
 import { TestNetwork } from '../host/namespaces.ts';
+import { nftExecutable } from '../host/nft.ts';
 import { silentLog } from '../values/silent-log.ts';
 
 export class AmphoraHost {
@@ -47,7 +48,7 @@ export class AmphoraHost {
       netns: this.network.netns(amphora),
       file: join(this.folder, `${amphora}-interfaces.json`),
       topology: () => topology,
-      nft: 'nft',
+      nft: nftExecutable,
       log: silentLog(),
       hostNetns: this.network.netns('node'),
       rescanFile: join(this.folder, 'rescan'),
