@@ -1,6 +1,6 @@
-// Finds members that fail clients although no health monitor says so, from HAProxy's own counters: a round reads
-// `show stat` of each backend, and of each frontend with routes, and the servers of a backend only if something went wrong. The rounds rest between portions like those of the metrics, so that they take a bounded part of one HAProxy
-// thread.
+// Finds members that fail clients although no health monitor says so, from HAProxy's own counters: a round reads `show
+// stat` of each backend, and of each frontend with routes, and the servers of a backend only if something went wrong. The
+// rounds rest between portions like those of the metrics, so that they take a bounded part of one HAProxy thread.
 // Why: docs/design/decisions/0080-failures-of-clients.md
 
 import { type Clock, passed, systemClock } from '../../base/clock.ts';
