@@ -22,7 +22,7 @@ const PING = '/var/lib/octavia/ping-wrapper.sh';
 /** No more than HAProxy reads of a line (LINESIZE grows, MAX_LINE_ARGS does not). */
 const MAX_LINE_BYTES = 16 * 1024;
 
-/** Of the kinds that HAProxy knows: a second section of a name is not among the sections that were read. */
+/** Headers of the kinds that HAProxy knows: a second section of a name is not among the sections that were read. */
 const HEADERS =
   /^[ \t]*(?:global|defaults|peers|frontend|backend|listen|userlist|resolvers|mailers|cache|program|http-errors|ring|log-forward|fcgi-app)(?=[ \t]|$)/gm;
 
