@@ -8,7 +8,7 @@ import { RecurringFault } from '../base/recurring-fault.ts';
 import { version } from '../base/version.ts';
 import type { Log } from '../host/log.ts';
 import type { CredentialsLocation } from '../kubernetes/access/credentials.ts';
-import { ApiSource, type ApiSourceOptions } from '../kubernetes/api/api-source.ts';
+import { type ApiReceivers, ApiSource } from '../kubernetes/api/api-source.ts';
 import { CertificateSource, type CertificateSourceOptions } from '../kubernetes/api/certificate-source.ts';
 import { ApiClient } from '../kubernetes/api/client.ts';
 import { kindsOf } from '../kubernetes/api/reflected-kinds.ts';
@@ -25,27 +25,30 @@ export function apiClient(settings: Settings): ApiClient | undefined {
 export function apiSource(
   api: ApiClient,
   settings: Settings,
-  on: Pick<ApiSourceOptions, 'onChange' | 'onService' | 'onObject'>,
+  on: Pick<ApiReceivers, 'onChange' | 'onService' | 'onObject'>,
   metrics: ApiMetrics,
   log: Log,
 ): ApiSource {
   const { namespaces, serviceSelector, stateDir } = settings;
   return new ApiSource({
     api,
-    kinds: kindsOf(settings),
-    namespaces,
-    serviceSelector,
-    snapshotPath: join(stateDir, 'api', 'objects.json'),
-    ...on,
-    onOtherVersions: (kind, versions) =>
-      log.info('The API server has a kind only in versions that the agent does not read: it is not served', {
-        kind,
-        versions: versions.join(', '),
-      }),
-    onFailure: (error) =>
-      log.warn('The snapshot of the API server has a fault; traffic is not affected', {
-        error: messageOf(error),
-      }),
+    scope: { kinds: kindsOf(settings), namespaces, serviceSelector },
+    snapshot: { path: join(stateDir, 'api', 'objects.json') },
+    receivers: {
+      ...on,
+      onOtherVersions: (kind, versions) =>
+        log.info(
+          'The API server has a kind only in versions that the agent does not read: it is not served',
+          {
+            kind,
+            versions: versions.join(', '),
+          },
+        ),
+      onFailure: (error) =>
+        log.warn('The snapshot of the API server has a fault; traffic is not affected', {
+          error: messageOf(error),
+        }),
+    },
     observer: observerOf(metrics, log),
   });
 }

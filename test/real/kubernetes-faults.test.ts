@@ -99,7 +99,7 @@ test.serial('The reflector begins a list again if its next page has expired', as
   const lists: (ApiRequest['query'] | undefined)[] = [];
   const reported = await Reported.create(kube, {
     through: proxy,
-    kinds: ['EndpointSlice'],
+    scope: { kinds: ['EndpointSlice'] },
     wrap: (client) =>
       seeing(client, async ({ query }) => {
         if (query?.watch === undefined && query?.limit !== '1') lists.push(query);

@@ -119,9 +119,11 @@ test.serial('Settings limit the watches to namespaces and to Services of a selec
     await kube.must('POST', servicePath(space), serviceJson('unseen'));
   }
   const options = {
-    namespaces: ['blue', 'green'],
-    serviceSelector: 'edge=yes',
-    kinds: ['Service', 'EndpointSlice'],
+    scope: {
+      namespaces: ['blue', 'green'],
+      serviceSelector: 'edge=yes',
+      kinds: ['Service', 'EndpointSlice'],
+    },
   };
   const reported = await Reported.create(kube, options as Parameters<typeof Reported.create>[1]);
   t.teardown(() => reported.close());
@@ -134,7 +136,10 @@ test.serial('Settings limit the watches to namespaces and to Services of a selec
 });
 
 test.serial('An account without rights is reported, and works once it has them', async (t) => {
-  const reported = await Reported.create(kube, { user: { token: 'stranger-token' }, snapshotAfterMs: 100 });
+  const reported = await Reported.create(kube, {
+    user: { token: 'stranger-token' },
+    snapshot: { path: undefined, afterMs: 100 },
+  });
   t.teardown(() => reported.close());
   t.is(await reported.source.ready, 'nothing');
   await until('the refusal', () => reported.has('failure Service API_REFUSED'));
@@ -279,7 +284,7 @@ test.serial(
     const proxy = await proxyOf();
     t.teardown(() => proxy.close());
     const snapshotPath = join(directory, 'api', 'objects');
-    const options = { through: proxy, snapshotPath };
+    const options = { through: proxy, snapshot: { path: snapshotPath, afterMs: 20_000 } };
     for (const name of ['kept', 'changed', 'gone']) {
       await kube.must('POST', servicePath('default'), serviceJson(name));
       await kube.must('POST', slicePath('default'), sliceJson(name, ['10.3.0.1']));
@@ -289,7 +294,10 @@ test.serial(
     await first.close();
 
     proxy.refuse();
-    const second = await Reported.create(kube, { ...options, snapshotAfterMs: 300 });
+    const second = await Reported.create(kube, {
+      ...options,
+      snapshot: { path: snapshotPath, afterMs: 300 },
+    });
     t.teardown(() => second.close());
     t.is(await second.source.ready, 'snapshot');
     t.deepEqual(second.objects, first.objects);

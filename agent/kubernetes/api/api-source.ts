@@ -25,13 +25,31 @@ import type { Lack, ReflectorObserver, ReflectorStatus, ReflectorTimes } from '.
 
 export interface ApiSourceOptions {
   readonly api: ApiStreams;
+  readonly scope: ApiScope;
+  readonly snapshot: ApiSnapshotPlan;
+  readonly receivers: ApiReceivers;
+  readonly observer?: ReflectorObserver;
+  readonly clock?: Clock;
+  readonly times?: Partial<ReflectorTimes>;
+}
+
+/** Which objects are read. */
+export interface ApiScope {
   readonly kinds: readonly ReflectedKind[];
   /** Empty: all. */
   readonly namespaces: readonly string[];
   /** A label selector of Services, as in kubectl's -l; '' for all. */
   readonly serviceSelector: string;
+}
+
+export interface ApiSnapshotPlan {
   /** Where the objects are kept over a restart; undefined: nowhere. */
-  readonly snapshotPath: string | undefined;
+  readonly path: string | undefined;
+  /** After this time the snapshot is used instead of an API server that has not answered. */
+  readonly afterMs?: number;
+}
+
+export interface ApiReceivers {
   readonly onChange: (change: ObjectsChange) => void;
   /** The API has shown a Service, perhaps with a change of status or finalizer only, which `onChange` does not report. */
   readonly onService?: (key: string) => void;
@@ -41,11 +59,6 @@ export interface ApiSourceOptions {
   readonly onOtherVersions?: (kind: ReflectedKind, versions: readonly string[]) => void;
   /** A fault without harm for now: the snapshot is damaged or cannot be written. */
   readonly onFailure: (error: HeadgateError) => void;
-  readonly observer?: ReflectorObserver;
-  /** After this time the snapshot is used instead of an API server that has not answered. */
-  readonly snapshotAfterMs?: number;
-  readonly clock?: Clock;
-  readonly times?: Partial<ReflectorTimes>;
 }
 
 /** The origin of the first objects. */
@@ -82,32 +95,35 @@ export class ApiSource {
 
   constructor(options: ApiSourceOptions) {
     this.#options = options;
-    const { kinds, namespaces, serviceSelector } = options;
+    const { scope, snapshot, receivers } = options;
+    const { kinds, namespaces, serviceSelector } = scope;
     const resources = kinds.flatMap((kind) => resourcesOf(kind, namespaces, serviceSelector));
     this.#all = new Map(
       resources.map((resource) => [
         new Reflector({
           api: options.api,
           resource: { ...resource, parse },
-          onChange: (change, by) => this.#take(change, by),
-          onUnknown: () => void this.#lookForOtherVersions(resource),
-          onCurrent: (key) => {
-            if (resource.kind === 'Service') options.onService?.(key);
-            else options.onObject?.(`${resource.kind} ${key}`);
+          receivers: {
+            onChange: (change, by) => this.#take(change, by),
+            onUnknown: () => void this.#lookForOtherVersions(resource),
+            onCurrent: (key) => {
+              if (resource.kind === 'Service') receivers.onService?.(key);
+              else receivers.onObject?.(`${resource.kind} ${key}`);
+            },
+            onConnected: () => this.#nudge(),
           },
-          onConnected: () => this.#nudge(),
           observer: { ...options.observer, onFailure: (kind, error) => this.#failed(kind, error) },
           ...(options.times && { times: options.times }),
         }),
         resource.kind,
       ]),
     );
-    if (options.snapshotPath !== undefined) {
+    if (snapshot.path !== undefined) {
       this.#snapshot = new ApiSnapshot({
-        path: options.snapshotPath,
+        path: snapshot.path,
         scope: JSON.stringify([kinds, namespaces, serviceSelector]),
         objects: () => this.#objects(),
-        onFailure: options.onFailure,
+        onFailure: receivers.onFailure,
       });
     }
     this.synced = this.#synced.promise;
@@ -115,8 +131,9 @@ export class ApiSource {
   }
 
   start(): void {
-    const { snapshotAfterMs = SNAPSHOT_AFTER_MS, clock = systemClock } = this.#options;
-    this.#cancelSnapshot = clock.after(snapshotAfterMs, () => void this.#useSnapshot());
+    const { snapshot, clock = systemClock } = this.#options;
+    const { afterMs = SNAPSHOT_AFTER_MS } = snapshot;
+    this.#cancelSnapshot = clock.after(afterMs, () => void this.#useSnapshot());
     this.#startThose((kind) => readAfter(kind) === undefined);
   }
 
@@ -225,10 +242,10 @@ export class ApiSource {
   }
 
   async #lookForOtherVersions(resource: ReturnType<typeof resourcesOf>[number]): Promise<void> {
-    const { api, onOtherVersions } = this.#options;
+    const { api, receivers } = this.#options;
     // It only serves a line of the log.
     const versions = await otherVersions(api, resource).catch(() => []);
-    if (versions.length > 0 && !this.#closed) onOtherVersions?.(resource.kind, versions);
+    if (versions.length > 0 && !this.#closed) receivers.onOtherVersions?.(resource.kind, versions);
   }
 
   /** If no kind can be reached, it uses the snapshot without waiting. */
@@ -263,7 +280,7 @@ export class ApiSource {
   #report(upserted: readonly KubernetesObject[], removed: readonly ObjectRef[], triggerTime = 0): void {
     const refs = removed.map(({ kind, key }) => ({ kind, key }));
     const trigger = triggerTime === 0 ? {} : { triggerTime };
-    this.#options.onChange({ upserted, removed: refs, problems: this.#allProblems(), ...trigger });
+    this.#options.receivers.onChange({ upserted, removed: refs, problems: this.#allProblems(), ...trigger });
     this.#snapshot?.note(upserted, refs);
   }
 

@@ -116,10 +116,12 @@ export class CertificateSource {
     const reflector = new Reflector<CertificateObject>({
       api,
       resource: { ...request, apiVersion: 'v1', labelSelector: '', isOptional: true, parse },
-      onChange: ({ upserted, removed }) => {
-        const asked = [...waiting];
-        waiting.clear();
-        if (!this.#isClosed) onChange({ upserted, removed: removed.map(refOf) }, asked);
+      receivers: {
+        onChange: ({ upserted, removed }) => {
+          const asked = [...waiting];
+          waiting.clear();
+          if (!this.#isClosed) onChange({ upserted, removed: removed.map(refOf) }, asked);
+        },
       },
       ...(observer && { observer }),
       ...(times && { times }),

@@ -22,6 +22,14 @@ import { apiObjectOf, isOlder, type WatchEvent } from './watch-events.ts';
 export interface ReflectorOptions<T> {
   readonly api: ApiStreams;
   readonly resource: ReflectedResource<T>;
+  readonly receivers: ReflectorReceivers<T>;
+  readonly observer?: ReflectorObserver;
+  readonly times?: Partial<ReflectorTimes>;
+  /** 0 to 1. */
+  readonly random?: () => number;
+}
+
+export interface ReflectorReceivers<T> {
   /** Called for each event and for each list that differs, not before the first list. */
   readonly onChange: (change: ReflectedChange<T>, by: 'list' | 'event') => void;
   /** The API has shown a new version of the object, see `Reflected.current()`. */
@@ -30,10 +38,6 @@ export interface ReflectorOptions<T> {
   readonly onUnknown?: () => void;
   /** The API server answers again: other reflectors need not wait any longer. */
   readonly onConnected?: () => void;
-  readonly observer?: ReflectorObserver;
-  readonly times?: Partial<ReflectorTimes>;
-  /** 0 to 1. */
-  readonly random?: () => number;
 }
 
 /** A watch that was open for so long was useful even without an event. */
@@ -86,7 +90,7 @@ export class Reflector<T extends Keyed> {
       kind,
       apiVersion: this.#versions[0],
     });
-    this.known = new Reflected((json) => parse(named(json)), weighs, options.onCurrent);
+    this.known = new Reflected((json) => parse(named(json)), weighs, options.receivers.onCurrent);
     this.synced = this.#firstList.promise;
   }
 
@@ -178,7 +182,7 @@ export class Reflector<T extends Keyed> {
     const waitMs = this.#times.absent * (1 + this.#random());
     if (this.#lack === lack) return waitMs;
     if (lack === 'forbidden') this.#failed(error);
-    else this.#options.onUnknown?.();
+    else this.#options.receivers.onUnknown?.();
     this.#sync(lack, { upserted: [], removed: [] });
     return waitMs;
   }
@@ -227,7 +231,7 @@ export class Reflector<T extends Keyed> {
   #sync(lack: Lack, change: ReflectedChange<T>): void {
     this.#lack = lack;
     this.#isSynced = true;
-    this.#options.onChange(change, 'list');
+    this.#options.receivers.onChange(change, 'list');
     this.#firstList.resolve();
   }
 
@@ -295,7 +299,7 @@ export class Reflector<T extends Keyed> {
         this.#seen(event.type, event.object.resourceVersion);
         const change =
           event.kind === 'Changed' ? this.known.put(event.object) : this.known.delete(event.object);
-        if (change !== undefined) this.#options.onChange(change, 'event');
+        if (change !== undefined) this.#options.receivers.onChange(change, 'event');
         return undefined;
       }
       case 'Bookmark':
@@ -311,7 +315,7 @@ export class Reflector<T extends Keyed> {
 
   #answered(): void {
     this.#lastAnswer = Date.now();
-    if (this.#attempts.answered()) this.#options.onConnected?.();
+    if (this.#attempts.answered()) this.#options.receivers.onConnected?.();
   }
 
   #seen(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {

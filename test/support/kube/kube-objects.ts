@@ -1,6 +1,11 @@
 // Objects for a real API server, and the reports of an API source, to be compared with the objects in the server.
 
-import { ApiSource, type ApiSourceOptions } from '../../../agent/kubernetes/api/api-source.ts';
+import {
+  type ApiReceivers,
+  type ApiScope,
+  ApiSource,
+  type ApiSourceOptions,
+} from '../../../agent/kubernetes/api/api-source.ts';
 import { ApiClient } from '../../../agent/kubernetes/api/client.ts';
 import type { ApiRequest, ApiStreams } from '../../../agent/kubernetes/api/kubernetes-api.ts';
 import { kindsOf } from '../../../agent/kubernetes/api/reflected-kinds.ts';
@@ -53,6 +58,11 @@ export async function objectsOf(kube: Kube): Promise<Map<string, KubernetesObjec
   return new Map(objects.map((object) => [`${object.kind} ${object.key}`, object]));
 }
 
+type ReportedOptions = Partial<Omit<ApiSourceOptions, 'scope' | 'receivers'>> & {
+  readonly scope?: Partial<ApiScope>;
+  readonly receivers?: Partial<ApiReceivers>;
+};
+
 /** An API source, and all of its reports. */
 export class Reported {
   readonly source: ApiSource;
@@ -73,7 +83,7 @@ export class Reported {
       servers = [],
       wrap = (client) => client,
       ...options
-    }: Partial<ApiSourceOptions> & {
+    }: ReportedOptions & {
       readonly through?: FaultProxy;
       readonly kubeconfig?: string;
       readonly user?: { token?: string; tokenFile?: string };
@@ -91,19 +101,25 @@ export class Reported {
     return new Reported(client, wrap(client), options);
   }
 
-  private constructor(client: ApiClient, api: ApiStreams, options: Partial<ApiSourceOptions>) {
+  private constructor(client: ApiClient, api: ApiStreams, options: ReportedOptions) {
+    const { scope, receivers, ...rest } = options;
     this.client = client;
     this.source = new ApiSource({
       api,
-      kinds: kindsOf({ gatewayApi: true, ingress: true }),
-      namespaces: [],
-      serviceSelector: '',
-      snapshotPath: undefined,
       // Loading the client library takes its time on a busy machine.
-      snapshotAfterMs: 20_000,
-      onFailure: (error) => this.log.push(`failure ${error.code} ${error.message}`),
-      ...options,
-      onChange: (change) => this.#take(change, options.onChange),
+      snapshot: { path: undefined, afterMs: 20_000 },
+      ...rest,
+      scope: {
+        kinds: kindsOf({ gatewayApi: true, ingress: true }),
+        namespaces: [],
+        serviceSelector: '',
+        ...scope,
+      },
+      receivers: {
+        onFailure: (error) => this.log.push(`failure ${error.code} ${error.message}`),
+        ...receivers,
+        onChange: (change) => this.#take(change, receivers?.onChange),
+      },
       observer: {
         onList: (kind, reason) => this.log.push(`list ${kind} ${reason}`),
         onWatchEnd: (kind, end) => this.log.push(`end ${kind} ${end}`),
@@ -137,7 +153,7 @@ export class Reported {
     this.client.close();
   }
 
-  #take(change: ObjectsChange, onChange: ApiSourceOptions['onChange'] | undefined): void {
+  #take(change: ObjectsChange, onChange: ApiReceivers['onChange'] | undefined): void {
     this.changes.push(change);
     for (const { kind, key } of change.removed) this.objects.delete(`${kind} ${key}`);
     for (const object of change.upserted) this.objects.set(`${object.kind} ${object.key}`, object);

@@ -14,13 +14,12 @@ function failing(t: ExecutionContext, code: ErrorCode) {
   const kinds = new Set<string>();
   const source = new ApiSource({
     api: { open: () => Promise.reject(new HeadgateError(code, 'Refused')) },
-    kinds: CORE,
-    namespaces: [],
-    serviceSelector: '',
-    snapshotPath: undefined,
-    snapshotAfterMs: 10_000_000,
-    onChange: () => t.fail(),
-    onFailure: () => t.fail(),
+    scope: { kinds: CORE, namespaces: [], serviceSelector: '' },
+    snapshot: { path: undefined, afterMs: 10_000_000 },
+    receivers: {
+      onChange: () => t.fail(),
+      onFailure: () => t.fail(),
+    },
     observer: {
       onFailure: (kind) => {
         if (kinds.add(kind).size === 3) failed.resolve();
@@ -68,13 +67,12 @@ for (const plural of ['services', 'endpointslices', 'nodes', 'addresspools', 'ad
           return listOf(kind);
         },
       },
-      kinds: CORE,
-      namespaces: [],
-      serviceSelector: '',
-      snapshotPath: undefined,
-      snapshotAfterMs: 10_000_000,
-      onChange: (change) => changes.push(change),
-      onFailure: () => t.fail(),
+      scope: { kinds: CORE, namespaces: [], serviceSelector: '' },
+      snapshot: { path: undefined, afterMs: 10_000_000 },
+      receivers: {
+        onChange: (change) => changes.push(change),
+        onFailure: () => t.fail(),
+      },
     });
     t.teardown(() => source.close());
     source.start();
@@ -109,13 +107,12 @@ test('ApiSource gives no current Service that only an incomplete list has shown'
         return streamOf(text, Promise.reject(new HeadgateError('API_UNREACHABLE', 'Broken off')));
       },
     },
-    kinds: CORE,
-    namespaces: [],
-    serviceSelector: '',
-    snapshotPath: undefined,
-    snapshotAfterMs: 10_000_000,
-    onChange: () => undefined,
-    onFailure: () => t.fail(),
+    scope: { kinds: CORE, namespaces: [], serviceSelector: '' },
+    snapshot: { path: undefined, afterMs: 10_000_000 },
+    receivers: {
+      onChange: () => undefined,
+      onFailure: () => t.fail(),
+    },
     observer: { onFailure: () => seen.push(source.currentService('default/ghost')?.uid) },
   });
   const seen: unknown[] = [];

@@ -46,14 +46,13 @@ function source(t: ExecutionContext, lists: Readonly<Record<string, readonly Jso
   };
   const apiSource = new ApiSource({
     api,
-    kinds: kindsOf({ gatewayApi: true, ingress: true }),
-    namespaces: [],
-    serviceSelector: '',
-    snapshotPath: undefined,
-    snapshotAfterMs: 10_000_000,
-    onChange: (change) => changes.push(change),
-    onOtherVersions: (kind, others) => versions.push(`${kind}: ${others.join()}`),
-    onFailure: () => t.fail(),
+    scope: { kinds: kindsOf({ gatewayApi: true, ingress: true }), namespaces: [], serviceSelector: '' },
+    snapshot: { path: undefined, afterMs: 10_000_000 },
+    receivers: {
+      onChange: (change) => changes.push(change),
+      onOtherVersions: (kind, others) => versions.push(`${kind}: ${others.join()}`),
+      onFailure: () => t.fail(),
+    },
     times: { absent: ABSENT_MS },
   });
   t.teardown(() => apiSource.close());

@@ -121,7 +121,7 @@ function run(
       isOptional,
       parse: (json) => parseObject(json, ''),
     },
-    onChange: (change) => changes.push(change),
+    receivers: { onChange: (change) => changes.push(change) },
     observer: {
       onList: (_, reason) => log.push(`list ${reason}`),
       onWatchEnd: (_, end) => log.push(`end ${end}`),
