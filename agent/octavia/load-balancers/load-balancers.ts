@@ -31,7 +31,7 @@ export interface PushObservers {
   restarted(listeners: readonly string[]): void;
   forgotten(listeners: readonly string[]): void;
   pushed(outcome: PushOutcome): void;
-  /** A text runs: the VIPs may have to be announced. */
+  /** Another worker serves: the VIPs are announced, as Octavia's agent does. */
   served(): void;
   /** Load balancers whose HAProxy should run have come or gone. */
   changed(): Promise<void>;
@@ -115,7 +115,6 @@ export class LoadBalancers {
       const loadBalancer = this.#of(id);
       const result = await this.#run(id, loadBalancer);
       this.#options.observers.pushed(result);
-      this.#options.observers.served();
       return result;
     });
   }
@@ -221,7 +220,10 @@ export class LoadBalancers {
     }
     this.#keep(loadBalancer, loadBalancer.uploaded, text);
     const now = listenersOf(loadBalancer);
-    if (result === 'reload') observers.restarted(now);
+    if (result === 'reload') {
+      observers.restarted(now);
+      observers.served();
+    }
     observers.forgotten(former.filter((listener) => !now.includes(listener)));
     log.info('A load balancer runs its text', { id, by: result, cause: haproxy.status().cause });
     // Traffic is served: what follows is for the next start, and its failure is no failure of the push.
@@ -242,11 +244,14 @@ export class LoadBalancers {
   }
 
   #keep(loadBalancer: LoadBalancer, uploaded: string, running: string | undefined): void {
-    loadBalancer.uploaded = uploaded;
-    loadBalancer.running = running;
-    const read = readReported(uploaded);
-    const view = running === uploaded ? read : running === undefined ? undefined : readReported(running);
-    loadBalancer.views = { uploaded: read, running: view };
+    const known = new Map([
+      [loadBalancer.uploaded, loadBalancer.views.uploaded],
+      [loadBalancer.running, loadBalancer.views.running],
+    ]);
+    const view = (text: string): ReportedText => known.get(text) ?? readReported(text);
+    const read = view(uploaded);
+    const ran = running === uploaded ? read : running === undefined ? undefined : view(running);
+    Object.assign(loadBalancer, { uploaded, running, views: { uploaded: read, running: ran } });
   }
 
   #namedBy(id: string): ReadonlySet<string> {

@@ -89,9 +89,7 @@ export function amphoraStatus(facts: AmphoraFacts): AmphoraStatus {
   const { version, startedAt, settings, address, heartbeat } = facts;
   const loadBalancers = facts.loadBalancers.map(statusOf);
   const faults = [
-    ...loadBalancers.map(
-      ({ id, isRunning, fault }) => fault || (isRunning ? '' : `HAProxy of ${id} does not run`),
-    ),
+    ...facts.loadBalancers.map(faultOf),
     facts.isVrrpWell ? '' : 'keepalived is configured, but does not run',
     heartbeat.fault === '' ? '' : `No heartbeat is sent: ${heartbeat.fault}`,
   ];
@@ -113,6 +111,11 @@ export function amphoraStatus(facts: AmphoraFacts): AmphoraStatus {
     },
     fault: faults.find((fault) => fault !== '') ?? '',
   };
+}
+
+/** '' if its HAProxy runs, or need not run. */
+function faultOf({ id, isWanted, haproxy }: LoadBalancerView): string {
+  return haproxy.fault || (isWanted && !haproxy.isRunning ? `HAProxy of ${id} does not run` : '');
 }
 
 function statusOf({ id, uploaded, isBehind, haproxy }: LoadBalancerView): LoadBalancerStatus {

@@ -49,8 +49,9 @@ export class TextStore {
     await writeAtomically(this.#path(id, kind), [text]);
   }
 
-  /** Removes the load balancer's folder with all that is in it. */
+  /** Removes the load balancer's folder with all that is in it, and the socket that its text has named. */
   async remove(id: string): Promise<void> {
+    await rm(join(this.#base, `${id}.sock`), { force: true });
     await rm(join(this.#base, id), { recursive: true, force: true });
   }
 

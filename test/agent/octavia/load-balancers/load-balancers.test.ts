@@ -50,9 +50,9 @@ test('A push is counted before another worker runs, and its listeners begin agai
   await loadBalancers.serve('lb');
   await loadBalancers.serve('lb');
   t.deepEqual(calls, [
-    ...['restarted one', 'reload', 'served'],
-    ...['before one', 'restarted two', 'forgotten one', 'reload', 'served'],
-    ...['none', 'served'],
+    ...['restarted one', 'served', 'reload'],
+    ...['before one', 'restarted two', 'served', 'forgotten one', 'reload'],
+    'none',
   ]);
 });
 

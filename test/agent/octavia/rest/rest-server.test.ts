@@ -261,6 +261,8 @@ test('A new certificate is used for the next connection; one without its key is 
   t.is((await amphora.ask('PUT', '/1.0/certificate', renewed)).status, 202);
   t.is(readFileSync(server, 'utf8'), renewed);
   t.is((await amphora.ask('GET', '/1.0/info')).status, 200);
+  await t.throwsAsync(amphora.ask('GET', '/1.0/info', '', amphora.certificates.stranger));
+  await t.throwsAsync(amphora.ask('GET', '/1.0/info', '', null));
 });
 
 test('A client without a certificate, or with one of another authority, gets no answer', async (t) => {
