@@ -56,7 +56,8 @@ export async function serveAmphora(options: AmphoraServersOptions, address: () =
     const { loadBalancers: all } = await status();
     return { listener, loadBalancer: all.find((each) => each.id === listener.loadBalancer) };
   };
-  const ids = async () => (await listeners()).map(({ id }) => id);
+  const idsFrom = async (beginning: string) =>
+    (await listeners()).map(({ id }) => id).filter((id) => id.startsWith(beginning));
   const path = agentSocketPath(settings.now.runtimeDir);
   await useStateDir(settings.now.stateDir, path);
   const socket = new AgentSocketFile(
@@ -66,7 +67,7 @@ export async function serveAmphora(options: AmphoraServersOptions, address: () =
       list: async (): Promise<AmphoraList> => ({ amphora: true, listeners: await listeners() }),
       // The command asks for a Service in a namespace.
       why: (query: URLSearchParams) => why(query.get('service')?.split('/').at(-1) ?? ''),
-      names: ids,
+      names: (query: URLSearchParams) => idsFrom(query.get('beginning') ?? ''),
       namespaces: () => [],
     },
     {},
