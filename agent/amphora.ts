@@ -2,10 +2,11 @@
 // controller says what is served, by the REST API; there are no objects, no translation and no pair.
 
 import { serveAmphora } from './answer/amphora-servers.ts';
+import { messageOf } from './base/errors.ts';
 import { version } from './base/version.ts';
 import { compactHeap } from './host/compact-heap.ts';
 import type { CurrentSettings } from './settings/current-settings.ts';
-import { amphoraParts } from './wiring/amphora-parts.ts';
+import { type AmphoraParts, amphoraParts } from './wiring/amphora-parts.ts';
 
 /** Runs until SIGTERM or SIGINT; traffic continues without the agent unless `stopDataplaneOnExit` is set. */
 export async function runAmphora(settings: CurrentSettings): Promise<number> {
@@ -13,9 +14,7 @@ export async function runAmphora(settings: CurrentSettings): Promise<number> {
   const { log, own, network, kernel, vrrp, loadBalancers, heartbeats, server } = parts;
   const { promise: stopping, resolve: stop } = Promise.withResolvers<NodeJS.Signals>();
   process
-    .on('SIGHUP', () => {
-      if (settings.reread(log)) log.setLevel(settings.now.logLevel);
-    })
+    .on('SIGHUP', () => reread(parts))
     .once('SIGTERM', stop)
     .once('SIGINT', stop);
   let address = '';
@@ -46,4 +45,17 @@ export async function runAmphora(settings: CurrentSettings): Promise<number> {
   await loadBalancers.close();
   servers.close();
   return 0;
+}
+
+/** SIGHUP: reads both files of settings again. */
+function reread({ settings, own, heartbeats, log }: AmphoraParts): void {
+  if (settings.reread(log)) log.setLevel(settings.now.logLevel);
+  try {
+    own.reread();
+    heartbeats.configure();
+  } catch (error) {
+    log.error('Cannot use the new settings of the amphora: the old ones stay in effect', {
+      error: messageOf(error),
+    });
+  }
 }

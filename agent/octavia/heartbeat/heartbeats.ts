@@ -56,6 +56,7 @@ export class Heartbeats {
   readonly #sockets = new DatagramSockets();
   readonly #fault = new Fault();
   readonly #excess = new Fault();
+  readonly #unstored = new Fault();
   #counters = new ListenerCounters();
   #seq = 0;
   #sent = 0;
@@ -132,9 +133,7 @@ export class Heartbeats {
     this.#last = { at: new Date(clock?.wall() ?? Date.now()), to: place, bytes: bytes.length };
     this.#counters.sent();
     if (this.#fault.clear()) log.info('Heartbeats are sent again', { to: place });
-    await writeAtomically(this.#file, [JSON.stringify(this.#counters.kept())]).catch((error: unknown) =>
-      log.warn('Cannot store the counters of listeners', { error: messageOf(error) }),
-    );
+    await this.#store();
   }
 
   async #compose(key: string): Promise<Buffer> {
@@ -164,6 +163,18 @@ export class Heartbeats {
         members: left,
       });
     return bytes;
+  }
+
+  /** What is not stored is counted twice by the next agent. */
+  async #store(): Promise<void> {
+    const { log } = this.#options;
+    try {
+      await writeAtomically(this.#file, [JSON.stringify(this.#counters.kept())]);
+      if (this.#unstored.clear()) log.info('Counters of listeners are stored again');
+    } catch (error) {
+      if (this.#unstored.set(messageOf(error)))
+        log.warn('Cannot store the counters of listeners', { error: this.#unstored.text });
+    }
   }
 
   #failed(fault: string): void {

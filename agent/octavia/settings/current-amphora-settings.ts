@@ -26,6 +26,15 @@ export class CurrentAmphoraSettings {
   async replace(text: string): Promise<void> {
     const next = readAmphoraSettings(text, this.#path);
     await writeAtomically(this.#path, [text]);
+    this.#use(next);
+  }
+
+  /** As replace(), with the file as it is. Errors: FILE_READ, SETTINGS_INVALID. */
+  reread(): void {
+    this.#use(readAmphoraSettings(textOf(this.#path), this.#path));
+  }
+
+  #use(next: AmphoraSettings): void {
     const { amphoraId, paths, haproxy, rest, logFacilities } = this.#now;
     this.#now = { ...next, amphoraId, paths, haproxy, rest, logFacilities };
   }
