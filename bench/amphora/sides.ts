@@ -22,6 +22,8 @@ const AMPHORA = '11111111-2222-4333-8444-555555555555';
 const LOAD_BALANCER = '21111111-2222-4333-8444-55555555555';
 const LISTENER = '31111111-2222-4333-8444-55555555555';
 const POOL = '41111111-2222-4333-8444-55555555555';
+const UDP_LISTENER = '61111111-2222-4333-8444-55555555555';
+const UDP_POOL = '71111111-2222-4333-8444-55555555555';
 
 export interface AmphoraMember {
   readonly id: string;
@@ -33,7 +35,11 @@ export interface AmphoraMember {
 export interface Push {
   readonly members: readonly AmphoraMember[];
   readonly isSticky?: boolean;
+  /** Of a listener of UDP at UDP_PORT; undefined: there is none. */
+  readonly udpMembers?: readonly AmphoraMember[];
 }
+
+export const UDP_PORT = 8_053;
 
 /** An amphora with one HTTP listener at `vip`, port 8080. */
 export interface Side {
@@ -128,10 +134,14 @@ async function startSide(
     name,
     vip,
     port: 8_080,
-    push: async ({ members, isSticky = false }) => {
+    push: async ({ members, isSticky = false, udpMembers }) => {
       const persistence = isSticky ? { persistence: { type: 'SOURCE_IP' } } : {};
       const pool = { id: `${POOL}${at}`, members, ...persistence };
-      const listeners = [{ id: `${LISTENER}${at}`, port: 8_080, pool }];
+      const listeners: object[] = [{ id: `${LISTENER}${at}`, port: 8_080, pool }];
+      if (udpMembers !== undefined) {
+        const udpPool = { id: `${UDP_POOL}${at}`, protocol: 'UDP', members: udpMembers };
+        listeners.push({ id: `${UDP_LISTENER}${at}`, protocol: 'UDP', port: UDP_PORT, pool: udpPool });
+      }
       const began = performance.now();
       const { error } = await ask({ call: 'push', loadBalancer: { id, vip, listeners } });
       if (error !== undefined) throw new Error(`${name}: the push failed: ${error}`);

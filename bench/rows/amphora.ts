@@ -3,11 +3,21 @@
 // `push-reloads`: reloads, and failed requests, of 20 pushes that add or remove a member under load.
 // `sticky-pushes`: clients with SOURCE_IP persistence that 20 such pushes lead to another member.
 // `push-memory`: processes of HAProxy after 20 pushes, with one long connection begun before each.
+// `udp-push`: packets of 20 flows of UDP that are lost over 20 such pushes; reference: of those to a member itself,
+//   because the IPVS of Octavia's agent is in few kernels.
 // `amphora-rss`: memory of the agent.
 
 import type { Socket } from 'node:net';
 import { answerFor, longConnection } from '../amphora/clients.ts';
-import { type AmphoraMember, missingForAmphora, type Push, type Side, startSides } from '../amphora/sides.ts';
+import { datagramFlows, echoes } from '../amphora/datagrams.ts';
+import {
+  type AmphoraMember,
+  missingForAmphora,
+  type Push,
+  type Side,
+  startSides,
+  UDP_PORT,
+} from '../amphora/sides.ts';
 import { run } from '../pair/network.ts';
 import { responder, startHaproxy } from '../support/haproxy.ts';
 import { isolated } from '../support/isolated.ts';
@@ -17,7 +27,14 @@ import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median } from '../support/statistics.ts';
 import { pause } from '../support/until.ts';
 
-const ROWS = ['push-to-traffic', 'push-reloads', 'sticky-pushes', 'push-memory', 'amphora-rss'] as const;
+const ROWS = [
+  'push-to-traffic',
+  'push-reloads',
+  'sticky-pushes',
+  'push-memory',
+  'udp-push',
+  'amphora-rss',
+] as const;
 const MEMBER_PORT = 9_000;
 const PUSHES = 20;
 const CLIENTS = 20;
@@ -40,6 +57,7 @@ export async function measure(bench: Bench, selected: ReadonlySet<string>): Prom
     'push-reloads': pushReloads,
     'sticky-pushes': stickyPushes,
     'push-memory': pushMemory,
+    'udp-push': udpPush,
     'amphora-rss': amphoraRss,
   };
   for (const name of ROWS) if (selected.has(name)) await withScratch((scratch) => rows[name](scratch, bench));
@@ -176,6 +194,38 @@ async function pushMemory(scratch: Scratch, bench: Bench): Promise<void> {
       met: own === 1,
       reference: { name: "Octavia's own agent", value: others },
       details: { pushes: bench.scaled(PUSHES, 4) },
+    }),
+  );
+}
+
+async function udpPush(scratch: Scratch, bench: Bench): Promise<void> {
+  const [side] = await sidesOf(scratch, bench);
+  const all = [...members(10), memberOf(5_000)];
+  scratch.defer(
+    await echoes(
+      all.map(({ address }) => address),
+      MEMBER_PORT,
+    ),
+  );
+  await side.push({ members: members(10), udpMembers: members(10) });
+  const direct = await datagramFlows(all[0]?.address ?? '', MEMBER_PORT, 1);
+  const flows = await datagramFlows(side.vip, UDP_PORT, CLIENTS);
+  for (let n = 0; n < bench.scaled(PUSHES, 4); n++) {
+    bench.report(`udp-push: push ${n + 1}`);
+    await side.push({ members: members(10), udpMembers: n % 2 === 0 ? all : members(10) });
+    await pause(BETWEEN_MS);
+  }
+  const { sent, lost, moved } = await flows.end();
+  const beside = await direct.end();
+  bench.measured(
+    row({
+      name: 'udp-push',
+      value: lost,
+      unit: 'packets lost',
+      target: '0, and no flow with another member',
+      met: lost === 0 && moved === 0 && sent > 0,
+      reference: { name: 'packets to a member itself', value: beside.lost },
+      details: { sent, flows: CLIENTS, moved, pushes: bench.scaled(PUSHES, 4) },
     }),
   );
 }
