@@ -14,14 +14,41 @@ export interface Results {
 const BEGIN = '<!-- table: begin -->';
 const END = '<!-- table: end -->';
 
-/** The names of the rows that the text before the table explains, in its order. */
-export function explainedRows(page: string): readonly string[] {
-  return firstCells(partsOf(page).before);
+const EXPLANATION_BEGIN = '<!-- Written by scripts/write-benchmark-docs.ts from bench/rows/. -->';
+const EXPLANATION_END = '<!-- The end of what is written. -->';
+
+/** A file of bench/rows: the rows that it measures, and the comment that it begins with. */
+export interface Explanation {
+  readonly rows: readonly string[];
+  readonly head: string;
 }
 
-/** The names of the rows that the table has. */
-export function tableRows(page: string): readonly string[] {
-  return firstCells(partsOf(page).table);
+/** The page with what each row measures. */
+export function withExplanations(page: string, explanations: readonly Explanation[]): string {
+  const [before = '', rest = ''] = page.split(EXPLANATION_BEGIN);
+  const lines = explanations.map(
+    ({ rows, head }) => `| ${rows.map((row) => `\`${row}\``).join(', ')} | ${withoutNames(head, rows)} |`,
+  );
+  const table = `| rows | what is measured |\n|---|---|\n${lines.join('\n')}`;
+  return `${before}${EXPLANATION_BEGIN}\n\n${table}\n\n${rest.slice(rest.indexOf(EXPLANATION_END))}`;
+}
+
+/** A head often begins with the names of all its rows, which stand beside it. */
+function withoutNames(head: string, rows: readonly string[]): string {
+  const [prefix = ''] = /^(?:`[\w-]+`(?:, )?)+: /.exec(head) ?? [];
+  const text = rows.every((row) => prefix.includes(`\`${row}\``)) ? head.slice(prefix.length) : head;
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`.replaceAll('|', '\\|');
+}
+
+/** The page whose table has exactly these rows: those without a figure say so. */
+export function withRows(page: string, names: readonly string[]): string {
+  const lines = partsOf(page).table.replace(BEGIN, '').trim().split('\n');
+  const known = new Map(lines.map((each) => [firstCells(each)[0], each]));
+  const head = lines.filter((each) => firstCells(each).length === 0);
+  return withTable(
+    page,
+    [...head, ...names.map((name) => known.get(name) ?? line(name, undefined))].join('\n'),
+  );
 }
 
 /** One line for each of `names`; a row that `results` lacks says so. `date`: ISO 8601. */

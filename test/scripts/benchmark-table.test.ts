@@ -1,6 +1,6 @@
 import test from 'ava';
 import { row } from '../../bench/support/row.ts';
-import { benchmarkTable, explainedRows, tableRows, withTable } from '../../scripts/benchmark-table.ts';
+import { benchmarkTable, withExplanations, withRows, withTable } from '../../scripts/benchmark-table.ts';
 
 const PAGE =
   '| `a` | one |\n| `b` | two |\n\n<!-- table: begin -->\n\nold\n\n<!-- table: end -->\n\nThe end.\n';
@@ -29,7 +29,31 @@ test('benchmarkTable() gives each row a line, and one that was not measured says
 test('withTable() replaces the text between the markers, and only that', (t) => {
   const page = withTable(PAGE, '| `a` | 1 |');
   t.is(page, PAGE.replace('old', '| `a` | 1 |'));
-  t.deepEqual(explainedRows(page), ['a', 'b']);
-  t.deepEqual(tableRows(page), ['a']);
   t.throws(() => withTable('No markers', ''), { message: /has no <!-- table: begin -->/ });
+});
+
+test('withRows() keeps the figures of rows that there are, and adds a line for each other row', (t) => {
+  const table = '| row | value |\n|---|---|\n| `a` | 1 |\n| `gone` | 2 |';
+  const page = withRows(PAGE.replace('old', table), ['b', 'a']);
+  t.is(
+    page,
+    PAGE.replace(
+      'old',
+      '| row | value |\n|---|---|\n| `b` | not measured in this run | | | | |\n| `a` | 1 |',
+    ),
+  );
+  t.is(withRows(page, ['b', 'a']), page);
+});
+
+test('withExplanations() writes what the rows of each file measure, without their names if these are all', (t) => {
+  const begin = '<!-- Written by scripts/write-benchmark-docs.ts from bench/rows/. -->';
+  const end = '<!-- The end of what is written. -->';
+  const explanations = [
+    { rows: ['a', 'b'], head: '`a`, `b`: the time. Reference: none.' },
+    { rows: ['c', 'd'], head: '`c`: the time. `d`: the memory.' },
+  ];
+  t.is(
+    withExplanations(`One.\n${begin}\nold\n${end}\nTwo.\n`, explanations),
+    `One.\n${begin}\n\n| rows | what is measured |\n|---|---|\n| \`a\`, \`b\` | The time. Reference: none. |\n| \`c\`, \`d\` | \`c\`: the time. \`d\`: the memory. |\n\n${end}\nTwo.\n`,
+  );
 });
