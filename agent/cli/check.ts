@@ -27,6 +27,7 @@ import { translateSettings } from '../translate/translate-settings.ts';
 import { movingSources } from '../vips/announcers.ts';
 import { networkFinding, preflight } from '../vips/keepalived/host/preflight.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
+import { amphoraFindings } from './check-amphora.ts';
 import { clusterFindings } from './check-cluster.ts';
 import { type Command, JSON_FLAG } from './command.ts';
 import { print } from './command-line.ts';
@@ -64,6 +65,7 @@ type Found = readonly LoadBalancer[];
 
 async function findingsOf(settings: Settings): Promise<readonly Finding[]> {
   const agentRuns = await isAnswered(agentSocketPath(settings.runtimeDir));
+  if (settings.amphora !== '') return findingsOfAmphora(settings, agentRuns);
   // Files that cannot be read have a finding of their own.
   const manifests = settings.manifests.filter((path) => pathFault(path) === undefined);
   const state = await desiredState({ ...settings, manifests });
@@ -86,6 +88,18 @@ async function findingsOf(settings: Settings): Promise<readonly Finding[]> {
     ...(await landing(settings)),
     ...connectionLog(settings, loadBalancers),
     ...(agentRuns || settings.netns !== '' ? [] : await servicePorts(settings, state)),
+    good('agent', agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir'),
+  ];
+}
+
+/** Nothing of Kubernetes and of a pair holds for an amphora. */
+async function findingsOfAmphora(settings: Settings, agentRuns: boolean): Promise<readonly Finding[]> {
+  return [
+    good('settings', 'all settings are valid'),
+    nodeVersion(),
+    ...(await amphoraFindings(settings, agentRuns)),
+    ...[settings.stateDir, settings.runtimeDir].map(writableFolder),
+    await listenPort(settings, agentRuns),
     good('agent', agentRuns ? 'one runs with this runtimeDir' : 'none runs with this runtimeDir'),
   ];
 }

@@ -119,6 +119,8 @@ const PLACES: readonly Place[] = [
         'manifests',
         'api',
         'objects',
+        'octavia-settings',
+        'octavia-rest',
       ],
       ...[
         'announcer',
