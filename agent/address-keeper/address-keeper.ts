@@ -37,18 +37,27 @@ export interface AddressKeeperOptions {
   readonly cluster: Cluster;
   readonly settings: AddressSettings;
   readonly translating: TranslateSettings;
+  readonly store: ClaimStore;
+  readonly hooks: AddressHooks;
+  readonly log: Log;
+  readonly metrics: AddressMetrics;
+}
+
+/** Where claims are stored, and who decides. */
+export interface ClaimStore {
   readonly api: KubernetesApi | undefined;
   /** Read at each change: it is unknown before the API server has answered, and may change later. */
   readonly home: () => ClaimHome;
   /** The agent that writes to the cluster also decides on addresses; undefined without a cluster. */
   readonly writers: AddressWriters | undefined;
+}
+
+export interface AddressHooks {
   /** The addresses of these Services have changed. */
   readonly onChanged: (services: Iterable<string>) => void;
   /** The claim of this Service is stored: its address may be published. */
   readonly onKept: (service: string) => void;
   readonly onProblems: (problems: readonly Problem[]) => void;
-  readonly log: Log;
-  readonly metrics: AddressMetrics;
 }
 
 export interface AddressWriters {
@@ -99,7 +108,9 @@ export class AddressKeeper {
     this.#settings = options.settings;
     this.#translating = options.translating;
     this.#holders = new AddressHolders(options.cluster);
-    const { writers, log, metrics, onChanged } = options;
+    const { cluster, store, log, metrics } = options;
+    const { api, writers } = store;
+    const { onChanged } = options.hooks;
     const isLeader = (): boolean => writers?.isLeader ?? false;
     this.#loop = new DecisionLoop({
       addresses: this.#addresses,
@@ -108,19 +119,25 @@ export class AddressKeeper {
       onChanged,
     });
     this.#kept = new StoredClaims({
-      ...options,
-      isLeader,
-      mayClaim: async (owner, uid) => this.#mayClaim(owner, uid),
       addresses: this.#addresses,
+      cluster,
       path: join(options.settings.stateDir, ...CLAIM_FILE),
-      onOverruled: (claim) => {
-        this.#loop.changes.overruling.push(claim);
-        void this.#loop.run();
+      api,
+      hooks: {
+        isLeader,
+        mayClaim: async (owner, uid) => this.#mayClaim(owner, uid),
+        onOverruled: (claim) => {
+          this.#loop.changes.overruling.push(claim);
+          void this.#loop.run();
+        },
+        onKept: (name, claim) => this.#onKept(name, claim),
       },
-      onKept: (name, claim) => this.#onKept(name, claim),
+      log,
+      metrics,
     });
     this.#reports = new PoolReports({
-      ...options,
+      api,
+      log,
       isLeader,
       addresses: this.#addresses,
       events: writers?.events,
@@ -269,8 +286,9 @@ export class AddressKeeper {
 
   /** undefined if there is nothing to decide. */
   #next(): AddressesChange | undefined {
-    const { cluster, home: homeNow, writers } = this.#options;
-    const home = homeNow();
+    const { cluster, store } = this.#options;
+    const { writers } = store;
+    const home = store.home();
     // When the cluster becomes the home, its claims overrule even the leader's, which come from an older file.
     const isNew = home !== this.#kept.home;
     const isAlone = home === 'file' && (writers?.isBarred ?? true);
@@ -327,7 +345,7 @@ export class AddressKeeper {
    * works outside the cluster needs the finalizer before, which only Services have.
    */
   async #mayClaim(owner: OwnerKey, uid: string): Promise<boolean> {
-    const { writers } = this.#options;
+    const { writers } = this.#options.store;
     if (writers === undefined || this.#settings.provisioner === '' || ownerOf(owner).kind !== 'Service')
       return writers?.isLeader ?? false;
     return writers.services.requestFinalizer(owner, uid);
@@ -374,18 +392,18 @@ export class AddressKeeper {
 
   #onKept(name: string, claim: AddressClaim | undefined): void {
     this.#provisioning.stored(name, claim);
-    if (claim !== undefined && claim.heldUntil === 0) this.#options.onKept(claim.service);
+    if (claim !== undefined && claim.heldUntil === 0) this.#options.hooks.onKept(claim.service);
   }
 
   #reportProblems(): void {
-    const { cluster, onProblems } = this.#options;
+    const { cluster, hooks } = this.#options;
     // A load balancer has the problems of its owner.
     const ofGone = [...this.#provisioning.problems()].flatMap(([service, problems]) =>
       requesterOf(cluster, service) === undefined ? problems : [],
     );
     this.#poolProblems = this.#addresses.poolProblems();
     this.#problems = [...this.#poolProblems, ...this.#fileProblems, ...ofGone];
-    onProblems(this.#problems);
+    hooks.onProblems(this.#problems);
   }
 }
 

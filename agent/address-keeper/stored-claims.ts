@@ -32,14 +32,18 @@ export interface StoredClaimsOptions {
   readonly path: string;
   /** undefined without a cluster. */
   readonly api: KubernetesApi | undefined;
+  readonly hooks: StoredClaimsHooks;
+  readonly log: Log;
+  readonly metrics: ClaimWriterMetrics;
+}
+
+export interface StoredClaimsHooks {
   readonly isLeader: () => boolean;
   /** See ClaimWriter. */
   readonly mayClaim: (service: string, uid: string) => Promise<boolean>;
   readonly onOverruled: (claim: AddressClaim) => void;
   /** The store has the claim, or no longer (undefined). */
   readonly onKept: (name: string, claim: AddressClaim | undefined) => void;
-  readonly log: Log;
-  readonly metrics: ClaimWriterMetrics;
 }
 
 export class StoredClaims {
@@ -55,7 +59,7 @@ export class StoredClaims {
 
   constructor(options: StoredClaimsOptions) {
     this.#options = options;
-    const { addresses, api, cluster, path, log, metrics, isLeader, mayClaim, onOverruled } = options;
+    const { addresses, api, cluster, path, log, metrics, hooks } = options;
     const desired = (name: string) => addresses.claim(name);
     const onKept = (name: string, claim: AddressClaim | undefined) => this.#kept(name, claim);
     // For a claim of the cluster the file does not count.
@@ -68,7 +72,7 @@ export class StoredClaims {
     this.#file = new ClaimFile({ path, desired, onKept: onWritten, onFault, onTampered, claims });
     if (api === undefined) return;
     this.#writer = new ClaimWriter({
-      ...{ api, log, metrics, desired, isLeader, mayClaim, onOverruled, onKept },
+      ...{ api, log, metrics, desired, ...hooks, onKept },
       clock: systemClock,
       stored: (name) => cluster.claim(name),
     });
@@ -243,7 +247,7 @@ export class StoredClaims {
     const desired = this.#options.addresses.claim(name);
     const isDesired = sameValue(desired, claim);
     if (isDesired) this.#unkept.delete(name);
-    this.#options.onKept(name, claim);
+    this.#options.hooks.onKept(name, claim);
     if (isDesired && this.#home === 'cluster' && this.#inFile.has(name) && desired?.serviceUID !== '')
       this.#file.write([name]);
   }

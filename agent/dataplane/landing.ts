@@ -37,7 +37,6 @@ export interface LandingOptions<S extends LandingSettings> {
   readonly replan: (keys: Iterable<string>) => void;
   /** The landing does not serve: its load balancers, so many, go to the main dataplane. */
   readonly onAway: (loadBalancers: number, error: string) => void;
-  readonly clock?: Clock;
 }
 
 interface LandingPlan extends Plan {
@@ -81,8 +80,8 @@ export class Landing<S extends LandingSettings> implements Dataplane<LandingPlan
   #landedAt = 0;
   #firstAt = 0;
 
-  constructor(options: LandingOptions<S>) {
-    const { placements, main, landing, settings, clock = systemClock } = options;
+  constructor(options: LandingOptions<S>, clock: Clock = systemClock) {
+    const { placements, main, landing, settings } = options;
     this.#options = options;
     this.#placements = placements;
     this.#main = main;

@@ -106,13 +106,15 @@ export function fileParts(options: HaproxyOptions, paths: HaproxyPaths, hooks: F
     quarantine,
     context,
     writeFiles: named.write,
-    bound: () => {
-      const serves = worker();
-      if (serves !== undefined && serves.bound === undefined) return undefined;
-      return new Set([...(serves?.bound ?? []), ...(options.other?.worker()?.bound ?? [])]);
+    binding: {
+      bound: () => {
+        const serves = worker();
+        if (serves !== undefined && serves.bound === undefined) return undefined;
+        return new Set([...(serves?.bound ?? []), ...(options.other?.worker()?.bound ?? [])]);
+      },
+      ignoreAccess: haproxySupervisor === 'external',
+      canProbe: netns === '',
     },
-    ignoreAccess: haproxySupervisor === 'external',
-    canProbe: netns === '',
     onRefused,
   });
   /** Keeps haproxy.cfg at the desired state. */

@@ -51,12 +51,12 @@ export async function objectParts(
     cluster,
     settings: now,
     translating: settings.translating,
-    api,
-    writers,
-    home: () => sources.claimHome(),
-    onChanged: (keys) => changes.add(keys, performance.now()),
-    onKept: (service) => changed([service]),
-    onProblems: (problems) => problemLog.report('addresses', problems),
+    store: { api, writers, home: () => sources.claimHome() },
+    hooks: {
+      onChanged: (keys) => changes.add(keys, performance.now()),
+      onKept: (service) => changed([service]),
+      onProblems: (problems) => problemLog.report('addresses', problems),
+    },
     metrics: metrics.addresses,
     log,
   });

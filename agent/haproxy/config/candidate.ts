@@ -28,14 +28,19 @@ export interface CandidateOptions {
   readonly context: (loadBalancers: ReadonlyMap<string, LoadBalancer>) => RenderContext;
   /** Writes the files that haproxy.cfg names, before HAProxy reads it. Errors: FILE_WRITE. */
   readonly writeFiles: (loadBalancers: Iterable<LoadBalancer>) => Promise<void>;
+  readonly binding: Binding;
+  /** A part of this load balancer was left out of the file: its problems have changed. */
+  readonly onRefused: (key: string) => void;
+}
+
+/** How the agent finds out which addresses HAProxy can bind. */
+export interface Binding {
   /** `address port` of the active worker's listeners; undefined if unknown. */
   readonly bound: () => ReadonlySet<string> | undefined;
   /** True if HAProxy may bind low ports and the agent may not. */
   readonly ignoreAccess: boolean;
   /** False if HAProxy has another network namespace than the agent, so that only HAProxy can try an address. */
   readonly canProbe?: boolean;
-  /** A part of this load balancer was left out of the file: its problems have changed. */
-  readonly onRefused: (key: string) => void;
 }
 
 /** Accepted shapes that are kept; most Services have the same annotations. */
@@ -115,7 +120,7 @@ export class CandidateMaker {
   ): Promise<Candidate> {
     const now = new Map(desired);
     const slice = new Slice();
-    await this.probe(now, this.#options.bound());
+    await this.probe(now, this.#options.binding.bound());
     await slice.breathe();
     for (;;) {
       const loadBalancers = this.effective(now);
@@ -157,7 +162,8 @@ export class CandidateMaker {
     desired: ReadonlyMap<string, LoadBalancer>,
     bound: ReadonlySet<string> | undefined,
   ): Promise<void> {
-    const { quarantine, ignoreAccess, canProbe = true, onRefused } = this.#options;
+    const { quarantine, binding, onRefused } = this.#options;
+    const { ignoreAccess, canProbe = true } = binding;
     if (bound === undefined || !canProbe) return;
     for (const { key, listeners } of this.#unchecked(this.effective(desired))) {
       let isRefused = false;

@@ -75,22 +75,26 @@ async function keeperFor(
       ...settings,
     },
     translating: TRANSLATING,
-    api: inCluster ? api : undefined,
-    home: () => place.home,
-    writers: {
-      get isLeader() {
-        return place.leads;
+    store: {
+      api: inCluster ? api : undefined,
+      home: () => place.home,
+      writers: {
+        get isLeader() {
+          return place.leads;
+        },
+        get isBarred() {
+          return place.isBarred;
+        },
+        onLeader: () => undefined,
+        events: { record: () => undefined },
+        services: { requestFinalizer },
       },
-      get isBarred() {
-        return place.isBarred;
-      },
-      onLeader: () => undefined,
-      events: { record: () => undefined },
-      services: { requestFinalizer },
     },
-    onChanged: (keys) => told.push(...keys),
-    onKept: (key) => kept.push(key),
-    onProblems: () => undefined,
+    hooks: {
+      onChanged: (keys) => told.push(...keys),
+      onKept: (key) => kept.push(key),
+      onProblems: () => undefined,
+    },
     log: silentLog(),
     metrics: { claimWritten: () => undefined, provisioned: () => undefined },
   });

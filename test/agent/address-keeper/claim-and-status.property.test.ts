@@ -322,22 +322,26 @@ class Agent {
       // The address of a Service that is gone is free at once.
       settings: { pools: [POOL], releaseAfter: 0, provisioner: '', stateDir },
       translating: TRANSLATING,
-      api,
-      home: () => 'cluster',
-      writers: {
-        get isLeader() {
-          return isLeader();
+      store: {
+        api,
+        home: () => 'cluster',
+        writers: {
+          get isLeader() {
+            return isLeader();
+          },
+          isBarred: false,
+          onLeader: (listener) => {
+            this.#onLeader = listener;
+          },
+          events: { record: () => undefined },
+          services: this.#writer,
         },
-        isBarred: false,
-        onLeader: (listener) => {
-          this.#onLeader = listener;
-        },
-        events: { record: () => undefined },
-        services: this.#writer,
       },
-      onChanged: (keys) => this.#report(keys),
-      onKept: (key) => this.#report([key]),
-      onProblems: () => undefined,
+      hooks: {
+        onChanged: (keys) => this.#report(keys),
+        onKept: (key) => this.#report([key]),
+        onProblems: () => undefined,
+      },
       log,
       metrics: { claimWritten: () => undefined, provisioned: () => undefined },
     });

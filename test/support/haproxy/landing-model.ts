@@ -1,5 +1,6 @@
 // A landing between two dataplanes that reload when a test says so, and the loop that plans for both.
 
+import type { Clock } from '../../../agent/base/clock.ts';
 import type { MemberFact, Outcome, Plan } from '../../../agent/dataplane/forwarder.ts';
 import { Landing, type LandingOptions, type LandingSettings } from '../../../agent/dataplane/landing.ts';
 import type { AffinityClient, LandingDataplane, MainDataplane } from '../../../agent/dataplane/moves.ts';
@@ -243,15 +244,16 @@ export function usesOf(loadBalancer: LoadBalancer | undefined): readonly PoolUse
 }
 
 export function landingOf(
-  parts: Omit<LandingOptions<LandingSettings>, 'engine' | 'settings' | 'onAway'>,
+  {
+    clock,
+    ...parts
+  }: Omit<LandingOptions<LandingSettings>, 'engine' | 'settings' | 'onAway'> & {
+    readonly clock?: Clock;
+  },
   settings: Partial<LandingSettings> = {},
 ): Landing<LandingSettings> {
-  return new Landing({
-    ...parts,
-    engine: 'haproxy',
-    settings: { landing: true, landingRest: REST, ...settings },
-    onAway: () => undefined,
-  });
+  const all = { landing: true, landingRest: REST, ...settings };
+  return new Landing({ ...parts, engine: 'haproxy', settings: all, onAway: () => undefined }, clock);
 }
 
 /** A main dataplane that serves `first`, a landing that does not run yet, and the loop that plans for both. */

@@ -48,8 +48,7 @@ async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOpt
     quarantine,
     context: () => context,
     writeFiles: async () => undefined,
-    bound: () => undefined,
-    ignoreAccess: false,
+    binding: { bound: () => undefined, ignoreAccess: false },
     onRefused: (key) => refused.push(key),
     ...given,
   });
@@ -270,13 +269,15 @@ test('An address of another program is left out, and binds of the worker are not
     ),
   );
 
-  const foreign = await started(t, '', { bound: () => new Set() });
+  const foreign = await started(t, '', { binding: { bound: () => new Set(), ignoreAccess: false } });
   const [left] = (await foreign.maker.prepare(desired, all())).loadBalancers.values();
   t.deepEqual(left?.listeners[0]?.addresses, ['127.0.0.1']);
   t.like(foreign.quarantine.blocked, { length: 1, 0: { address, port } });
   t.deepEqual(foreign.refused, ['default/web']);
 
-  const own = await started(t, '', { bound: () => new Set([`${address} ${port}`]) });
+  const own = await started(t, '', {
+    binding: { bound: () => new Set([`${address} ${port}`]), ignoreAccess: false },
+  });
   t.deepEqual((await own.maker.prepare(desired, all())).loadBalancers, desired);
 });
 
@@ -293,7 +294,9 @@ test('A load balancer is told once, however many of its ports another program ha
   const desired = all(
     loadBalancerOf(translated([service({ loadBalancerIP: undefined, statusIPs: [address], ports })])),
   );
-  const { maker, quarantine, refused } = await started(t, '', { bound: () => new Set() });
+  const { maker, quarantine, refused } = await started(t, '', {
+    binding: { bound: () => new Set(), ignoreAccess: false },
+  });
   await maker.prepare(desired, all());
   t.is(quarantine.blocked.length, 2);
   t.deepEqual(refused, ['default/web']);
