@@ -13,11 +13,7 @@ export interface AnnouncedOptions {
   readonly desired: ReadonlyMap<OwnerKey, LoadBalancer>;
   /** As of DataplaneFacts. */
   readonly served: (key: OwnerKey) => LoadBalancer | 'pending' | undefined;
-  /** VRRP has the address, and is its master here. */
-  readonly holds: (address: string) => boolean;
-  /** VRRP cannot have all of its addresses. */
-  readonly isRefused: (loadBalancer: LoadBalancer) => boolean;
-  readonly roles: () => Roles;
+  readonly vrrp: AnnouncingVrrp;
   /** undefined without a recent report. */
   readonly peer: () =>
     | { readonly roles: Roles; readonly announced: readonly string[]; readonly unannounced: number }
@@ -26,11 +22,23 @@ export interface AnnouncedOptions {
   readonly isServedAlike: (key: OwnerKey) => boolean;
   /** VIPs are about to move, of which a new one is none: connections to it would be cut. */
   readonly isMoving: () => boolean;
+  readonly hooks: AnnouncedHooks;
+  readonly clock?: Clock;
+}
+
+export interface AnnouncingVrrp {
+  readonly roles: () => Roles;
+  /** VRRP has the address, and is its master here. */
+  readonly holds: (address: string) => boolean;
+  /** VRRP cannot have all of its addresses. */
+  readonly isRefused: (loadBalancer: LoadBalancer) => boolean;
+}
+
+export interface AnnouncedHooks {
   /** The report of this host has changed. */
   readonly onReport: () => void;
   /** The addresses of these load balancers may be published now. */
   readonly onAnnounced: (keys: readonly OwnerKey[]) => void;
-  readonly clock?: Clock;
 }
 
 const LOOK_EVERY_MS = 100;
@@ -108,7 +116,7 @@ export class Announced {
     const now = [...this.#waiting].filter(([key, since]) => this.#isAnnounced(key, since));
     for (const [key] of now) this.#notePublished(key);
     for (const [key] of now) this.#waiting.delete(key);
-    if (now.length > 0) this.#options.onAnnounced(now.map(([key]) => key));
+    if (now.length > 0) this.#options.hooks.onAnnounced(now.map(([key]) => key));
     this.#lookSoon();
   }
 
@@ -131,7 +139,7 @@ export class Announced {
   }
 
   #name(): void {
-    const { desired, served, isMoving, onReport } = this.#options;
+    const { desired, served, isMoving, hooks } = this.#options;
     const fresh: string[] = [];
     for (const [key, since] of this.#open) {
       const loadBalancer = desired.get(key);
@@ -143,14 +151,14 @@ export class Announced {
     }
     if (fresh.length === 0) return;
     this.#named = [...this.#named, ...fresh].slice(-MOST_NAMED);
-    onReport();
+    hooks.onReport();
   }
 
   #isAnnounced(key: OwnerKey, since: number): boolean {
-    const { desired, isRefused, isMoving, roles, peer: peerNow, isServedAlike } = this.#options;
+    const { desired, vrrp, isMoving, peer: peerNow, isServedAlike } = this.#options;
     const loadBalancer = desired.get(key);
     if (loadBalancer === undefined || loadBalancer.vips.length === 0) return true;
-    if (Object.keys(roles()).length === 0 || isRefused(loadBalancer)) return true;
+    if (Object.keys(vrrp.roles()).length === 0 || vrrp.isRefused(loadBalancer)) return true;
     if (this.#clock.monotonic() >= since + MOST_WAIT_MS) return true;
     if (isMoving()) return false;
     if (this.#holdsAll(loadBalancer)) return true;
@@ -161,7 +169,7 @@ export class Announced {
   }
 
   #holdsAll({ vips }: LoadBalancer): boolean {
-    return vips.every(({ address }) => this.#options.holds(address));
+    return vips.every(({ address }) => this.#options.vrrp.holds(address));
   }
 }
 

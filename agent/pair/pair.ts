@@ -42,14 +42,18 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
     /** VRRP cannot have all of its addresses. */
     isRefused(loadBalancer: LoadBalancer): boolean;
   };
-  /** The addresses of these load balancers may be published now. */
-  readonly onAnnounced: (keys: readonly string[]) => void;
   /** For planned failovers that keep connections; undefined if this host has no VRRP. */
   readonly handover: Pick<HandoverOptions, 'kernel' | 'vipsOf' | 'forwarded'> | undefined;
-  /** As of PeerLink: the HAProxies of both hosts can share their tables. */
-  readonly onProved: (credentials: PairCredentials) => Promise<void>;
+  readonly hooks: PairHooks;
   readonly metrics: { pairRefused(why: Refusal): void } & HandoverOptions['metrics'];
   readonly log: Log;
+}
+
+export interface PairHooks {
+  /** The addresses of these load balancers may be published now. */
+  readonly onAnnounced: (keys: readonly string[]) => void;
+  /** As of PeerLink: the HAProxies of both hosts can share their tables. */
+  readonly onProved: (credentials: PairCredentials) => Promise<void>;
 }
 
 export interface PairStatus {
@@ -100,15 +104,17 @@ export class Pair {
       credentials: pairCredentials,
       report: () => this.#report(),
       tables: () => JSON.stringify(tablesAddresses(settings()) ?? ''),
-      onPeer: () => {
-        this.#judge();
-        this.#announced.look();
-        this.#handover?.peerChanged();
-        // After the input that has arrived by now is read, also that of keepalived.
-        setImmediate(() => this.#judgeMasters(true));
+      hooks: {
+        onPeer: () => {
+          this.#judge();
+          this.#announced.look();
+          this.#handover?.peerChanged();
+          // After the input that has arrived by now is read, also that of keepalived.
+          setImmediate(() => this.#judgeMasters(true));
+        },
+        onProved: options.hooks.onProved,
+        onRefused: (why) => metrics.pairRefused(why),
       },
-      onProved: options.onProved,
-      onRefused: (why) => metrics.pairRefused(why),
       log,
     });
     this.#handover =
@@ -122,16 +128,16 @@ export class Pair {
       });
     this.#standing = new OwnStanding({
       ...options,
-      parity: this.#parity,
-      orders: () => this.#orders,
-      peer: () => this.#peer,
-      onChecked: () => {
-        this.#judge();
-        void this.#orders.restoreLock();
-      },
-      onChanged: (reasons) => {
-        this.#promotion.promote(reasons);
-        this.#link.send();
+      compared: { parity: this.#parity, orders: () => this.#orders, peer: () => this.#peer },
+      hooks: {
+        onChecked: () => {
+          this.#judge();
+          void this.#orders.restoreLock();
+        },
+        onChanged: (reasons) => {
+          this.#promotion.promote(reasons);
+          this.#link.send();
+        },
       },
     });
     this.#promotion = new Promotion({
@@ -145,26 +151,30 @@ export class Pair {
       prepareToGive: async () => this.#handover?.give(),
     });
     this.#announced = new Announced({
-      ...hosts,
       desired,
       served: (key) => dataplane.served(key),
-      holds: (address) => vrrp.holds(address),
-      isRefused: (loadBalancer) => vrrp.isRefused(loadBalancer),
+      vrrp,
+      peer: hosts.peer,
       isMoving: () => this.#handover?.isMoving === true || (this.#peer?.handover.asks ?? '') !== '',
       isServedAlike: (key) => this.#parity.isServedAlike(key, this.#peer),
-      onReport: () => this.#link.send(),
-      onAnnounced: (keys) => options.onAnnounced(keys),
+      hooks: { onReport: () => this.#link.send(), onAnnounced: options.hooks.onAnnounced },
     });
     this.#orders = new Orders({
-      ...hosts,
       file: new MaintenanceFile(join(stateDir, 'maintenance')),
-      whyNotReady: () => whyPeerIsNotReady(this.#report(), this.#peer),
-      takes: () => this.#promotion.takes,
-      advertInterval: () => vrrp.advertInterval(),
-      prepare: async () => this.#handover?.prepare(),
-      done: () => this.#handover?.done(),
-      onChanged: () => this.#judge(),
+      hosts: {
+        roles: hosts.roles,
+        peer: hosts.peer,
+        whyNotReady: () => whyPeerIsNotReady(this.#report(), this.#peer),
+        takes: () => this.#promotion.takes,
+        advertInterval: () => vrrp.advertInterval(),
+      },
+      hooks: {
+        prepare: async () => this.#handover?.prepare(),
+        done: () => this.#handover?.done(),
+        onChanged: () => this.#judge(),
+      },
       clock: systemClock,
+      log,
     });
   }
 

@@ -12,11 +12,11 @@ import type { Announcers } from '../vips/announcers.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { prioritiesOf } from '../vips/vrrp.ts';
 
-export interface PairPartsOptions
-  extends Pick<PairOptions, 'desired' | 'objects' | 'metrics' | 'onAnnounced'> {
+export interface PairPartsOptions extends Pick<PairOptions, 'desired' | 'objects' | 'metrics'> {
   /** The settings in force. */
   readonly settings: () => Settings;
   readonly dataplane: PairOptions['dataplane'];
+  readonly onAnnounced: PairOptions['hooks']['onAnnounced'];
   /** Shares its stick-tables with the HAProxy of the peer. */
   readonly haproxy: Pick<HaproxyDataplane, 'shareTables'>;
   readonly announcers: Announcers;
@@ -31,6 +31,7 @@ export function pairOf({
   haproxy,
   announcers,
   vrrp,
+  onAnnounced,
   log,
   ...rest
 }: PairPartsOptions): Pair | undefined {
@@ -50,13 +51,16 @@ export function pairOf({
       isRefused: (loadBalancer) => announcers.problemsOf(loadBalancer).length > 0,
     },
     handover: vrrp && handoverOf(settings, vrrp, rest.desired),
-    onProved: async (credentials) => {
-      try {
-        const place = tablesAddresses(paired());
-        if (place !== undefined) await haproxy.shareTables(place, credentials);
-      } catch (error) {
-        log.error('Cannot share session affinity with the peer', { error: messageOf(error) });
-      }
+    hooks: {
+      onAnnounced,
+      onProved: async (credentials) => {
+        try {
+          const place = tablesAddresses(paired());
+          if (place !== undefined) await haproxy.shareTables(place, credentials);
+        } catch (error) {
+          log.error('Cannot share session affinity with the peer', { error: messageOf(error) });
+        }
+      },
     },
     log,
   });

@@ -8,6 +8,14 @@ import type { MaintenanceFile } from './maintenance-file.ts';
 
 export interface OrdersOptions {
   readonly file: MaintenanceFile;
+  readonly hosts: OrderedHosts;
+  readonly hooks: OrdersHooks;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the two hosts are, now. */
+export interface OrderedHosts {
   readonly roles: () => Roles;
   /** undefined without a recent report. */
   readonly peer: () => PeerState | undefined;
@@ -17,14 +25,15 @@ export interface OrdersOptions {
   readonly takes: () => boolean;
   /** Milliseconds between two VRRP advertisements. */
   readonly advertInterval: () => number;
+}
+
+export interface OrdersHooks {
   /** Before this host gives way. Must not reject. */
   readonly prepare: () => Promise<void>;
   /** This host has given way, or has not. */
   readonly done: () => void;
   /** An order has changed what lowers this host. */
   readonly onChanged: () => void;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** What an order needs of the peer's report. */
@@ -102,10 +111,10 @@ export class Orders {
    * continue; if not, VRRP makes this host master whatever lowers it.
    */
   get #hasPeerLost(): boolean {
-    const peer = this.#options.peer();
+    const peer = this.#options.hosts.peer();
     if (peer !== undefined && isActive(peer.roles)) return peer.lowered.length > 0;
     const isKnown = peer !== undefined && !Object.values(peer.roles).includes('unknown');
-    return isKnown || isActive(this.#options.roles());
+    return isKnown || isActive(this.#options.hosts.roles());
   }
 
   /** `force`: even if the peer is not ready; also ends the wait of a failover under way. */
@@ -114,14 +123,16 @@ export class Orders {
     this.#failingOver ??= this.#failover().finally(() => {
       this.#failingOver = undefined;
       this.#isForced = false;
-      this.#options.onChanged();
+      this.#options.hooks.onChanged();
     });
     return this.#failingOver;
   }
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async lock(): Promise<OrderOutcome> {
-    const { file, log, onChanged, roles, peer, whyNotReady, prepare, done } = this.#options;
+    const { file, log, hosts, hooks } = this.#options;
+    const { roles, peer, whyNotReady } = hosts;
+    const { prepare, done, onChanged } = hooks;
     const wasActive = isActive(roles());
     const whyNot = whyNotReady();
     await file.set(true);
@@ -141,11 +152,11 @@ export class Orders {
 
   /** Errors: FILE_WRITE; then nothing has changed. */
   async unlock(): Promise<OrderOutcome> {
-    const { file, log, onChanged } = this.#options;
+    const { file, log, hooks } = this.#options;
     await file.set(false);
     if (this.#isLocked) log.info('This host is unlocked');
     this.#isLocked = false;
-    onChanged();
+    hooks.onChanged();
     const tookMs = await this.#untilBack();
     if (file.isLocked) return this.#outcome(false, 0, 'This host has been locked in the meantime');
     if (tookMs === undefined)
@@ -165,7 +176,9 @@ export class Orders {
   }
 
   async #failover(): Promise<OrderOutcome> {
-    const { roles, whyNotReady, onChanged, prepare, done, log } = this.#options;
+    const { hosts, hooks, log } = this.#options;
+    const { roles, whyNotReady } = hosts;
+    const { prepare, done, onChanged } = hooks;
     if (Object.values(roles()).every((role) => role === 'unknown'))
       return this.#outcome(false, 0, 'It is not known which host is active: VRRP does not run here');
     if (!isActive(roles()))
@@ -192,12 +205,13 @@ export class Orders {
   }
 
   get #moveTimeoutMs(): number {
-    return MOVE_TIMEOUT_MS + MOVE_ADVERTISEMENTS * this.#options.advertInterval();
+    return MOVE_TIMEOUT_MS + MOVE_ADVERTISEMENTS * this.#options.hosts.advertInterval();
   }
 
   /** Until VIPs have come back, milliseconds; 0 if none are about to; undefined if they have not come in time. */
   async #untilBack(): Promise<number | undefined> {
-    const { takes, roles, peer, clock } = this.#options;
+    const { hosts, clock } = this.#options;
+    const { takes, roles, peer } = hosts;
     if (!takes()) return 0;
     const began = clock.monotonic();
     if (!(await this.#until(() => !takes(), PREPARE_TIMEOUT_MS + this.#moveTimeoutMs))) return undefined;
@@ -208,7 +222,8 @@ export class Orders {
 
   /** Until no traffic comes here any more, milliseconds; undefined if it still does. */
   async #untilAway(): Promise<number | undefined> {
-    const { roles, peer, clock } = this.#options;
+    const { hosts, clock } = this.#options;
+    const { roles, peer } = hosts;
     const began = clock.monotonic();
     if (!(await this.#until(() => !isActive(roles()), this.#moveTimeoutMs))) return undefined;
     const tookMs = Math.round(clock.monotonic() - began);
@@ -231,7 +246,7 @@ export class Orders {
   }
 
   #outcome(ok: boolean, tookMs: number, message: string): OrderOutcome {
-    const { roles, peer } = this.#options;
+    const { roles, peer } = this.#options.hosts;
     const [here, there] = [isActive(roles()), isActive(peer()?.roles ?? {})];
     const active = here && there ? 'both' : here ? 'this host' : there ? 'peer' : 'unknown';
     return { ok, active, tookMs, message };

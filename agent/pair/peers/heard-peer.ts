@@ -11,11 +11,16 @@ import { type PairReport, ReportReader } from './report.ts';
 /** Why a connection was refused or ended. */
 export type Refusal = 'address' | 'handshake' | 'message' | 'silence';
 
-export interface HeardPeerOptions {
+/** Milliseconds. */
+export interface PeerTimeouts {
   /** Without a report for so long the peer counts as unknown. */
-  readonly reportTimeoutMs: number;
-  /** Without a report until the connection is ended: the peer's host may be very busy. */
-  readonly connectionTimeoutMs: number;
+  readonly report: number;
+  /** For a handshake, and without a report until the connection is ended: the peer's host may be very busy. */
+  readonly connection: number;
+}
+
+export interface HeardPeerOptions {
+  readonly timeouts: PeerTimeouts;
   /** A report has come, or the last one is too old. */
   readonly onChanged: () => void;
   readonly onRefused: (why: Refusal, detail: string) => void;
@@ -61,7 +66,7 @@ export class HeardPeer {
 
   /** After the handshake: the peer has a trusted certificate. */
   readFrom(socket: TLSSocket): void {
-    const { connectionTimeoutMs, onRefused, clock } = this.#options;
+    const { timeouts, onRefused, clock } = this.#options;
     this.#handshakes.delete(socket.remotePort);
     const reader = new ReportReader();
     this.#current?.destroy();
@@ -70,10 +75,10 @@ export class HeardPeer {
       onRefused('silence', 'no report came in time');
       socket.destroy();
     }, clock);
-    silence.wait(connectionTimeoutMs);
+    silence.wait(timeouts.connection);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
-      silence.wait(connectionTimeoutMs);
+      silence.wait(timeouts.connection);
       try {
         for (const report of reader.push(chunk)) if (socket === this.#current) this.#receive(report);
         // Any answer confirms the report to the peer.
@@ -90,7 +95,7 @@ export class HeardPeer {
   }
 
   #receive(report: PairReport): void {
-    this.#tooOld.wait(this.#options.reportTimeoutMs);
+    this.#tooOld.wait(this.#options.timeouts.report);
     this.#report = report;
     this.#options.onChanged();
   }

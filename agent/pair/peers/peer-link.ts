@@ -17,17 +17,21 @@ export interface PeerLinkOptions {
   /** Path of the file. */
   readonly credentials: string;
   readonly report: () => PairReport;
-  /** A peer's report has changed, or is too old. */
-  readonly onPeer: () => void;
   /** A text that identifies where the two HAProxies share their tables. */
   readonly tables: () => string;
+  readonly hooks: PeerLinkHooks;
+  readonly log: Log;
+}
+
+export interface PeerLinkHooks {
+  /** A peer's report has changed, or is too old. */
+  readonly onPeer: () => void;
   /**
    * The credentials are usable and the address is this host's own. Called once, and again after a change of the
    * credentials, the addresses or the place of the tables.
    */
   readonly onProved: (credentials: PairCredentials) => Promise<void>;
   readonly onRefused: (why: Refusal) => void;
-  readonly log: Log;
 }
 
 /** The addresses of this host and of its peers, between which the agents connect. */
@@ -127,7 +131,7 @@ export class PeerLink {
     this.#disconnect();
     // The next credentials are used even if they are the same.
     this.#credentials = undefined;
-    this.#options.onPeer();
+    this.#options.hooks.onPeer();
   }
 
   #disconnect(): void {
@@ -137,13 +141,13 @@ export class PeerLink {
   }
 
   async #use(credentials: PairCredentials): Promise<void> {
-    const { port, report, onPeer, onProved, onRefused, log } = this.#options;
+    const { port, report, hooks, log } = this.#options;
     const { own, peers } = this.#addresses;
     if (this.#connection !== undefined) {
       const { listener, senders } = this.#connection;
       listener.renew(credentials);
       for (const sender of senders.values()) sender.renew(credentials);
-      if (listener.isListening) await onProved(credentials);
+      if (listener.isListening) await hooks.onProved(credentials);
       return;
     }
     const senderTo = (address: string) =>
@@ -161,14 +165,15 @@ export class PeerLink {
       own: { address: own, port },
       peers,
       credentials,
-      reportTimeoutMs: REPORT_TIMEOUT_MS,
-      connectionTimeoutMs: BUSY_PEER_TIMEOUT_MS,
-      onListening: () => onProved(this.#credentials ?? credentials),
-      onPeer: (address) => {
-        senders.get(address)?.hurry();
-        onPeer();
+      timeouts: { report: REPORT_TIMEOUT_MS, connection: BUSY_PEER_TIMEOUT_MS },
+      hooks: {
+        onListening: () => hooks.onProved(this.#credentials ?? credentials),
+        onPeer: (address) => {
+          senders.get(address)?.hurry();
+          hooks.onPeer();
+        },
+        onRefused: hooks.onRefused,
       },
-      onRefused,
       log,
     });
     this.#connection = { listener, senders };

@@ -9,7 +9,7 @@ import { Fault } from '../../base/fault.ts';
 import type { Log } from '../../host/log.ts';
 import { tls } from '../../host/node-http.ts';
 import { type PairCredentials, tlsOptions } from './credentials.ts';
-import { HeardPeer, type Refusal } from './heard-peer.ts';
+import { HeardPeer, type PeerTimeouts, type Refusal } from './heard-peer.ts';
 import type { PairReport } from './report.ts';
 
 export interface EndPoint {
@@ -22,17 +22,18 @@ export interface PeerListenerOptions {
   /** Their addresses. */
   readonly peers: readonly string[];
   readonly credentials: PairCredentials;
-  /** Without a report for so long the peer counts as unknown. */
-  readonly reportTimeoutMs: number;
-  /** For a handshake, and without a report until the connection is ended: the peer's host may be very busy. */
-  readonly connectionTimeoutMs: number;
+  readonly timeouts: PeerTimeouts;
+  readonly hooks: PeerListenerHooks;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+export interface PeerListenerHooks {
   /** It listens: the address is this host's. */
   readonly onListening: () => Promise<void>;
   /** A report of the peer has come, or its last one is too old. */
   readonly onPeer: (address: string) => void;
   readonly onRefused: (why: Refusal) => void;
-  readonly log: Log;
-  readonly clock?: Clock;
 }
 
 const LISTEN_RETRY_DELAY_MS = 1_000;
@@ -88,7 +89,7 @@ export class PeerListener {
     }
     this.#fault.clear();
     this.#server = server;
-    await this.#options.onListening();
+    await this.#options.hooks.onListening();
   }
 
   /** For new connections; open ones stay until they end. */
@@ -124,7 +125,7 @@ export class PeerListener {
       ...tlsOptions(credentials),
       requestCert: true,
       rejectUnauthorized: true,
-      handshakeTimeout: this.#options.connectionTimeoutMs,
+      handshakeTimeout: this.#options.timeouts.connection,
     });
     server.on('tlsClientError', (error, socket) => {
       this.#refuse('handshake', messageOf(error));
@@ -140,18 +141,17 @@ export class PeerListener {
   }
 
   #newPeer(address: string): HeardPeer {
-    const { reportTimeoutMs, connectionTimeoutMs, onPeer } = this.#options;
+    const { timeouts, hooks } = this.#options;
     return new HeardPeer({
-      reportTimeoutMs,
-      connectionTimeoutMs,
-      onChanged: () => onPeer(address),
+      timeouts,
+      onChanged: () => hooks.onPeer(address),
       onRefused: (why, detail) => this.#refuse(why, detail),
       clock: this.#clock,
     });
   }
 
   #refuse(why: Refusal, detail: string): void {
-    this.#options.onRefused(why);
+    this.#options.hooks.onRefused(why);
     this.#options.log.debug('Refused a connection to the pair', { why, detail });
   }
 }

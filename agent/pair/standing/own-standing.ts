@@ -25,15 +25,24 @@ export interface OwnStandingOptions {
     /** Whether an address is on this host. */
     holds(address: string): boolean;
   };
+  readonly compared: ComparedHosts;
+  readonly hooks: OwnStandingHooks;
+  readonly log: Log;
+}
+
+/** What this host has, desires and is ordered, beside its peer. */
+export interface ComparedHosts {
   readonly parity: Pick<Parity, 'model' | 'isSettled' | 'pending'>;
   readonly orders: () => { readonly isLocked: boolean; readonly handsOver: boolean };
   /** undefined without a recent report. */
   readonly peer: () => PairReport | undefined;
+}
+
+export interface OwnStandingHooks {
   /** The dataplane has been checked. */
   readonly onChecked: () => void;
   /** What lowers this host has changed. */
   readonly onChanged: (reasons: readonly StandingReason[]) => void;
-  readonly log: Log;
 }
 
 /** Between two checks of a dataplane that is well, and of one that is not. */
@@ -80,10 +89,10 @@ export class OwnStanding {
 
   /** Called after each change that may count. */
   judge(now = performance.now()): void {
-    const { dataplane, orders, settings } = this.#options;
+    const { dataplane, compared, settings } = this.#options;
     const catchingUp = this.#whyCatchingUp();
     if (catchingUp === '') this.#isCatchingUp = false;
-    const { isLocked: maintenance, handsOver: failover } = orders();
+    const { isLocked: maintenance, handsOver: failover } = compared.orders();
     const { control: haproxy, listeners } = this.#liveness;
     const signs = { haproxy, listeners, maintenance, failover, catchingUp };
     const { pairLowerAfter, pairRaiseAfter } = settings();
@@ -106,14 +115,14 @@ export class OwnStanding {
   }
 
   async #check(): Promise<void> {
-    const { settings, dataplane, vrrp, onChecked } = this.#options;
+    const { settings, dataplane, vrrp, hooks } = this.#options;
     const holds = isActive(vrrp.roles()) ? (address: string): boolean => vrrp.holds(address) : undefined;
     const began = performance.now();
     this.#liveness = await dataplane.liveness({ timeoutMs: settings().pairLowerAfter, holds });
     if (this.#closed) return;
     // A dataplane that did not answer was silent from the beginning of the check.
     if (!this.#isWell) this.judge(began);
-    onChecked();
+    hooks.onChecked();
   }
 
   /**
@@ -121,7 +130,7 @@ export class OwnStanding {
    * not reported before the roles are known.
    */
   #report(lowered: readonly Lowering[]): void {
-    const { vrrp, onChanged, log } = this.#options;
+    const { vrrp, hooks, log } = this.#options;
     const isUnknown = Object.values(vrrp.roles()).includes('unknown');
     if (this.#reported === undefined && isUnknown && lowered.some(({ reason }) => reason === 'catching-up'))
       return;
@@ -133,13 +142,14 @@ export class OwnStanding {
       if (!reasons.includes(reason)) log.info('This host is no longer lowered in the pair', { reason });
     const isNews = this.#reported === undefined || reasons.join() !== before.join();
     this.#reported = reasons;
-    if (isNews) onChanged(reasons);
+    if (isNews) hooks.onChanged(reasons);
   }
 
   /** Only since the start of the agent, and not on an active host. */
   #whyCatchingUp(): string {
     if (!this.#isCatchingUp) return '';
-    const { objects, dataplane, vrrp, parity, peer } = this.#options;
+    const { objects, dataplane, vrrp, compared } = this.#options;
+    const { parity, peer } = compared;
     if (isActive(vrrp.roles())) return '';
     const state = objects();
     if (state === 'unread') return UNREAD;

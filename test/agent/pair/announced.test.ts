@@ -30,14 +30,15 @@ class Host {
   readonly announced = new Announced({
     desired: this.desired,
     served: (key) => (this.isServing ? this.desired.get(key) : 'pending'),
-    holds: () => this.isWritten && Object.values(this.roles).includes('master'),
-    isRefused: () => this.isRefused,
-    roles: () => this.roles,
+    vrrp: {
+      roles: () => this.roles,
+      holds: () => this.isWritten && Object.values(this.roles).includes('master'),
+      isRefused: () => this.isRefused,
+    },
     peer: () => this.peer,
     isMoving: () => this.isMoving,
     isServedAlike: () => this.isLike,
-    onReport: () => this.reports++,
-    onAnnounced: (keys) => this.told.push(...keys),
+    hooks: { onReport: () => this.reports++, onAnnounced: (keys) => this.told.push(...keys) },
     clock: this.clock,
   });
 

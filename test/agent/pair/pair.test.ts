@@ -77,10 +77,12 @@ class Side {
         advertInterval: () => 200,
         isRefused: () => false,
       },
-      onAnnounced: () => undefined,
       handover: undefined,
-      onProved: async () => {
-        this.shared += 1;
+      hooks: {
+        onAnnounced: () => undefined,
+        onProved: async () => {
+          this.shared += 1;
+        },
       },
       metrics: { pairRefused: () => undefined, handedOver: () => undefined },
       log: silentLog(),

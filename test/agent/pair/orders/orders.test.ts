@@ -57,17 +57,21 @@ class Host {
     this.path = join(folder, 'maintenance');
     this.orders = new Orders({
       file: new MaintenanceFile(this.path),
-      roles: () => this.roles,
-      peer: () => this.peer && { roles: this.peer, lowered: this.isPeerLowered ? ['maintenance'] : [] },
-      whyNotReady: () => this.whyNot,
-      takes: () => this.takes(),
-      advertInterval: () => this.advertInterval,
-      prepare: async () => {
-        this.prepared.push(this.roles);
-        await this.whilePreparing();
+      hosts: {
+        roles: () => this.roles,
+        peer: () => this.peer && { roles: this.peer, lowered: this.isPeerLowered ? ['maintenance'] : [] },
+        whyNotReady: () => this.whyNot,
+        takes: () => this.takes(),
+        advertInterval: () => this.advertInterval,
       },
-      done: () => undefined,
-      onChanged: () => this.#settle(),
+      hooks: {
+        prepare: async () => {
+          this.prepared.push(this.roles);
+          await this.whilePreparing();
+        },
+        done: () => undefined,
+        onChanged: () => this.#settle(),
+      },
       clock: this.clock,
       log: silentLog(),
     });

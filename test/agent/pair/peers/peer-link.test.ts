@@ -8,9 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectionOptions, connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import ava, { type ExecutionContext } from 'ava';
 import { readCredentials } from '../../../../agent/pair/peers/credentials.ts';
-import type { Refusal } from '../../../../agent/pair/peers/heard-peer.ts';
+import type { PeerTimeouts, Refusal } from '../../../../agent/pair/peers/heard-peer.ts';
 import { PeerLink } from '../../../../agent/pair/peers/peer-link.ts';
-import { PeerListener, type PeerListenerOptions } from '../../../../agent/pair/peers/peer-listener.ts';
+import { PeerListener, type PeerListenerHooks } from '../../../../agent/pair/peers/peer-listener.ts';
 import { PeerSender, type PeerSenderOptions } from '../../../../agent/pair/peers/peer-sender.ts';
 import { type PairReport, reportText } from '../../../../agent/pair/peers/report.ts';
 import { requires } from '../../../support/basics/requirements.ts';
@@ -67,11 +67,13 @@ class Rig {
       credentials,
       report: () => side.report,
       tables: () => '',
-      onPeer: () => undefined,
-      onProved: async ({ fingerprint }) => {
-        proved.push(fingerprint);
+      hooks: {
+        onPeer: () => undefined,
+        onProved: async ({ fingerprint }) => {
+          proved.push(fingerprint);
+        },
+        onRefused: (why) => refused.push(why),
       },
-      onRefused: (why) => refused.push(why),
       log: silentLog(),
     });
     const side: Side = { link, addresses, refused, proved, report: { ...pairReport, version: ownAddress } };
@@ -83,20 +85,21 @@ class Rig {
   /** What hears the peer, and nothing else. */
   async listener(
     t: ExecutionContext,
-    change: Partial<PeerListenerOptions> & { address?: string } = {},
+    change: Partial<PeerTimeouts> & Partial<PeerListenerHooks> & { readonly address?: string } = {},
   ): Promise<PeerListener> {
-    const { address = this.own, ...rest } = change;
+    const { address = this.own, report = 2_000, connection = 10_000, ...hooks } = change;
     const listener = new PeerListener({
       own: { address, port: this.port },
       peers: [this.peer],
       credentials: await readCredentials(this.credentials),
-      reportTimeoutMs: 2_000,
-      connectionTimeoutMs: 10_000,
-      onListening: async () => undefined,
-      onPeer: () => undefined,
-      onRefused: () => undefined,
+      timeouts: { report, connection },
+      hooks: {
+        onListening: async () => undefined,
+        onPeer: () => undefined,
+        onRefused: () => undefined,
+        ...hooks,
+      },
       log: silentLog(),
-      ...rest,
     });
     t.teardown(() => listener.close());
     await listener.start();
@@ -260,7 +263,7 @@ test('A peer that was stopped for a while is unknown in the meantime, and contin
   const onPeer = (): void => {
     known.push(listener.reportOf(rig.peer) !== undefined);
   };
-  const listener = await rig.listener(t, { reportTimeoutMs: 200, connectionTimeoutMs: 60_000, onPeer });
+  const listener = await rig.listener(t, { report: 200, connection: 60_000, onPeer });
   const socket = await rig.client(t);
   socket.write(reportText(pairReport));
   await until('it is heard, and unknown', () => known.join() === 'true,false');
@@ -403,7 +406,7 @@ test('Silent connections from the address of the peer do not keep the peer out',
 test('A connection without a report is ended', async (t) => {
   const rig = await Rig.create(t);
   const refused: Refusal[] = [];
-  await rig.listener(t, { connectionTimeoutMs: 500, onRefused: (why) => refused.push(why) });
+  await rig.listener(t, { connection: 500, onRefused: (why) => refused.push(why) });
   const socket = await rig.client(t);
   socket.resume();
   await ended(socket);
