@@ -32,7 +32,7 @@ const NAMES = ['m1', 'm2', 'm3'] as const;
 const CHECKED = { type: 'UDP-CONNECT', delay: 1, timeout: 1, fall_threshold: 1 };
 
 async function start(t: ExecutionContext<unknown>) {
-  const host = await AmphoraHost.create(t, ['amphora'], ['client', ...NAMES]);
+  const host = await AmphoraHost.create(t, ['amphora', 'other'], ['client', ...NAMES]);
   const { network } = host;
   await host.plug('ens7', VIP_MAC);
   const additional = fixed({ address: VIP6, subnet: 'fd09::/64', gateway: 'fd09::1' });
@@ -223,4 +223,37 @@ test('Clients of one prefix share a member, in both families', async (t) => {
   for (const from of others)
     await network.run('client', 'ip', 'address', 'add', `${from}/128`, 'dev', 'eth0', 'nodad');
   t.is(new Set(await Promise.all(others.map((from) => by(from, VIP6)))).size, 1);
+});
+
+test('Both amphorae of a pair choose the same member for a flow', async (t) => {
+  const { host, network, put, at } = await start(t);
+  const text = await renderListener(listener({ members: [at(1), at(2), at(3)] }));
+  await put({ members: [at(1), at(2), at(3)] });
+  const ports = Array.from({ length: 12 }, (_, index) => 43_000 + index);
+  const flow = async (localPort: number): Promise<string> =>
+    (await askByDatagrams(network, VIP, 53, { isOneFlow: true, localPort })).by.join();
+  const before = await Promise.all(ports.map(flow));
+  t.is(new Set(before).size, 3);
+  t.false(before.includes(''));
+
+  // The VIP moves, as keepalived does it.
+  const mac = '02:00:00:00:01:02';
+  await host.plug('ens8', mac);
+  const other = host.networkOf('other', 'ACTIVE_STANDBY');
+  await other.plugVip(vipPlug({ mac, mtu: undefined, vrrpAddress: '10.9.0.22' }));
+  const datagrams = new Datagrams({
+    folder: join(host.folder, 'other', 'lvs'),
+    settings: {
+      ...{ stateDir: join(host.folder, 'other'), runtimeDir: join(host.folder, 'other') },
+      ...{ nft: nftExecutable, netns: network.netns('other'), kernelTraffic: true, metricsDetail: 'member' },
+    },
+    log: silentLog(),
+  });
+  t.teardown(() => datagrams.close());
+  await datagrams.start();
+  await datagrams.put(LISTENER, text);
+  await network.run('amphora', 'ip', 'link', 'set', 'eth1', 'down');
+  await network.run('other', 'ip', 'address', 'add', `${VIP}/32`, 'dev', 'eth1');
+  await network.run('client', 'ip', 'neighbour', 'flush', 'dev', 'eth0');
+  t.deepEqual(await Promise.all(ports.map(flow)), before);
 });
