@@ -65,7 +65,7 @@ ${missing()}
 }
 
 function missing(): string {
-  return ANNOTATIONS_THAT_PROTECT.filter(({ on }) => on.length === 0)
+  return ANNOTATIONS_THAT_PROTECT.filter(({ kinds }) => kinds.length === 0)
     .map(({ name, by }) => `| \`${name}\` | ${by} |`)
     .join('\n');
 }

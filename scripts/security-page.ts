@@ -22,11 +22,11 @@ export function securityPage(page: string): string {
 }
 
 function tables(): string {
-  const given = ANNOTATIONS_THAT_PROTECT.filter(({ on }) => on.length > 0);
-  const missing = ANNOTATIONS_THAT_PROTECT.filter(({ on }) => on.length === 0);
+  const given = ANNOTATIONS_THAT_PROTECT.filter(({ kinds }) => kinds.length > 0);
+  const missing = ANNOTATIONS_THAT_PROTECT.filter(({ kinds }) => kinds.length === 0);
   return `| annotation | of | protects by | if it cannot be given |
 |---|---|---|---|
-${given.map(({ name, on, by, closes }) => `| \`${name}\` | ${on.join(', ')} | ${by} | ${CLOSES[closes]} |`).join('\n')}
+${given.map(({ name, kinds, by, closes }) => `| \`${name}\` | ${kinds.join(', ')} | ${by} | ${CLOSES[closes]} |`).join('\n')}
 
 On any other kind of object these annotations close it, too.
 

@@ -38,7 +38,7 @@ export function protection(name: string): Protection | undefined {
 
 /** Headgate does not have it yet, or, by a name with its prefix, it is another controller's. */
 export function isMissing(name: string): boolean {
-  return PROTECTIONS.get(name)?.on.length === 0 || OTHER_CONTROLLERS.has(name);
+  return PROTECTIONS.get(name)?.kinds.length === 0 || OTHER_CONTROLLERS.has(name);
 }
 
 /** `takes`: the names, without a prefix, that are read; `consent`: names of protections that may be missing. */
@@ -126,11 +126,11 @@ function hasOne(annotations: Readonly<Record<string, string>>, name: string): bo
   return [OWN_PREFIX, NGINX_PREFIX].some((prefix) => Object.hasOwn(annotations, prefix + name));
 }
 
-function whyNot(kind: Kind, { by, on }: Protection): string {
-  const other = on.includes(kind)
+function whyNot(kind: Kind, { by, kinds }: Protection): string {
+  const other = kinds.includes(kind)
     ? `${kind} has it with the prefix "${OWN_PREFIX}"`
-    : `only ${on.join(', ')} can have it`;
-  const reason = on.length === 0 ? 'Headgate does not have it' : other;
+    : `only ${kinds.join(', ')} can have it`;
+  const reason = kinds.length === 0 ? 'Headgate does not have it' : other;
   return `it protects by ${by}, and ${reason}`;
 }
 

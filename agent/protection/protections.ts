@@ -31,7 +31,7 @@ export type Closes = keyof typeof CLOSES;
 export interface Protection {
   readonly name: string;
   /** Kinds that can give it; on any other kind it closes. Empty: Headgate does not have it yet. */
-  readonly on: readonly Kind[];
+  readonly kinds: readonly Kind[];
   readonly closes: Closes;
   /** It protects, completes "protects by". */
   readonly by: string;
@@ -40,13 +40,13 @@ export interface Protection {
 }
 
 const ROUTES: readonly Kind[] = ['Ingress', 'HTTPRoute'];
-const TLS = { on: ['Service'], closes: 'tls' } as const;
-const MEMBERS = { on: ['Service'], closes: 'members' } as const;
-const LIMIT = { on: ['Service'], closes: 'requests' } as const;
-const OF_ROUTES = { on: ROUTES, closes: 'requests' } as const;
-const OF_INGRESSES = { on: ['Ingress'], closes: 'requests' } as const;
-const CORS = { on: ['Ingress'], closes: 'origins' } as const;
-const NOWHERE = { on: [], closes: 'requests' } as const;
+const TLS = { kinds: ['Service'], closes: 'tls' } as const;
+const MEMBERS = { kinds: ['Service'], closes: 'members' } as const;
+const LIMIT = { kinds: ['Service'], closes: 'requests' } as const;
+const OF_ROUTES = { kinds: ROUTES, closes: 'requests' } as const;
+const OF_INGRESSES = { kinds: ['Ingress'], closes: 'requests' } as const;
+const CORS = { kinds: ['Ingress'], closes: 'origins' } as const;
+const NOWHERE = { kinds: [], closes: 'requests' } as const;
 
 export const isNotOff = (value: string): boolean => !/^(?:false|off|no|0)?$/i.test(value.trim());
 export const isNotZero = (value: string): boolean => !/^0*$/.test(value.trim());
@@ -67,13 +67,13 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'member-connection-limit', ...LIMIT, by: 'a limit of connections to a member' },
   {
     name: 'address-pool',
-    on: ['Service', 'Gateway', 'IngressClass'],
+    kinds: ['Service', 'Gateway', 'IngressClass'],
     closes: 'requests',
     by: 'the network that reaches it',
   },
   {
     name: 'trusted-proxies',
-    on: ['Service', 'Gateway', 'IngressClass'],
+    kinds: ['Service', 'Gateway', 'IngressClass'],
     closes: 'trust',
     by: 'the proxies whose headers are believed',
   },

@@ -68,7 +68,7 @@ export class CounterTotals {
     loadBalancers: ReadonlyMap<string, LoadBalancer>,
   ): {
     row(row: StatRow): void;
-    beside(info: Info): (row: StatRow) => void;
+    ofOther(info: Info): (row: StatRow) => void;
     end(isWhole?: boolean): void;
   } {
     if (this.#inherited !== undefined) this.#continue(this.#inherited, info);
@@ -119,7 +119,7 @@ export class CounterTotals {
     };
     return {
       row: rowOf(this.#countProcess(info)),
-      beside: (other) => rowOf(this.#countProcess(other)),
+      ofOther: (other) => rowOf(this.#countProcess(other)),
       end: (isWhole = true) => {
         const byKind: Record<SeriesKind, Series[]> = { listener: [], pool: [], member: [], route: [] };
         for (const [key, series] of this.#series) {

@@ -38,7 +38,7 @@ export interface Sample {
 }
 
 /** Another HAProxy of this agent, whose listeners have the same series. */
-export interface Beside {
+export interface OtherHaproxy {
   /** It has listeners. */
   readonly isUsed: () => boolean;
   /** The connection to its active worker; undefined if there is none. */
@@ -74,7 +74,7 @@ export class Statistics {
   readonly #totals: CounterTotals;
   readonly #file: BackgroundWrite;
   readonly #fault = new Fault();
-  #beside: Beside = { isUsed: () => false, worker: () => undefined };
+  #otherHaproxy: OtherHaproxy = { isUsed: () => false, worker: () => undefined };
   /** Replaced workers by pid. */
   readonly #old = new Map<number, Runtime>();
   readonly #oldRounds: Rounds;
@@ -110,8 +110,8 @@ export class Statistics {
   }
 
   /** Counts the active worker of another HAProxy as well; its replaced workers come by retire(). */
-  include(beside: Beside): void {
-    this.#beside = beside;
+  include(other: OtherHaproxy): void {
+    this.#otherHaproxy = other;
   }
 
   /** Reads the previous agent's totals. */
@@ -187,7 +187,7 @@ export class Statistics {
     // Their open connections are added to those of the active worker.
     const others = [...this.#old.values()].map((runtime) => this.#readOld(runtime).catch(() => undefined));
     const olds = (await Promise.all(others)).filter((each) => each !== undefined);
-    if (infos.length > 1 || !this.#beside.isUsed())
+    if (infos.length > 1 || !this.#otherHaproxy.isUsed())
       this.#totals.keepWorkers(new Set([...infos.map(({ pid }) => pid), ...this.#old.keys()]));
     // If this agent is killed, the next agent can only read the active worker again, and only if the file has its id.
     // All other counts must be in the file before they are shown.
@@ -207,9 +207,9 @@ export class Statistics {
   }
 
   /** [] if the other HAProxy is not in use, undefined if it cannot be read. */
-  async #readBeside(rowsOf: (info: Info) => (row: StatRow) => void): Promise<readonly Info[] | undefined> {
-    const runtime = this.#beside.worker();
-    if (runtime === undefined) return this.#beside.isUsed() ? undefined : [];
+  async #readOther(rowsOf: (info: Info) => (row: StatRow) => void): Promise<readonly Info[] | undefined> {
+    const runtime = this.#otherHaproxy.worker();
+    if (runtime === undefined) return this.#otherHaproxy.isUsed() ? undefined : [];
     try {
       const info = parseInfo(await runtime.ask('show info', { lane: 'bulk' }));
       await this.#readRows(runtime, 'bulk', rowsOf(info));
@@ -230,9 +230,9 @@ export class Statistics {
       try {
         if (runtime === undefined) throw new HeadgateError('RUNTIME_CONNECT', 'No HAProxy worker answers');
         const info = parseInfo(await runtime.ask('show info', { lane: 'bulk' }));
-        const { row, beside, end } = this.#totals.round(info, desired);
+        const { row, ofOther, end } = this.#totals.round(info, desired);
         await this.#readRows(runtime, 'bulk', row);
-        const other = await this.#readBeside(beside);
+        const other = await this.#readOther(ofOther);
         end(other !== undefined);
         this.#fault.clear();
         return [info, ...(other ?? [])];

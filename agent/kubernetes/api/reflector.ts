@@ -296,7 +296,7 @@ export class Reflector<T extends Keyed> {
     switch (event.kind) {
       case 'Changed':
       case 'Deleted': {
-        this.#seen(event.type, event.object.resourceVersion);
+        this.#countEvent(event.type, event.object.resourceVersion);
         const change =
           event.kind === 'Changed' ? this.known.put(event.object) : this.known.delete(event.object);
         if (change !== undefined) this.#options.receivers.onChange(change, 'event');
@@ -304,7 +304,7 @@ export class Reflector<T extends Keyed> {
       }
       case 'Bookmark':
         if (isOlder(event.resourceVersion, this.#version)) return 'backwards';
-        this.#seen(event.type, event.resourceVersion);
+        this.#countEvent(event.type, event.resourceVersion);
         return undefined;
       case 'Expired':
         return 'expired';
@@ -318,7 +318,7 @@ export class Reflector<T extends Keyed> {
     if (this.#attempts.answered()) this.#options.receivers.onConnected?.();
   }
 
-  #seen(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {
+  #countEvent(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', version: string): void {
     this.#version = version;
     this.#events++;
     this.#lastAnswer = Date.now();

@@ -75,15 +75,15 @@ export class GatewayMemory {
     const found = this.#lists.map((list): RoutePortion => {
       const known = this.#portions.get(list);
       if (known !== undefined && readsOf(known).areCurrent()) return known;
-      const made = list.map((route): RouteOnGateway => {
+      const portion = list.map((route): RouteOnGateway => {
         const last = this.#routes.get(route);
         if (last?.resolved.reads.areCurrent()) return last;
         const on = this.#make(route, attachRoute(route, listenersOf, labelsOf), resolved);
         this.#routes.set(route, on);
         return on;
       });
-      this.#portions.set(list, made);
-      return made;
+      this.#portions.set(list, portion);
+      return portion;
     });
     for (const name of this.#labels.keys()) reads.add(`namespace ${name}`);
     return found;

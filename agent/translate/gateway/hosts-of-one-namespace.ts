@@ -60,12 +60,12 @@ function endOf(place: AttachedRoute, at: AttachedRoute['hosts'][number]): Hosted
   const ofPlace = known.get(place) ?? new Map<string, HostedRoute>();
   known.set(place, ofPlace);
   const { kind, key } = place.route;
-  const made = ofPlace.get(at.key) ?? {
+  const end = ofPlace.get(at.key) ?? {
     entries: nothingElse(place.entries, `${kind} ${key}`),
     hosts: [at],
   };
-  ofPlace.set(at.key, made);
-  return made;
+  ofPlace.set(at.key, end);
+  return end;
 }
 
 /**

@@ -57,13 +57,13 @@ function memoOfEntries(
 ): (routes: RouteEntries) => RouteEntries {
   const known = new WeakMap<RouteEntries, RouteEntries>();
   return (routes) => {
-    const made =
+    const plain =
       known.get(routes) ??
       ({
         ...routes,
         entries: routes.entries.map((entry) => ({ ...entry, rule: change(entry) ?? entry.rule })),
       } satisfies RouteEntries);
-    known.set(routes, made);
-    return made;
+    known.set(routes, plain);
+    return plain;
   };
 }

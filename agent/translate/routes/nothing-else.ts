@@ -21,9 +21,9 @@ export function nothingElse(routes: RouteEntries, route: string): RouteEntries {
   };
   rules.add(rule);
   const match = { path: { kind: 'prefix' as const, value: '' }, method: '', headers: [], query: [] };
-  const made = { created: Number.POSITIVE_INFINITY, key: `~~${routes.key}`, entries: [{ match, rule }] };
-  ends.set(routes, made);
-  return made;
+  const end = { created: Number.POSITIVE_INFINITY, key: `~~${routes.key}`, entries: [{ match, rule }] };
+  ends.set(routes, end);
+  return end;
 }
 
 /** True for what no author wrote. */

@@ -19,8 +19,8 @@ export interface HostedRoute {
 
 interface RoutesOfHost {
   readonly routes: Set<RouteEntries>;
-  /** Made of `made`, which are the same routes unless some came or went. */
-  made: ReadonlySet<RouteEntries>;
+  /** Made of `ordered`, which are the same routes unless some came or went. */
+  ordered: ReadonlySet<RouteEntries>;
   value: HostRoutes;
 }
 
@@ -59,7 +59,7 @@ export class SectionHosts {
   }
 
   #at(key: string, host: HostPattern): RoutesOfHost {
-    const found = this.#hosts.get(key) ?? { routes: new Set(), made: NONE, value: { host, entries: [] } };
+    const found = this.#hosts.get(key) ?? { routes: new Set(), ordered: NONE, value: { host, entries: [] } };
     this.#hosts.set(key, found);
     return found;
   }
@@ -68,13 +68,13 @@ export class SectionHosts {
   #remake(key: string): boolean {
     const found = this.#hosts.get(key);
     if (found === undefined) return false;
-    const { routes, made, value } = found;
+    const { routes, ordered, value } = found;
     if (routes.size === 0) {
       this.#shadowed.delete(key);
       return this.#hosts.delete(key);
     }
-    if (routes.size === made.size && [...routes].every((each) => made.has(each))) return false;
-    found.made = new Set(routes);
+    if (routes.size === ordered.size && [...routes].every((each) => ordered.has(each))) return false;
+    found.ordered = new Set(routes);
     found.value = { host: value.host, entries: inOrder([...routes]) };
     const shadowed = shadowedRoutes(found.value);
     if (shadowed.length > 0) this.#shadowed.set(key, shadowed);

@@ -24,7 +24,7 @@ const absent = new Map(KINDS.map((kind) => [kind, servedWith(kind, {})]));
 test('The tests know every annotation that protects, and the kinds that can have it', (t) => {
   t.deepEqual(ANNOTATIONS_THAT_PROTECT.map(({ name }) => name).sort(), [...NAMES].sort());
   for (const { name, kinds } of GIVEN)
-    t.deepEqual(ANNOTATIONS_THAT_PROTECT.find((each) => each.name === name)?.on, kinds, name);
+    t.deepEqual(ANNOTATIONS_THAT_PROTECT.find((each) => each.name === name)?.kinds, kinds, name);
 });
 
 for (const kind of KINDS)
