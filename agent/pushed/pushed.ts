@@ -23,9 +23,12 @@ export interface PushedStatus {
 export interface PushedHaproxy {
   /** Takes over the worker that an agent before this one has started, if there is one. Starts nothing. */
   adopt(): Promise<void>;
-  /** Lets HAProxy check a text before anything is stored. Errors: HAPROXY_REJECTED with HAProxy's words. */
+  /** Lets HAProxy check a text before anything is stored. Errors: HAPROXY_REJECTED with HAProxy's words; FILE_WRITE. */
   check(text: string): Promise<void>;
-  /** Brings the worker to this text; starts HAProxy if it is down. Errors: HAPROXY_START, HAPROXY_RELOAD; the last text runs on. */
+  /**
+   * Brings the worker to this text; starts HAProxy if it is down. Errors: HAPROXY_START, HAPROXY_RELOAD, FILE_WRITE; the last
+   * text runs on.
+   */
   run(text: string): Promise<PushResult>;
   /** Ends HAProxy and waits until it is gone. */
   stop(): Promise<void>;

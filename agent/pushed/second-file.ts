@@ -12,7 +12,7 @@ const EXPORTER = 'frontend prometheus-exporter-internal-endpoint';
 const GROUP = /^[a-z_][a-z0-9_-]{0,31}$/;
 
 /** Sections of the second file, which no report shows. */
-export const OWN_PROXY = /^prometheus-exporter-agent(?:-source)?$/;
+export const OWN_PROXY = /^prometheus-exporter-agent(?:-source|-answers)?$/;
 
 /** `mark`: the description of the workers that boot with it. */
 export function secondFile(text: PushedText, mark: string, group: string, files: PushedFiles): string {

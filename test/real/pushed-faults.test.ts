@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava from 'ava';
@@ -87,6 +87,7 @@ test.serial('A HAProxy that hangs counts as none, and serves on when it continue
   await host.haproxy.run(one);
   const pid = await host.workerPid();
   process.kill(pid, 'SIGSTOP');
+  await until('it is stopped', async () => /^State:\tT/m.test(await readFile(`/proc/${pid}/status`, 'utf8')));
   t.is(await host.haproxy.stats(), undefined);
   process.kill(pid, 'SIGCONT');
   await until('it answers', async () => (await host.haproxy.stats()) !== undefined);

@@ -4,9 +4,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import ava from 'ava';
+import { haproxyVersion } from '../../agent/haproxy/socket/version.ts';
 import { readBack } from '../../agent/pushed/readback.ts';
 import { readText } from '../../agent/pushed/text/pushed-text.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
 import { type PushedHost, pushedHost } from '../support/octavia/pushed-host.ts';
 import { newestTexts, sampleTexts } from '../support/octavia/render-haproxy.ts';
 import { certificate } from '../support/traffic/certificate.ts';
@@ -17,6 +19,8 @@ const test = requires(ava, { haproxy: true, root: true, programs: ['octavia-work
 const OCTAVIA_11 = ['cookies', 'ping', 'tls hello'];
 /** It checks TLS greetings by `check check-ssl`. */
 const OCTAVIA_18 = ['cookies', 'ping'];
+/** Headers of a check behind its version, which HAProxy refuses from 3.0 on. */
+const OLD_CHECK = /option httpchk .*\\r\\n/;
 const PEER = 'ZfWexrHs1hcNUERHQEPMqVYKgHE';
 
 const samplesRun = test.macro<
@@ -26,8 +30,10 @@ const samplesRun = test.macro<
   ]
 >(async (t, textsOf, reloaded) => {
   const host = await pushedHost(t, { peer: PEER });
-  const samples = await textsOf(host.base);
-  t.true(samples.length >= 28);
+  const all = await textsOf(host.base);
+  t.true(all.length >= 28);
+  const { major } = await haproxyVersion(haproxyExecutable);
+  const samples = all.filter(({ text }) => major < 3 || !OLD_CHECK.test(text));
   const results = new Map<string, string>();
   for (const { name, text: rendered } of samples) {
     const text = await runnable(rendered, host);
@@ -53,7 +59,10 @@ const samplesRun = test.macro<
     await isAsPushed(more, 'a new one');
   }
   const found = [...results].filter(([, result]) => result === 'reload').map(([name]) => name);
-  t.deepEqual(found.sort(), reloaded);
+  t.deepEqual(
+    found.sort(),
+    reloaded.filter((name) => results.has(name)),
+  );
 });
 
 test.serial(
