@@ -83,6 +83,12 @@ test('A SINGLE amphora gets its VIPs with their routes and rules, and clients re
 
   // The second request changes nothing.
   await t.throwsAsync(own.plugVip(DUAL), { code: 'OCTAVIA_EXISTS', message: 'Interface already exists' });
+  // Without the file it is a first one, wherever the interface is.
+  await writeFile(join(host.folder, 'amphora-interfaces.json'), 'no JSON');
+  const [addresses, routes] = [await host.addresses(), await host.routes()];
+  t.is(await host.networkOf().plugVip(DUAL), 'eth1');
+  t.deepEqual([await host.addresses(), await host.routes()], [addresses, routes]);
+  await t.throwsAsync(host.networkOf().plugVip(DUAL), { code: 'OCTAVIA_EXISTS' });
   const traffic = (await own.traffic()).get('eth1');
   t.true((traffic?.rx ?? 0) > 0 && (traffic?.tx ?? 0) > 0);
 });

@@ -58,6 +58,8 @@ export class Network implements AmphoraNetwork {
   restore(): Promise<void> {
     return this.#turns.run(async () => {
       await this.#prepare();
+      // First, because an SR-IOV interface must not be open for a moment.
+      await this.#filter();
       for (const plugged of this.#plugged) {
         try {
           await this.#moveIn(plugged.mac, plugged.name);
@@ -66,7 +68,6 @@ export class Network implements AmphoraNetwork {
           this.#options.log.error(`Cannot make ${plugged.name} again`, { error: messageOf(error) });
         }
       }
-      await this.#filter();
     });
   }
 
@@ -76,10 +77,10 @@ export class Network implements AmphoraNetwork {
       const { mac, mtu, isSriov, ...vip } = checkVipPlug(plug);
       await this.#prepare();
       const known = this.#plugged.find((each) => each.mac === mac);
-      if ((await this.#linkOf(mac)) !== undefined) {
+      if (known !== undefined && (await this.#linkOf(mac)) !== undefined) {
         // An agent that was killed in the middle of the first request has left it half done.
-        if (known !== undefined) await this.#apply(known);
         await this.#filter();
+        await this.#apply(known);
         throw new HeadgateError('OCTAVIA_EXISTS', 'Interface already exists', { retry: 'never' });
       }
       const fields = { mac, mtu, isSriov, vip, fixed: known?.fixed ?? [], rules: known?.rules };
