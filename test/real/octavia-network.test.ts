@@ -1,10 +1,14 @@
 // The network of an amphora in real namespaces: ip judges addresses, routes and rules, and clients ask through them.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ava from 'ava';
+import { sleep } from '../../agent/base/clock.ts';
 import { eventually } from '../support/basics/eventually.ts';
 import { requires } from '../support/basics/requirements.ts';
+import { nftExecutable } from '../support/host/nft.ts';
 import { AmphoraHost } from '../support/octavia/amphora-host.ts';
 import { fixed, VIP_MAC, vipPlug } from '../support/octavia/plugs.ts';
 
@@ -283,3 +287,61 @@ test('An SR-IOV interface drops all that the controller has not allowed', async 
     (said) => said === 'client',
   );
 });
+
+test('An agent that is killed at any moment of a plug leaves nothing that the next request does not mend', async (t) => {
+  const host = await AmphoraHost.create(t);
+  const { network } = host;
+  const options = {
+    ...{ netns: network.netns('amphora'), hostNetns: network.netns('node'), nft: nftExecutable },
+    file: join(host.folder, 'amphora-interfaces.json'),
+  };
+  const path = new URL('../../agent/octavia/network/amphora-network.ts', import.meta.url).href;
+  const script = `
+    const { Network } = await import(${JSON.stringify(path)});
+    const log = { debug() {}, info() {}, warn() {}, error() {}, setLevel() {} };
+    const network = new Network({ ...${JSON.stringify(options)}, topology: () => 'SINGLE', log });
+    console.log('begins');
+    await network.plugVip(${JSON.stringify(DUAL)});
+    console.log('ends');`;
+  let whole: readonly (readonly string[])[] = [];
+  const cut: string[] = [];
+  for (const [round, share] of [2, 0, 0.1, 0.25, 0.4, 0.6, 0.8].entries()) {
+    await host.plug(`ens${round}`, VIP_MAC);
+    const agent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exit = once(agent, 'exit');
+    await once(agent.stdout, 'data');
+    const took = await killedAfter(agent, share);
+    await exit;
+    const next = host.networkOf();
+    await next.restore();
+    const answer = await next.plugVip(DUAL).catch((error: unknown) => (error as { code: string }).code);
+    cut.push(`${took} ${answer}`);
+    const states = [await host.addresses(), await host.routes(), await host.rules()];
+    if (round === 0) whole = states;
+    t.deepEqual(states, whole, cut.join('; '));
+    t.regex(await network.run('amphora', 'nft', 'list', 'tables'), /headgate_amphora/);
+    await network.run('node', 'ip', 'netns', 'delete', network.netns('amphora'));
+    await rm(options.file, { force: true });
+    await eventually(
+      () => network.try('bridge', 'ip', 'link', 'show', `of-ens${round}`),
+      ({ exitCode }) => exitCode !== 0,
+    );
+  }
+  t.log(cut.join('; '));
+});
+
+/** How long a plug takes whole; measured by the first one. */
+let wholeMs = 0;
+
+/** Kills it after a share of the time that the first one took, which ends by itself; its milliseconds. */
+async function killedAfter(agent: ChildProcess, share: number): Promise<number> {
+  const began = performance.now();
+  if (share > 1) await once(agent, 'exit');
+  else await sleep(share * wholeMs);
+  agent.kill('SIGKILL');
+  const took = Math.round(performance.now() - began);
+  if (share > 1) wholeMs = took;
+  return took;
+}
