@@ -1,6 +1,7 @@
 // Compares the heads of files in agent/ and health/ with docs/glossary.md, so that a newcomer finds each idea of the house there:
 // - the glossary has at most MAX_CONCEPTS words, and a head uses each of them;
 // - a name that the code has for a thing, in words, and that heads of other files use, is in the glossary or a word of the field.
+// Why: docs/design/decisions/0089-words-are-counted.md
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
