@@ -67,6 +67,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   // Start the dataplane and the announcers with the desired state.
   parts.certificates.start();
   await pair?.start();
+  await parts.alone?.start();
   observers.began(desired.loadBalancers.keys());
   void (sources.api?.synced ?? Promise.resolve()).then(() => recordedMembers.allKnown());
   await Promise.race([dataplane.start(), stopping]);
@@ -77,7 +78,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   parts.foreign?.start();
   void connectionSync.start();
   const standing =
-    pair === undefined && !announcers.isEmpty ? lowerWithoutPeer(dataplane, announcers) : undefined;
+    pair === undefined && parts.vrrp !== undefined ? lowerWithoutPeer(dataplane, announcers) : undefined;
 
   // Follow every change until the agent stops.
   const report = (keys: ReadonlySet<string>): void => observers.changed(keys);
@@ -97,6 +98,7 @@ function reread(parts: AgentParts): void {
   dataplane.configure(now);
   void configureVrrp(() => settings.now, vrrp, pair);
   void pair?.renew();
+  if (now.bgp !== undefined) parts.bgp?.configure(now.bgp);
   parts.connectionSync.configure();
   cluster.reclassify();
   addresses.configure(now, translating);
@@ -130,6 +132,7 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   parts.local?.close();
   await parts.foreign?.close();
   pair?.close();
+  parts.alone?.close();
   await connectionSync.close();
   await dataplane.close();
   if (settings.now.stopDataplaneOnExit) {

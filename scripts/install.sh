@@ -67,8 +67,8 @@ install_packages() {
   for package in "$@"; do
     command -v systemctl >/dev/null || continue
     case $package in
-      haproxy | keepalived | conntrackd | prometheus)
-        systemctl disable --quiet "$package.service" 2>/dev/null || say "Cannot disable $package.service of the distribution" ;;
+      haproxy | keepalived | conntrackd | prometheus | bird2)
+        systemctl disable --quiet "${package%2}.service" 2>/dev/null || say "Cannot disable ${package%2}.service of the distribution" ;;
     esac
   done
 }

@@ -9,6 +9,7 @@ import type { RoundPace } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
 import { ownerOf } from '../model/names.ts';
+import type { HostAlone } from '../pair/host-alone.ts';
 import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
 import { clientOf } from '../report/answers/access/client.ts';
@@ -32,6 +33,7 @@ export interface ServersOptions {
   readonly settings: CurrentSettings;
   readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
+  readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
   readonly overview: Overview;
   readonly rows: LoadBalancerSummaries;
   readonly traffic: Pick<TrafficBook, 'record'>;
@@ -54,6 +56,7 @@ const MAX_ROUND_MS = 30_000;
 export async function startServers({
   settings,
   statusSources,
+  alone,
   sources,
   overview,
   rows,
@@ -80,7 +83,7 @@ export async function startServers({
   };
   const path = agentSocketPath(runtimeDir);
   await useStateDir(stateDir, path);
-  const agentSocket = new AgentSocketFile(path, answers, ordersOf(pair));
+  const agentSocket = new AgentSocketFile(path, answers, ordersOf(pair, alone));
   await agentSocket.restore();
   // Also if a later step of the start fails: commands then see that no agent runs.
   process.once('exit', () => agentSocket.close());
@@ -135,10 +138,11 @@ function reachedBy(loadBalancers: ReadonlyMap<string, unknown>): number {
 
 function ordersOf(
   pair: Pair | undefined,
+  alone: ServersOptions['alone'],
 ): Readonly<Record<string, (query: URLSearchParams) => Promise<OrderOutcome>>> {
   return {
     failover: async (query) => pair?.failover(query.get('force') === 'true') ?? NO_PEER,
-    maintenance: async (query) => pair?.maintenance(query.get('turn') === 'on') ?? NO_PEER,
+    maintenance: async (query) => (pair ?? alone)?.maintenance(query.get('turn') === 'on') ?? NO_PEER,
   };
 }
 

@@ -21,10 +21,12 @@ import { kernelPreflight } from '../nftables/preflight.ts';
 import { kernelListeners } from '../nftables/rules/kernel-listener.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
+import { bgpSettings } from '../settings/announce.ts';
 import { logTargetFault } from '../settings/connection-log.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
 import { translateSettings } from '../translate/translate-settings.ts';
 import { movingSources } from '../vips/announcers.ts';
+import { birdReadiness } from '../vips/bird/readiness.ts';
 import { networkFinding, preflight } from '../vips/keepalived/host/preflight.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
 import { amphoraFindings } from './check-amphora.ts';
@@ -83,6 +85,7 @@ async function findingsOf(settings: Settings): Promise<readonly Finding[]> {
     ...(await pair(settings)),
     await listenPort(settings, agentRuns),
     ...(await network(settings)),
+    ...(await bgp(settings)),
     ...(await kernelPath(settings, loadBalancers)),
     ...(await connectionSync(settings)),
     ...(await landing(settings)),
@@ -192,6 +195,14 @@ async function pair(settings: Settings): Promise<readonly Finding[]> {
     return [good(what, `they expire on ${new Date(expires).toISOString().slice(0, 10)}`)];
   } catch (error) {
     return [bad(what, messageOf(error))];
+  }
+}
+
+async function bgp(settings: Settings): Promise<readonly Finding[]> {
+  try {
+    return bgpSettings(settings) === undefined ? [] : await birdReadiness(settings);
+  } catch (error) {
+    return [bad('announce', messageOf(error))];
   }
 }
 

@@ -20,10 +20,10 @@ export interface Converted {
 /** The kinds that say how addresses are announced, and what does that here. */
 const ANNOUNCING: Readonly<Record<string, string>> = {
   L2Advertisement: 'the setting "vrrp" announces the addresses of all pools, from the active host of a pair',
-  BGPAdvertisement: 'there is no BGP: the setting "vrrp" announces addresses, or route them to the host',
-  BGPPeer: 'there is no BGP: the setting "vrrp" announces addresses, or route them to the host',
+  BGPAdvertisement: 'it becomes no object: each host has its peers in the setting "bgp"',
+  BGPPeer: 'it becomes no object: each host has its peers in the setting "bgp"',
   BFDProfile: 'there is no BFD',
-  Community: 'there is no BGP',
+  Community: 'communities are numbers in the setting "bgp"',
 };
 /** The names of kinds in which the controller itself reports. */
 const REPORTS = /(Status|State)$/;

@@ -11,6 +11,7 @@ import type { AmphoraStatus } from '../octavia/report/amphora-report.ts';
 import type { PairStatus } from '../pair/pair.ts';
 import type { AgentStatus } from '../report/answers/status.ts';
 import { listenersInWords } from '../report/operating/operating-status.ts';
+import type { BgpStatus } from '../vips/bgp.ts';
 import type { VrrpStatus } from '../vips/vrrp.ts';
 import { amphoraStatusLines, isAmphora } from './amphora-lines.ts';
 import { type Command, JSON_FLAG, NO_AGENT } from './command.ts';
@@ -77,6 +78,7 @@ export function statusLines(agent: AgentStatus): readonly Line[] {
     ...addressLines(agent.addresses),
     ...healthLines(agent.operating),
     ...vrrpLines(agent.vrrp, agent.pair !== undefined),
+    ...bgpLines(agent.bgp),
     ...pairLines(agent.pair),
     ...connectionSyncLines(agent.connectionSync),
     row('Problems', `${problems.length || 'none'}`),
@@ -206,6 +208,29 @@ function vrrpLines(vrrp: VrrpStatus | undefined, isPair: boolean): readonly Line
     ...refused
       .slice(0, MAX_REFUSED_VIPS)
       .map(({ address, reason }) => row('Refused VIPs', `${address}: ${reason}`)),
+    ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
+    ...faultRow(fault),
+  ];
+}
+
+function bgpLines(bgp: BgpStatus | undefined): readonly Line[] {
+  if (bgp === undefined) return [];
+  const { version, pid, asn, sessions, vips, lowered, unready, fault } = bgp;
+  const worn = [
+    `${counted(vips.first, 'VIP')} announced`,
+    ...(vips.last > 0 ? [`${vips.last} as the last choice`] : []),
+    ...(vips.withheld > 0 ? [`${vips.withheld} withheld`] : []),
+  ];
+  return [
+    row('BGP', `AS ${asn}, ${worn.join(', ')}`),
+    ...sessions.map(({ peer, address, asn: theirs, state, since, why, routes, bfd }): Line => {
+      const router = `  router ${peer}, ${address}, AS ${theirs}: `;
+      if (state !== 'Established') return [router, bad(why)];
+      const withBfd = bfd === '' ? '' : `, BFD ${bfd.toLowerCase()}`;
+      return [`${router}established since ${since}, ${counted(routes.v4 + routes.v6, 'route')}${withBfd}`];
+    }),
+    row('BIRD', pid === 0 ? 'not running' : `${version}, process ${pid}`),
+    ...rowIfAny('Lowered for', lowered.join(', ')),
     ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
     ...faultRow(fault),
   ];

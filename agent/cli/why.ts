@@ -147,10 +147,11 @@ function keyFrom(given: Arguments): string {
 }
 
 function linesOf(explanation: ServiceExplanation): readonly Line[] {
-  const { key, verdict, status, addresses, reasons, listeners } = explanation;
+  const { key, verdict, status, addresses, announced = [], reasons, listeners } = explanation;
   const health = status === undefined ? [] : [', ', statusPart(status)];
   const lines: Line[] = [[title(objectOf(key)), ': ', verdictPart(verdict), ...health]];
   if (addresses.length > 0) lines.push(`Addresses: ${addresses.join(', ')}`);
+  for (const each of announced) lines.push(`  ${each}`);
   for (const reason of reasons) lines.push(`  - ${reason}`);
   for (const listener of listeners) lines.push(...listenerLines(listener));
   return lines;

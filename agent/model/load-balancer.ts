@@ -333,4 +333,6 @@ export type ProblemReason =
   | 'InvalidUsers'
   | 'InvalidErrorPages'
   | 'CertificateExpired'
+  | 'BgpSessionDown'
+  | 'BgpRoutesHeldBack'
   | 'TwoMasters';

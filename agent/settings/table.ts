@@ -7,6 +7,7 @@ import { quote } from '../base/quote.ts';
 import { MAX_RSA_BITS, MIN_RSA_BITS } from '../base/rsa-bits.ts';
 import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
+import { bgp } from './bgp.ts';
 import {
   address,
   choice,
@@ -69,6 +70,7 @@ export const groups = [
   'The kernel path',
   'Changes',
   'The pair',
+  'BGP',
   'Behaviour of the agent',
 ] as const;
 export type Group = (typeof groups)[number];
@@ -452,6 +454,26 @@ export const settingsTable = {
     default: '1m',
     restart: true,
     doc: 'How long, after a [planned failover](high-availability.md#connections-during-a-planned-failover), earlier connections continue through the host that handed the VIPs over. The same on both hosts. 0: they are closed.',
+  }),
+
+  announce: setting(choice('vrrp', 'bgp'), 'BGP', {
+    default: 'vrrp',
+    restart: true,
+    doc: 'How VIPs become reachable: `vrrp` by keepalived if `vrrp` is set; `bgp` by [BGP](bgp.md), for any number of hosts that serve the same VIPs at once.',
+  }),
+  bgp: setting(bgp(), 'BGP', {
+    default: '',
+    doc: 'The routers that get the routes of VIPs if `announce` is `bgp`: see [BGP](bgp.md#settings) for the keys.',
+  }),
+  bird: setting(program(), 'BGP', {
+    default: 'bird',
+    restart: true,
+    doc: 'The program BIRD, 2.0.12 or newer.',
+  }),
+  birdSupervisor: setting(choice('agent', 'external'), 'BGP', {
+    default: 'agent',
+    restart: true,
+    doc: 'Who starts BIRD: the agent, detached, so that it outlives the agent; or an external supervisor, such as the systemd unit of the package.',
   }),
 
   metricsDetail: setting(choice('listener', 'pool', 'member'), 'Behaviour of the agent', {

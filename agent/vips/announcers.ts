@@ -1,21 +1,24 @@
 // All announcers of this host as one, as the loop, the reports and the pair have them. Each follows all VIPs and announces
-// those that it can; a BGP announcer is one more field here.
+// those that it can.
 
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { OwnFile } from '../host/own-files.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import type { SourceGroups } from '../model/source-groups.ts';
 import type { Announcer, StandingReason, Withheld } from './announcer.ts';
+import type { BgpAnnouncer, BgpStatus } from './bgp.ts';
 import { anchorGroups, type VrrpSettings, type VrrpStatus } from './vrrp.ts';
 
 /** By what the status calls them; undefined if this host has none of the kind. */
 export interface AnnouncersOfHost {
   readonly vrrp: Announcer<VrrpStatus> | undefined;
+  readonly bgp?: BgpAnnouncer | undefined;
 }
 
 /** The status has a section for each announcer. */
 export interface AnnouncerSections {
   readonly vrrp: VrrpStatus | undefined;
+  readonly bgp: BgpStatus | undefined;
 }
 
 export class Announcers implements Omit<Announcer, 'status'> {
@@ -78,7 +81,17 @@ export class Announcers implements Omit<Announcer, 'status'> {
   }
 
   sections(): AnnouncerSections {
-    return { vrrp: this.#ofHost.vrrp?.status() };
+    return { vrrp: this.#ofHost.vrrp?.status(), bgp: this.#ofHost.bgp?.status() };
+  }
+
+  /** Which routers have a VIP of this host, or why none has it, as a sentence; '' without BGP. */
+  announced(address: string): string {
+    return this.#ofHost.bgp?.announced(address) ?? '';
+  }
+
+  /** What is wrong with the announcers themselves, not with one load balancer. */
+  problems(): readonly Problem[] {
+    return this.#ofHost.bgp?.problems() ?? [];
   }
 }
 

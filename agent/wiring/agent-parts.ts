@@ -7,8 +7,10 @@ import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { agentState } from '../report/answers/status.ts';
 import { checkAmphora } from '../settings/amphora-alone.ts';
+import { bgpSettings } from '../settings/announce.ts';
 import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
+import { hostAlone } from './alone-parts.ts';
 import { type CommonParts, certificatesOf, commonParts } from './common-parts.ts';
 import { dataplaneOf } from './dataplane-parts.ts';
 import { objectParts } from './object-parts.ts';
@@ -25,6 +27,7 @@ export function currentSettings(argv: readonly string[]): CurrentSettings {
     syncLink(read),
     checkLogTarget(read),
     checkAmphora(read),
+    bgpSettings(read),
   ]);
 }
 
@@ -74,7 +77,24 @@ export async function agentParts(settings: CurrentSettings) {
     metrics: metrics.pair,
     log,
   });
-  const reports = reportParts({ common, certificates, dataplane, reached, objects, pair, connectionSync });
+  const alone = hostAlone({
+    settings: () => settings.now,
+    desired: desired.loadBalancers,
+    dataplane,
+    bgp: reached.bgp,
+    objects: () => objects.sources.objects,
+    log,
+  });
+  const reports = reportParts({
+    common,
+    certificates,
+    dataplane,
+    reached,
+    objects,
+    pair,
+    alone,
+    connectionSync,
+  });
 
   return {
     ...common,
@@ -84,6 +104,7 @@ export async function agentParts(settings: CurrentSettings) {
     connectionSync,
     ...objects,
     pair,
+    alone,
     ...reports,
   };
 }

@@ -3,8 +3,10 @@
 
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import { bgpSettings } from '../settings/announce.ts';
 import { AddressAnswers } from '../vips/address-answers.ts';
 import { Announcers } from '../vips/announcers.ts';
+import { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
 import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
@@ -22,7 +24,16 @@ export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 
       log,
       onRefused: changed,
     });
-  const announcers = new Announcers({ vrrp });
+  const routes = bgpSettings(now);
+  const bgp =
+    routes &&
+    new BirdAnnouncer({
+      settings: { ...now, bgp: routes },
+      desired: loadBalancers,
+      serves: (listener, address) => dataplane.serves(listener, address),
+      log,
+    });
+  const announcers = new Announcers({ vrrp, bgp });
   const local = announcers.isEmpty
     ? new LocalAddresses({
         desired: loadBalancers,
@@ -53,5 +64,5 @@ export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 
     problemsOf: (loadBalancer: LoadBalancer) =>
       [announcers, local, foreign].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
   };
-  return { vrrp, announcers, local, foreign, reach };
+  return { vrrp, bgp, announcers, local, foreign, reach };
 }

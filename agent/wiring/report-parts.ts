@@ -7,6 +7,7 @@ import type { Certificates } from '../certificates/certificates.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
 import type { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
+import type { HostAlone } from '../pair/host-alone.ts';
 import type { Pair } from '../pair/pair.ts';
 import { LoadBalancerSummaries } from '../report/answers/load-balancer-summaries.ts';
 import type { StatusSources } from '../report/answers/status.ts';
@@ -33,11 +34,12 @@ export interface ReportedParts {
   readonly reached: ReturnType<typeof reachParts>;
   readonly objects: ObjectParts;
   readonly pair: Pair | undefined;
+  readonly alone: HostAlone | undefined;
   readonly connectionSync: ConnectionSync;
 }
 
 export function reportParts(reported: ReportedParts) {
-  const { common, dataplane, reached, pair } = reported;
+  const { common, dataplane, reached, pair, alone } = reported;
   const { settings, desired, observers, changed, problemLog, metrics, log } = common;
   const { loadBalancers } = desired;
   const { stateDir } = settings.now;
@@ -59,10 +61,12 @@ export function reportParts(reported: ReportedParts) {
   const problems = problemObserver({ desired, dataplane, reach, health: operating, problemLog });
   const changeLog = new ChangeLog({ desired, log });
   observers.subscribe(
+    reached.bgp,
     reached.local,
     reporter,
     objectReporter,
     pair,
+    alone,
     health,
     changeLog,
     problems,

@@ -60,6 +60,8 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   InvalidUsers: 0,
   InvalidErrorPages: 0,
   CertificateExpired: 0,
+  BgpSessionDown: 0,
+  BgpRoutesHeldBack: 0,
   TwoMasters: 0,
 };
 

@@ -42,6 +42,8 @@ export interface ServiceExplanation {
   /** Sentences on what is wrong, most important first. */
   readonly reasons: readonly string[];
   readonly addresses: readonly string[];
+  /** Which routers have each address of this host, or why none has it, as sentences; empty without BGP. */
+  readonly announced: readonly string[];
   readonly listeners: readonly ListenerExplanation[];
   readonly problems: readonly Problem[];
 }
@@ -87,7 +89,7 @@ const MAX_POOLS = 5;
 export function explainService(asked: string, sources: StatusSources): ServiceExplanation {
   const { desired, cluster, dataplane } = sources;
   const key = keyOfName(asked, sources);
-  const empty = { key, status: undefined, addresses: [], listeners: [], problems: [] };
+  const empty = { key, status: undefined, addresses: [], announced: [], listeners: [], problems: [] };
   const ignored = desired.ignored.get(key);
   if (ignored !== undefined) return { ...empty, verdict: 'not ours', reasons: [ignored.reason] };
   const loadBalancer = desired.loadBalancers.get(key);
@@ -136,7 +138,8 @@ export function explainService(asked: string, sources: StatusSources): ServiceEx
     ...(fault !== '' && listeners.some(({ engine }) => engine === 'haproxy') ? [fault] : []),
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
-  return { key, verdict, status: health.status, reasons, addresses, listeners, problems };
+  const announced = addresses.map((each) => sources.announcers.announced(each)).filter(Boolean);
+  return { key, verdict, status: health.status, reasons, addresses, announced, listeners, problems };
 }
 
 /** With the object if it is one of several that the owner is made of, such as a route of a Gateway. */

@@ -198,11 +198,12 @@ function countsByReason(problems: readonly Problem[]): ReadonlyMap<string, numbe
 
 /** All problems that an operator or the author of an object has to solve. */
 function allProblems(sources: StatusSources): readonly Problem[] {
-  const { desired, operating, addresses, pair, sourceProblems } = sources;
+  const { desired, operating, addresses, announcers, pair, sourceProblems } = sources;
   return [
     ...sourceProblems(),
     ...addresses.problems,
     ...(pair?.problems() ?? []),
+    ...announcers.problems(),
     ...operating.unwell().flatMap(({ problems }) => problems),
     ...allClassProblems(desired.statuses),
     ...[...desired.loadBalancers.values()].flatMap((each) => problemsOf(each, sources, [])),

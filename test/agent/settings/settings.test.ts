@@ -219,6 +219,10 @@ const others: Readonly<Record<SettingName, string>> = {
   routeMetrics: 'true',
   logLevel: 'trace',
   stopDataplaneOnExit: 'true',
+  announce: 'bgp',
+  bgp: '{"asn":65001,"routerId":"192.0.2.11","holdTime":"30s","routeLimit":100,"peers":[{"name":"tor-a","address":"192.0.2.1","source":"192.0.2.11","asn":65000,"port":1790,"passwordFile":"/etc/headgate/password","multihop":2,"ttlSecurity":true,"communities":["65001:100"],"largeCommunities":["65001:1:2"],"prepends":1,"families":["ipv4"],"bfd":{"interval":"100ms","multiplier":3}}]}',
+  bird: '/opt/bird',
+  birdSupervisor: 'external',
 };
 
 for (const [name, setting] of allSettings()) {
@@ -230,6 +234,7 @@ for (const [name, setting] of allSettings()) {
         certificates: '{ default/web-tls: /etc/web.pem }',
         pools: other,
         vrrp: other,
+        bgp: other,
       }[name as string] ?? `"${other}"`;
     const byFlag = read({ argv: [`--${flagOf(name)}=${other}`] });
     t.notDeepEqual(byFlag, read({}));

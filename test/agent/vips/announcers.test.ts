@@ -57,11 +57,11 @@ test('Announcers withholds an address only if each of them does, with the reason
 });
 
 test('Announcers of a host without any announces nothing and has no fault', (t) => {
-  const announcers = new Announcers({ vrrp: undefined });
+  const announcers = new Announcers({ vrrp: undefined, bgp: undefined });
   t.true(announcers.isEmpty);
   t.is(announcers.withheld('192.0.2.1'), 'unwanted');
   t.is(announcers.fault, '');
-  t.deepEqual(announcers.sections(), { vrrp: undefined });
+  t.deepEqual(announcers.sections(), { vrrp: undefined, bgp: undefined });
 });
 
 test('Announcers has the first fault of its announcers', (t) => {

@@ -13,11 +13,13 @@ import { kernelFamilies } from '../../../agent/nftables/families.ts';
 import { operatingFamilies } from '../../../agent/report/operating/operating-metrics.ts';
 import type { LoadBalancerStatus } from '../../../agent/report/operating/operating-status.ts';
 import { verdictFamilies } from '../../../agent/report/operating/verdict-metrics.ts';
+import { BirdAnnouncer } from '../../../agent/vips/bird/bird-announcer.ts';
 import { KeepalivedAnnouncer } from '../../../agent/vips/keepalived/keepalived-announcer.ts';
 import { Metrics } from '../../../health/metrics.ts';
 import type { Verdict } from '../../../health/page-model.ts';
 import { startHealthServer } from '../../../health/server.ts';
 
+import { bgpPeer, bgpSettings } from '../bgp/bgp-values.ts';
 import { listenerIdentity } from '../values/load-balancers.ts';
 
 const STATE = {
@@ -174,6 +176,16 @@ const VRRP = new KeepalivedAnnouncer({
   log: createLog({ level: 'error' }),
 });
 
+const BGP = new BirdAnnouncer({
+  settings: {
+    ...{ runtimeDir: '/nowhere', bird: 'bird', birdSupervisor: 'external', netns: '' },
+    bgp: bgpSettings({ peers: [bgpPeer({ bfd: { interval: 300, multiplier: 3 } })] }),
+  },
+  desired: new Map(),
+  serves: () => false,
+  log: createLog({ level: 'error' }),
+});
+
 export async function everyMetric(): Promise<string> {
   const metrics = new Metrics('0.0.0', () => STATE);
   metrics.loop.eventReceived('manifests');
@@ -194,7 +206,7 @@ export async function everyMetric(): Promise<string> {
   metrics.api.apiWatchEnded('Service', 'ended');
   const nothing = (): string => '';
   const listen = { address: '127.0.0.1', port: 0 };
-  const own = async () => [...(await metrics.families()), ...VRRP.families()];
+  const own = async () => [...(await metrics.families()), ...VRRP.families(), ...BGP.families()];
   const loadBalancers = new Map([[WEB.key, WEB as unknown as LoadBalancer]]);
   const round = async () => [
     ...haproxyFamilies(SAMPLE),

@@ -64,6 +64,7 @@ const PLACES: readonly Place[] = [
         'announcer',
         'keepalived',
         'keepalived-options',
+        'bird',
         'pair',
         'pair-values',
         'handover',
@@ -124,6 +125,7 @@ const PLACES: readonly Place[] = [
       ],
       ...[
         'announcer',
+        'bird',
         'keepalived-files',
         'keepalived-host',
         'keepalived-options',
@@ -236,7 +238,7 @@ const PLACES: readonly Place[] = [
   // The announcer moves addresses; the pair decides which host has them, through the announcer's contract.
   {
     name: 'pair',
-    files: /^agent\/pair\/pair\.ts$/,
+    files: /^agent\/pair\/(pair|host-alone)\.ts$/,
     imports: ['standing', 'handover', 'orders', 'peers', 'pair-values', 'announcer', 'dataplane', ...LOW],
   },
   {
@@ -280,6 +282,11 @@ const PLACES: readonly Place[] = [
     name: 'keepalived-options',
     files: /^agent\/vips\/keepalived\/(options|paths)\.ts$/,
     imports: ['announcer', ...LOW],
+  },
+  {
+    name: 'bird',
+    files: /^agent\/vips\/bird\//,
+    imports: ['announcer', 'daemon', ...LOW],
   },
   { name: 'announcer', files: /^agent\/vips\//, imports: [...LOW] },
 

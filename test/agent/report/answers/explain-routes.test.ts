@@ -10,6 +10,7 @@ import { explainObject } from '../../../../agent/report/answers/explain-object.t
 import { explainRequest } from '../../../../agent/report/answers/explain-request.ts';
 import type { StatusSources } from '../../../../agent/report/answers/status.ts';
 import { StatusBook } from '../../../../agent/report/operating/status-book.ts';
+import { Announcers } from '../../../../agent/vips/announcers.ts';
 import { clusterOf, endpoint, service, slice } from '../../../support/values/build.ts';
 import {
   gateway,
@@ -57,6 +58,7 @@ function sources(objects: readonly KubernetesObject[]): StatusSources {
     cluster,
     dataplane,
     reach: undefined,
+    announcers: new Announcers({ vrrp: undefined }),
     operating,
     api: () => undefined,
     sourceProblems: () => [],

@@ -3,6 +3,7 @@ import type { EndpointSlice, KubernetesObject, Service } from '../../../../agent
 import type { Problem } from '../../../../agent/model/load-balancer.ts';
 import { explainService } from '../../../../agent/report/answers/explain.ts';
 import type { StatusSources } from '../../../../agent/report/answers/status.ts';
+import { Announcers } from '../../../../agent/vips/announcers.ts';
 import { clusterOf, node, service, slice } from '../../../support/values/build.ts';
 import { SETTINGS, translateCluster } from '../../../support/values/translated.ts';
 
@@ -30,6 +31,7 @@ function explained(
     cluster,
     dataplane: dataplaneWith(fault),
     reach: undefined,
+    announcers: new Announcers({ vrrp: undefined }),
     api: () => undefined,
     sourceProblems: () => problems,
     pathsOf: (identity: string) => paths[identity] ?? [],

@@ -1,0 +1,92 @@
+// VIPs on BGP: the settings, and what the announcer reports. Types only.
+
+import type { Family, Problem } from '../model/load-balancer.ts';
+import type { Announcer, AnnouncerStatus } from './announcer.ts';
+
+export interface BfdSettings {
+  /** Milliseconds between two packets. */
+  readonly interval: number;
+  /** The session is down after so many missing packets. */
+  readonly multiplier: number;
+}
+
+/** A router that gets this host's routes. */
+export interface BgpPeer {
+  /** Lower-case letters, digits and dashes. */
+  readonly name: string;
+  readonly address: string;
+  /** The interface of a link-local address; '' for any other. */
+  readonly interface: string;
+  /** This host's address of the session; '' for that of the way to the peer. */
+  readonly source: string;
+  readonly asn: number;
+  readonly port: number;
+  readonly families: readonly Family[];
+  /** '' for no password. */
+  readonly passwordFile: string;
+  /** At most so many hops away; 0 for a peer on the same network. */
+  readonly multihop: number;
+  readonly ttlSecurity: boolean;
+  /** undefined for none. */
+  readonly bfd: BfdSettings | undefined;
+  /** `65001:100` */
+  readonly communities: readonly string[];
+  /** `65001:1:2` */
+  readonly largeCommunities: readonly string[];
+  /** The preference of routes to a peer of the same AS; undefined for the default. */
+  readonly localPreference: number | undefined;
+  /** How often this host's ASN stands in the path besides once. */
+  readonly prepends: number;
+}
+
+export interface BgpSettings {
+  readonly asn: number;
+  /** An IPv4 address. */
+  readonly routerId: string;
+  /** Milliseconds without a message after which a session ends. */
+  readonly holdTime: number;
+  /** A peer gets at most so many routes of a family. */
+  readonly routeLimit: number;
+  readonly peers: readonly BgpPeer[];
+}
+
+/** `first`: routers prefer it. `last`: routers send no traffic here as long as another host announces the VIP. */
+export type Worn = 'first' | 'last';
+
+/** The session with a router, as BIRD reports it. */
+export interface BgpSession {
+  readonly peer: string;
+  readonly address: string;
+  readonly asn: number;
+  /** `Established`, `Idle`, `Active`, `Connect`, `OpenSent`, `OpenConfirm`; '' if BIRD does not have it. */
+  readonly state: string;
+  /** The time of the last change of state, ISO 8601; '' if it is not known. */
+  readonly since: string;
+  /** Why it is not established, in words; '' if it is. */
+  readonly why: string;
+  /** Routes that the router has of this host, by family. */
+  readonly routes: Readonly<Record<Family, number>>;
+  /** The state of BFD, `Up` or `Down`; '' without BFD. */
+  readonly bfd: string;
+}
+
+export interface BgpStatus extends AnnouncerStatus {
+  /** The version of BIRD; '' if it is not known yet. */
+  readonly version: string;
+  /** 0 if BIRD does not run. */
+  readonly pid: number;
+  readonly asn: number;
+  readonly sessions: readonly BgpSession[];
+  /** VIPs by how their routes are worn; `withheld`: not announced. */
+  readonly vips: { readonly first: number; readonly last: number; readonly withheld: number };
+  /** What of this host is not as BGP needs it, with the remedy. */
+  readonly unready: readonly { readonly what: string; readonly detail: string }[];
+}
+
+/** An announcer that leads clients here by routes. */
+export interface BgpAnnouncer extends Announcer<BgpStatus> {
+  /** What is wrong with the sessions with routers. */
+  problems(): readonly Problem[];
+  /** Which routers have a VIP of this host, or why none has it, as a sentence. */
+  announced(address: string): string;
+}

@@ -1,0 +1,242 @@
+// The announcer for BGP with BIRD: puts its parts together, takes the VIPs and the standing of this host, and reports what the
+// routers have.
+
+import { messageOf } from '../../base/errors.ts';
+import { Fault } from '../../base/fault.ts';
+import type { MetricFamily } from '../../base/metric-family.ts';
+import { Reconciler } from '../../base/reconciler.ts';
+import { serial } from '../../base/serial.ts';
+import type { Finding } from '../../host/finding.ts';
+import { makeFolder } from '../../host/make-directory.ts';
+import type { OwnFile } from '../../host/own-files.ts';
+import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
+import type { StandingReason, Withheld } from '../announcer.ts';
+import type { BgpAnnouncer, BgpSettings, BgpStatus, Worn } from '../bgp.ts';
+import { localRoutes } from '../local-addresses.ts';
+import { BirdDaemon } from './bird-daemon.ts';
+import { bgpFamilies } from './bird-metrics.ts';
+import { BirdMonitor } from './bird-monitor.ts';
+import { BirdSocket } from './bird-socket.ts';
+import { LocalRoutes } from './local-routes.ts';
+import type { BirdOptions } from './options.ts';
+import { type BirdPaths, birdPaths } from './paths.ts';
+import { birdReadiness } from './readiness.ts';
+import { VipFiles } from './vip-files.ts';
+import { VipWear } from './vip-wear.ts';
+
+const BACKOFF = { firstMs: 100, mostMs: 5_000 } as const;
+/** Files and routes that another process has changed are found after so many rounds of the monitor. */
+const ROUNDS_OF_A_CHECK = 5;
+
+export class BirdAnnouncer implements BgpAnnouncer {
+  readonly ownFiles: readonly OwnFile[] = [];
+  readonly #options: BirdOptions;
+  readonly #paths: BirdPaths;
+  readonly #wear: VipWear;
+  readonly #local: LocalRoutes;
+  readonly #files: VipFiles;
+  readonly #socket: BirdSocket;
+  readonly #daemon: BirdDaemon;
+  readonly #monitor: BirdMonitor;
+  readonly #reconciler: Reconciler;
+  readonly #fault = new Fault();
+  #bgp: BgpSettings;
+  #reasons: readonly StandingReason[] = [];
+  #unready: readonly Finding[] = [];
+  #rounds = 0;
+  #isOpen = false;
+  #hadRoutes = false;
+
+  constructor(options: BirdOptions) {
+    const { settings, serves, log } = options;
+    const paths = birdPaths(settings.runtimeDir);
+    this.#paths = paths;
+    const turns = serial();
+    const bgp = (): BgpSettings => this.#bgp;
+    this.#options = options;
+    this.#bgp = settings.bgp;
+    this.#wear = new VipWear({ serves, now: () => performance.now() });
+    this.#local = new LocalRoutes({
+      netns: settings.netns,
+      file: paths.local,
+      read: localRoutes(settings.netns),
+    });
+    this.#socket = new BirdSocket(paths.socket, { isRestricted: false });
+    this.#files = new VipFiles(paths, this.#socket);
+    this.#daemon = new BirdDaemon({
+      settings,
+      paths,
+      bgp,
+      socket: this.#socket,
+      turns,
+      onServes: async () => {
+        this.#files.wereRead();
+        void this.#reconciler.reconcile();
+        this.#monitor.routesChanged();
+      },
+      onFault: (reason) => {
+        if (reason === '') log.info('BIRD runs with the settings again');
+        else log.error('BIRD does not run as it should', { error: reason });
+      },
+      log,
+    });
+    this.#reconciler = new Reconciler({
+      step: () => turns.run(() => this.#step()),
+      onDone: () => {
+        if (this.#fault.clear()) log.info('The routes of VIPs are up to date again');
+      },
+      onFailed: (error) => {
+        const message = messageOf(error);
+        if (this.#fault.set(message)) log.error('Cannot announce VIPs', { error: message });
+      },
+      spacingMs: 0,
+      backoff: BACKOFF,
+    });
+    this.#monitor = new BirdMonitor({
+      socket: new BirdSocket(paths.socket, { isRestricted: true }),
+      bgp,
+      pid: () => this.#daemon.pid,
+      onRound: () => this.#check(),
+      log,
+    });
+  }
+
+  /**
+   * Adopts the BIRD that runs, or starts one. VIPs that an agent before this one has announced stay announced. Never
+   * rejects: an error is a fault, and is retried in the background.
+   */
+  async start(): Promise<void> {
+    const before = await this.#files.read();
+    this.#hadRoutes = [...before.values()].includes('first');
+    this.#wear.adopt(before);
+    this.#isOpen = true;
+    this.follow(this.#options.desired.keys(), this.#options.desired);
+    this.#wear.forgetOthers();
+    this.changed(this.#options.desired.keys());
+    await this.#reconciler.reconcile();
+    await this.#daemon.keep();
+    this.#monitor.start();
+    this.#unready = (await birdReadiness(this.#options.settings)).filter(({ ok }) => !ok);
+    for (const { what, detail } of this.#unready)
+      this.#options.log.warn('This host is not ready for BGP', { what, detail });
+  }
+
+  /** New settings. Those that BIRD refuses, or that end a session, are a fault and change nothing. */
+  configure(bgp: BgpSettings): void {
+    this.#bgp = bgp;
+    if (this.#isOpen) void this.#daemon.keep();
+  }
+
+  follow(keys: Iterable<OwnerKey>, loadBalancers: ReadonlyMap<OwnerKey, LoadBalancer>): void {
+    let hasChanged = false;
+    for (const key of keys) hasChanged = this.#wear.follow(key, loadBalancers.get(key)) || hasChanged;
+    if (hasChanged) void this.#apply();
+  }
+
+  /** What these load balancers serve may have changed. */
+  changed(keys: Iterable<OwnerKey>): void {
+    if (this.#wear.look(keys)) void this.#apply();
+  }
+
+  /** The caller decides on hysteresis. Resolves when BIRD has taken it up, or with a fault. */
+  standing(reasons: readonly StandingReason[]): Promise<void> {
+    this.#reasons = [...reasons];
+    return this.#apply();
+  }
+
+  /** What an agent before this one has announced, or this one, so that a restart does not lower this host. */
+  get isActive(): boolean {
+    this.#hadRoutes ||= [...this.#files.routes.values()].includes('first');
+    return this.#hadRoutes;
+  }
+
+  withheld(address: string): Withheld {
+    if (this.#daemon.pid === 0) return 'stopped';
+    if (this.#monitor.haveRoute(address).peers.length > 0) return '';
+    if (!this.#wear.has(address)) return 'unwanted';
+    return this.#monitor.facts.size === 0 ? 'unknown' : 'fault';
+  }
+
+  announced(address: string): string {
+    const { peers, since } = this.#monitor.haveRoute(address);
+    const whyNot = this.#wear.whyNotFirst(address, this.#reasons);
+    if (peers.length === 0) {
+      const sessions = this.#monitor.sessions
+        .filter(({ why }) => why !== '')
+        .map(({ peer, why }) => `${peer}: ${why}`);
+      const reasons = whyNot === '' || this.#files.routes.has(address) ? sessions : [];
+      const why =
+        [whyNot, ...reasons].filter(Boolean).join('; ') || 'no router takes routes of its IP version yet';
+      return `${address} is not announced: ${why}`;
+    }
+    const time = since === 0 ? '' : ` since ${new Date(since).toISOString().replace('.000', '')}`;
+    const last = whyNot === '' ? '' : `, as the last choice: ${whyNot}`;
+    const all = this.#bgp.peers.length;
+    return `${address} is announced to ${peers.length} of ${all} ${all === 1 ? 'router' : 'routers'}${time}${last}`;
+  }
+
+  problemsOf(): readonly Problem[] {
+    return [];
+  }
+
+  /** What is wrong with the sessions with routers. */
+  problems(): readonly Problem[] {
+    return this.#isOpen ? this.#monitor.problems() : [];
+  }
+
+  status(): BgpStatus {
+    const vips = { first: 0, last: 0, withheld: 0 };
+    const routes = this.#files.routes;
+    for (const address of this.#wear.addresses()) vips[routes.get(address) ?? 'withheld']++;
+    return {
+      version: this.#daemon.version,
+      pid: this.#daemon.pid,
+      asn: this.#bgp.asn,
+      sessions: this.#monitor.sessions,
+      vips,
+      lowered: this.#reasons,
+      unready: this.#unready.map(({ what, detail }) => ({ what, detail })),
+      fault: this.#daemon.fault || this.#fault.text,
+    };
+  }
+
+  families(): readonly MetricFamily[] {
+    return bgpFamilies(this.#bgp, this.#monitor.facts, this.status(), Date.now());
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#monitor.close();
+    await this.#reconciler.close();
+    await this.#daemon.close();
+    this.#socket.close();
+  }
+
+  /** After close(): stops a BIRD that was started here and makes no VIP local any more, for demonstrations and tests. */
+  async stop(): Promise<void> {
+    await this.#daemon.stop();
+    await this.#local.keepOnly(new Set());
+  }
+
+  #apply(): Promise<void> {
+    return this.#isOpen ? this.#reconciler.reconcile() : Promise.resolve();
+  }
+
+  /** A route of a VIP comes after its local route and goes before it. */
+  async #step(): Promise<boolean> {
+    const addresses = new Set(this.#wear.addresses());
+    await makeFolder(this.#paths.directory, 0o700);
+    await this.#local.add(addresses);
+    this.#files.set(new Map<string, Worn>(this.#wear.routes(this.#reasons)));
+    if (await this.#files.apply(this.#daemon.pid !== 0)) this.#monitor.routesChanged();
+    await this.#local.keepOnly(addresses);
+    return false;
+  }
+
+  #check(): void {
+    if (!this.#isOpen) return;
+    const isDue = ++this.#rounds % ROUNDS_OF_A_CHECK === 0;
+    if (isDue) void this.#local.restore().catch((error) => this.#reconciler.fail(error));
+    if (this.#wear.lookAgain() || isDue) void this.#reconciler.reconcile();
+  }
+}

@@ -1,0 +1,24 @@
+// What the announcer with BIRD is given. Types only.
+
+import type { Log } from '../../host/log.ts';
+import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { BgpSettings } from '../bgp.ts';
+
+export interface BirdSettings {
+  readonly runtimeDir: string;
+  readonly bird: string;
+  /** `external`: another program, such as systemd, starts and restarts BIRD. */
+  readonly birdSupervisor: 'agent' | 'external';
+  /** A network namespace by its name in /run/netns; '' for the agent's own. */
+  readonly netns: string;
+  /** Changes by configure(); the other settings are fixed. */
+  readonly bgp: BgpSettings;
+}
+
+export interface BirdOptions {
+  readonly settings: BirdSettings;
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** As of Dataplane. */
+  readonly serves: (listener: string, address: string) => boolean;
+  readonly log: Log;
+}

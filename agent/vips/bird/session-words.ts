@@ -1,0 +1,69 @@
+// Why a session with a router is not established, in words, with the remedy. Pure.
+
+import type { BgpPeer } from '../bgp.ts';
+import type { ProtocolFacts } from './session-facts.ts';
+import type { SignatureFaults } from './signature-faults.ts';
+
+/** `signature`: what was wrong with the MD5 signature of segments that the kernel has dropped just now; '' for nothing. */
+export function whyNotEstablished(
+  peer: BgpPeer,
+  facts: Pick<ProtocolFacts, 'state' | 'lastError'> | undefined,
+  asn: number,
+  signature: keyof SignatureFaults | '',
+): string {
+  if (facts === undefined) return 'BIRD does not have this session yet';
+  const { state, lastError } = facts;
+  if (state === 'Established') return '';
+  if (peer.passwordFile !== '' && signature === 'wrong')
+    return `it has another password: compare "passwordFile" ("${peer.passwordFile}") with the password of the router`;
+  if (peer.passwordFile !== '' && signature === 'missing')
+    return 'it has no password for this host: set it there, or leave "passwordFile" out';
+  if (peer.passwordFile === '' && signature === 'unexpected')
+    return 'it has a password for this host: set "passwordFile"';
+  for (const [pattern, words] of REFUSALS) if (pattern.test(lastError)) return words(peer, asn);
+  if (lastError !== '') return `${lastError[0]?.toLowerCase()}${lastError.slice(1)}`;
+  const password = peer.passwordFile === '' ? 'it asks for a password' : 'its password is another';
+  return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour, or ${password}`;
+}
+
+type Words = (peer: BgpPeer, asn: number) => string;
+
+/** What BIRD reports → the words. */
+const REFUSALS: readonly (readonly [RegExp, Words])[] = [
+  [
+    /^Received: Bad peer AS/,
+    (_, asn) =>
+      `it expects another ASN of this host than ${asn}: correct "asn" of the setting bgp, or the router`,
+  ],
+  [
+    /Error: Bad peer AS/,
+    ({ asn }) => `its ASN is another than ${asn}: correct "asn" of this peer of the setting bgp`,
+  ],
+  [/Bad BGP identifier/, () => 'both have the same router ID: correct "routerId" of the setting bgp'],
+  [
+    /Maximum number of prefixes reached/,
+    () => 'it takes fewer routes than this host announces: raise the limit of prefixes on the router',
+  ],
+  [
+    /^Received: Administrative shutdown/,
+    () => 'its operator has shut the session down, or it is being stopped',
+  ],
+  [/^Received: Administrative reset/, () => 'its operator has reset the session'],
+  [/^Received: Peer de-configured/, () => 'it does not have this host as its neighbour any more'],
+  [
+    /^Received: Connection rejected/,
+    () => 'it rejects the connection: it does not have this host as its neighbour',
+  ],
+  [/^Received: Unacceptable hold time/, () => 'it does not accept "holdTime" of the setting bgp'],
+  [/BFD session down/, () => 'BFD is down: the router does not answer, or has no BFD for this host'],
+  [
+    /Connection refused/,
+    ({ port }) => `it refuses connections to port ${port}: no BGP runs there, or it does not take this host`,
+  ],
+  [/No route to host|Network is unreachable/, () => 'this host has no way to it'],
+  [/Hold timer expired/, () => 'it was silent for the hold time'],
+  [
+    /Neighbor lost|Invalid next hop|no longer|not directly connected/i,
+    () => 'no network of this host has its address: set "multihop" if it is further away',
+  ],
+];

@@ -1,0 +1,66 @@
+// The files with the routes of VIPs that BIRD includes: writes them, makes BIRD read them, and reads those of an agent before
+// this one.
+
+import { contentOf, replaceInMemory } from '../../host/atomic-file.ts';
+import type { Worn } from '../bgp.ts';
+import type { BirdSocket } from './bird-socket.ts';
+import type { BirdPaths } from './paths.ts';
+import { renderVips } from './render.ts';
+
+type Routes = ReadonlyMap<string, Worn>;
+
+export class VipFiles {
+  readonly #paths: BirdPaths;
+  readonly #socket: BirdSocket;
+  #desired: Routes = new Map();
+  /** BIRD may have other routes than the files. */
+  #isDue = true;
+
+  constructor(paths: BirdPaths, socket: BirdSocket) {
+    this.#paths = paths;
+    this.#socket = socket;
+  }
+
+  /** What BIRD gets, or has. */
+  get routes(): Routes {
+    return this.#desired;
+  }
+
+  /** The routes in the files of an agent before this one. */
+  async read(): Promise<Routes> {
+    const routes = new Map<string, Worn>();
+    for (const path of Object.values(this.#paths.vips))
+      for (const line of ((await contentOf(path)) ?? '').split('\n')) {
+        const [, address, attributes] = /^route ([0-9a-f.:]+)\/\d+ blackhole( \{.*\})?;$/.exec(line) ?? [];
+        if (address !== undefined) routes.set(address, attributes === undefined ? 'first' : 'last');
+      }
+    return routes;
+  }
+
+  set(routes: Routes): void {
+    this.#desired = routes;
+  }
+
+  /** Another process has read the files. */
+  wereRead(): void {
+    this.#isDue = false;
+  }
+
+  /**
+   * Writes what differs, also if another process has changed it. True if BIRD has other routes now. `isRunning`: false if
+   * no BIRD runs: one that starts reads the files. Errors: FILE_WRITE; BIRD_SOCKET.
+   */
+  async apply(isRunning: boolean): Promise<boolean> {
+    for (const family of ['v4', 'v6'] as const) {
+      const text = renderVips(this.#desired, family);
+      const path = this.#paths.vips[family];
+      if ((await contentOf(path)) === text) continue;
+      this.#isDue = true;
+      replaceInMemory(path, text, 0o600);
+    }
+    if (!this.#isDue || !isRunning) return false;
+    await this.#socket.ask('configure soft');
+    this.#isDue = false;
+    return true;
+  }
+}

@@ -1,0 +1,79 @@
+import test from 'ava';
+import { renderBird, renderVips } from '../../../../agent/vips/bird/render.ts';
+import { bgpPeer, bgpSettings } from '../../../support/bgp/bgp-values.ts';
+
+const paths = { vips: { v4: '/run/v4.conf', v6: '/run/v6.conf' } };
+
+test('renderVips() sorts by number, and gives a route that is worn last the community GRACEFUL_SHUTDOWN', (t) => {
+  const vips = [
+    ['198.51.100.10', 'first'],
+    ['198.51.100.9', 'last'],
+    ['2001:db8::1', 'first'],
+  ] as const;
+  t.is(
+    renderVips(vips, 'v4'),
+    'route 198.51.100.9/32 blackhole { bgp_community.add((65535, 0)); };\nroute 198.51.100.10/32 blackhole;\n',
+  );
+  t.is(renderVips([...vips].reverse(), 'v6'), 'route 2001:db8::1/128 blackhole;\n');
+});
+
+test('renderBird() makes the path of a last route longer for a peer of another AS, and its preference lower for one of its own', (t) => {
+  const external = renderBird(bgpSettings({ peers: [bgpPeer({ prepends: 2 })] }), paths, new Map());
+  t.is(external.split('bgp_path.prepend(65001);').length - 1, 2 + 6);
+  t.false(external.includes('bgp_local_pref'));
+  const internal = renderBird(
+    bgpSettings({ peers: [bgpPeer({ asn: 65_001, localPreference: 300 })] }),
+    paths,
+    new Map(),
+  );
+  t.false(internal.includes('prepend'));
+  t.regex(internal, /bgp_local_pref = 300;\n {2}if \(65535, 0\) ~ bgp_community then bgp_local_pref = 0;/);
+});
+
+test('renderBird() writes what a peer has, and nothing of what it does not have', (t) => {
+  const plain = renderBird(bgpSettings(), paths, new Map());
+  for (const word of [
+    'password',
+    'bfd',
+    'ttl security',
+    'multihop',
+    'extended next hop',
+    'bgp_community.add',
+    'ipv6 {\n',
+  ])
+    t.false(plain.includes(word), word);
+  t.regex(plain, /local as 65001;\n {2}neighbor 192\.0\.2\.1 port 179 as 65000;\n {2}direct;/);
+  const full = bgpPeer({
+    name: 'tor-b',
+    address: '2001:db8::1',
+    source: '2001:db8::11',
+    families: ['v6'],
+    multihop: 3,
+    ttlSecurity: true,
+    bfd: { interval: 100, multiplier: 5 },
+    communities: ['65001:100', '65535:65281'],
+    largeCommunities: ['65001:1:2'],
+  });
+  const text = renderBird(bgpSettings({ peers: [full] }), paths, new Map([['tor-b', 'secret']]));
+  for (const line of [
+    'protocol bfd hg_bfd { strict bind on; }',
+    'local 2001:db8::11 as 65001;',
+    'neighbor 2001:db8::1 port 179 as 65000;',
+    'multihop 3;',
+    'ttl security on;',
+    'password "secret";',
+    'bfd { min rx interval 100 ms; min tx interval 100 ms; multiplier 5; };',
+    'bgp_community.add((65001, 100));',
+    'bgp_community.add((65535, 65281));',
+    'bgp_large_community.add((65001, 1, 2));',
+    'import none;',
+  ])
+    t.true(text.includes(line), line);
+});
+
+test('renderBird() names the interface of a link-local peer, and carries IPv4 over it', (t) => {
+  const peer = bgpPeer({ address: 'fe80::1', interface: 'eth0', families: ['v4', 'v6'] });
+  const text = renderBird(bgpSettings({ peers: [peer] }), paths, new Map());
+  t.true(text.includes('neighbor fe80::1%eth0 port 179 as 65000;'));
+  t.is(text.split('extended next hop on;').length, 2);
+});

@@ -1,0 +1,232 @@
+// Hosts that announce by BGP, each with a whole agent in its own network namespace, a router with BIRD that spreads
+// connections over them, a client behind the router, and a member that answers with `member`.
+
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import type { BgpStatus } from '../../../agent/vips/bgp.ts';
+import { BirdSocket } from '../../../agent/vips/bird/bird-socket.ts';
+import { birdPaths } from '../../../agent/vips/bird/paths.ts';
+import { until } from '../basics/until.ts';
+import { type RunningAgent, TestHost } from '../host/agent.ts';
+import { TestNetwork } from '../host/namespaces.ts';
+import { MEMBER_PORT } from '../values/service-objects.ts';
+
+export const ROUTER_ASN = 65_000;
+export const HOST_ASN = 65_001;
+/** Every VIP of these tests is in it; only the router has a way there. */
+export const VIPS = '198.51.100.0/24';
+
+export interface BgpHost {
+  readonly name: string;
+  readonly host: TestHost;
+  agent: RunningAgent;
+  /** Replaces fields of the setting bgp, or of its peer, and sends SIGHUP. */
+  readonly configure: (change: Json, peer?: Json) => Promise<void>;
+  readonly bgp: () => Promise<BgpStatus>;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface BgpWorldOptions {
+  readonly hosts?: readonly string[];
+  /** Further fields of the peer in the settings of hosts, and lines of the neighbour in the router's file. */
+  readonly peer?: Json;
+  readonly neighbour?: string;
+  readonly flags?: readonly string[];
+  /** Gives a host its objects before its agent starts. */
+  readonly prepare?: (host: TestHost, network: TestNetwork) => Promise<void>;
+}
+
+export class BgpWorld {
+  readonly network: TestNetwork;
+  readonly hosts: readonly BgpHost[];
+  readonly router: TestRouter;
+
+  private constructor(network: TestNetwork, hosts: readonly BgpHost[], router: TestRouter) {
+    this.network = network;
+    this.hosts = hosts;
+    this.router = router;
+  }
+
+  /** Resolves when each agent runs and each session is established, unless the peer is to be refused. */
+  static async create(t: ExecutionContext<unknown>, options: BgpWorldOptions = {}): Promise<BgpWorld> {
+    const { hosts: names = ['a', 'b'], peer = {}, neighbour = '', flags = [], prepare } = options;
+    const network = await TestNetwork.create(t, [...names, 'router', 'client']);
+    for (const key of ['all.send_redirects=0', 'eth0.send_redirects=0', 'ip_forward=1'])
+      await network.run('router', 'sysctl', '-qw', `net.ipv4.${key.replace(/^(all|eth0)/, 'conf.$1')}`);
+    await network.run('router', 'sysctl', '-qw', 'net.ipv4.fib_multipath_hash_policy=1');
+    await network.run('client', 'ip', 'route', 'add', VIPS, 'via', network.v4('router'));
+    const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
+    const member = network.start('client', process.execPath, '-e', script);
+    if (member.stdout !== null) await once(member.stdout, 'data');
+    const hosts: BgpHost[] = [];
+    let router: TestRouter | undefined;
+    for (const name of names) {
+      const file: { path: string; bgp: Json; peer: Json } = { path: '', bgp: {}, peer: {} };
+      const own = ['--netns', network.netns(name), '--haproxy-user=', '--haproxy-group='];
+      const shared = [...flags];
+      const host = await TestHost.create(t, { flags: shared });
+      file.path = join(host.directory, 'headgate.yaml');
+      file.peer = {
+        name: 'tor-a',
+        address: network.v4('router'),
+        asn: ROUTER_ASN,
+        bfd: { interval: '300ms' },
+        ...peer,
+      };
+      file.bgp = { asn: HOST_ASN, routerId: network.v4(name) };
+      const write = () =>
+        writeFile(file.path, JSON.stringify({ announce: 'bgp', bgp: { ...file.bgp, peers: [file.peer] } }));
+      shared.push(...own, '--config', file.path, '--pair-lower-after', '1s', '--pair-raise-after', '1s');
+      await write();
+      router ??= await TestRouter.create(t, network, host.directory, names, neighbour);
+      await prepare?.(host, network);
+      const agent = await host.start();
+      t.teardown(async () => {
+        await each.agent.stop();
+      });
+      const each: BgpHost = {
+        name,
+        host,
+        agent,
+        configure: async (change, ofPeer = {}) => {
+          file.bgp = { ...file.bgp, ...change };
+          file.peer = { ...file.peer, ...ofPeer };
+          await write();
+          each.agent.signal('SIGHUP');
+        },
+        bgp: async () => {
+          const { bgp } = await host.status();
+          if (bgp === undefined) throw new Error('It does not announce by BGP');
+          return bgp;
+        },
+      };
+      hosts.push(each);
+    }
+    return new BgpWorld(network, hosts, router as TestRouter);
+  }
+
+  host(name: string): BgpHost {
+    const found = this.hosts.find((each) => each.name === name);
+    if (found === undefined) throw new Error(`There is no host ${name}`);
+    return found;
+  }
+
+  /** Waits until the router leads an address to exactly these hosts. */
+  leadsTo(address: string, ...names: readonly string[]): Promise<void> {
+    const expected = names.map((name) => this.network.v4(name)).sort();
+    return until(
+      `the router leads ${address} to ${names.join(', ') || 'no host'}`,
+      async () => (await this.router.hopsOf(address)).join() === expected.join(),
+      { seconds: 30 },
+    );
+  }
+
+  socketOf(name: string): BirdSocket {
+    return new BirdSocket(birdPaths(this.host(name).host.runtimeDir).socket, { isRestricted: true });
+  }
+}
+
+/** BIRD in the namespace `router`, as an operator would set it up. */
+export class TestRouter {
+  readonly #network: TestNetwork;
+  readonly #file: string;
+  readonly #directory: string;
+  readonly #names: readonly string[];
+  #process: ChildProcess | undefined;
+
+  static async create(
+    t: ExecutionContext<unknown>,
+    network: TestNetwork,
+    directory: string,
+    names: readonly string[],
+    neighbour: string,
+  ): Promise<TestRouter> {
+    const router = new TestRouter(network, directory, names);
+    await router.configure(neighbour);
+    await router.start();
+    t.teardown(() => router.stop('SIGKILL'));
+    return router;
+  }
+
+  private constructor(network: TestNetwork, directory: string, names: readonly string[]) {
+    this.#network = network;
+    this.#directory = directory;
+    this.#file = join(directory, 'router.conf');
+    this.#names = names;
+  }
+
+  get socket(): BirdSocket {
+    return new BirdSocket(join(this.#directory, 'router.sock'), { isRestricted: false });
+  }
+
+  /** `neighbour`: further lines of each neighbour; `asn`: that it has, or expects of the hosts. */
+  async configure(
+    neighbour: string,
+    { asn = ROUTER_ASN, hostAsn = HOST_ASN, limit = '' } = {},
+  ): Promise<void> {
+    const sessions = this.#names.map(
+      (name) => `protocol bgp from_${name} {
+  local ${this.#network.v4('router')} as ${asn}; neighbor ${this.#network.v4(name)} as ${hostAsn};
+  hold time 9; connect retry time 1; error wait time 1, 2; bfd on; ${neighbour}
+  ipv4 { import filter gentle; export none; ${limit} };
+}`,
+    );
+    await writeFile(
+      this.#file,
+      `log "${this.#directory}/router.log" all;
+router id ${this.#network.v4('router')};
+protocol device { }
+protocol kernel { merge paths yes; ipv4 { export all; import none; }; }
+protocol bfd { interface "*" { min rx interval 300 ms; min tx interval 300 ms; multiplier 3; }; }
+filter gentle { if (65535, 0) ~ bgp_community then bgp_local_pref = 0; accept; }
+${sessions.join('\n')}
+`,
+    );
+    if (this.#process !== undefined) await this.socket.ask('configure');
+  }
+
+  async start(): Promise<void> {
+    this.#process = this.#network.start(
+      'router',
+      'bird',
+      '-f',
+      '-c',
+      this.#file,
+      '-s',
+      join(this.#directory, 'router.sock'),
+    );
+    await until('the router runs', () =>
+      this.socket.ask('show status').then(
+        () => true,
+        () => false,
+      ),
+    );
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await once(child, 'exit');
+  }
+
+  /** The hosts to which the kernel of the router leads an address. */
+  async hopsOf(address: string): Promise<readonly string[]> {
+    const text = await this.#network.run('router', 'ip', 'route', 'show', `${address}/32`);
+    return [...text.matchAll(/via ([0-9.]+)/g)].map(([, hop = '']) => hop).sort();
+  }
+
+  /** Every route that BIRD of the router has of the hosts. */
+  async routes(): Promise<string> {
+    return (await this.socket.ask('show route all')).lines.join('\n');
+  }
+
+  log(): Promise<string> {
+    return readFile(join(this.#directory, 'router.log'), 'utf8');
+  }
+}
