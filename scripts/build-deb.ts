@@ -164,7 +164,7 @@ Maintainer: ${maintainer}
 Installed-Size: ${size}
 Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), haproxy (>= 2.6), iproute2, procps, systemd (>= 252)
 Recommends: keepalived (>= 1:2.2.7), nftables (>= 1.0.6), conntrack
-Suggests: conntrackd (>= 1:1.4.7)
+Suggests: conntrackd (>= 1:1.4.7), bird2 (>= 2.0.12)
 Section: net
 Priority: optional
 Description: load-balancer agent for Kubernetes Services, Gateways, Ingresses

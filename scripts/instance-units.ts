@@ -23,6 +23,7 @@ export const instantiated = [
   'headgate-keepalived',
   'headgate-rules',
   'headgate-conntrackd',
+  'headgate-bird',
 ];
 
 /**

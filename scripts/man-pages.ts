@@ -76,6 +76,7 @@ export function commandPage({ version, date }: ManualDate): string {
       ...entry('headgate-haproxy-landing.service', ['The small HAProxy that serves new Services first.']),
       ...entry('headgate-keepalived.service', ['keepalived, on hosts that hold VIPs by VRRP.']),
       ...entry('headgate-conntrackd.service', ['conntrackd, on hosts that synchronise connections.']),
+      ...entry('headgate-bird.service', ['BIRD, on hosts that announce VIPs by BGP.']),
       ...entry('headgate-rules.service', ['the rules of nftables, on hosts that forward UDP or SCTP.']),
       ...entry('headgate@NAME.service, headgate-haproxy@NAME.service, headgate-keepalived@NAME.service', [
         'The same units for a load balancer in the network namespace NAME with the settings /etc/headgate/NAME.yaml.',

@@ -11,6 +11,7 @@ const TABLES: Readonly<Record<string, RegExp>> = {
   routes: /^headgate_route_/,
   HAProxy:
     /^headgate_haproxy_(?:statistics|info$|worker|old|threads|idle|open|connection|tasks|run|fds|pool|requests|sent|dropped)/,
+  BGP: /^bird_|^headgate_bgp_/,
   VRRP: /^headgate_(?:vrrp|keepalived)_/,
   pair: /^headgate_(?:pair|standing|maintenance$|maintenance_|connection_sync|handover)/,
   process: /^headgate_(?:process|nodejs)_/,

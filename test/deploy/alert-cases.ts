@@ -316,6 +316,14 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   HeadgateVrrpFault: { fires: vrrp(a, 'unknown'), quiet: vrrp(a, 'backup') },
+  HeadgateBgpSessionDown: {
+    fires: { [a('bird_protocol_up', 'proto="BGP",name="tor-a",ip_version="4"')]: always(0) },
+    quiet: {
+      [a('bird_protocol_up', 'proto="BGP",name="tor-a",ip_version="4"')]: always(1),
+      // The operator's own BIRD, by its own exporter.
+      'bird_protocol_up{job="bird",instance="a",proto="BGP",name="upstream",ip_version="4"}': always(0),
+    },
+  },
   HeadgateKeepalivedFault: {
     fires: { ...vrrp(a, 'master'), [a('headgate_keepalived_fault')]: always(1) },
     // Other alerts cover the first two.

@@ -253,6 +253,11 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     fires: 2,
     ends: 0,
   },
+  HeadgateBgpSessionDown: {
+    courses: one('bird_protocol_up', 1, 0, 'proto="BGP",name="tor-a",ip_version="4"'),
+    fires: 2,
+    ends: 0,
+  },
   HeadgateKeepalivedFault: {
     courses: { ...vrrp('a', 'master', 'master'), ...one('headgate_keepalived_fault', 0, 1) },
     fires: 5,

@@ -26,6 +26,7 @@ const EXPOSURE: Readonly<Record<string, number>> = {
   'headgate-haproxy-landing': 17,
   'headgate-keepalived': 25,
   'headgate-conntrackd': 19,
+  'headgate-bird': 20,
   'headgate-prepare': 25,
   'headgate-rules': 16,
   'headgate-amphora': 58,
