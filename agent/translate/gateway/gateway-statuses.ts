@@ -4,7 +4,6 @@
 
 import type { BackendTlsPolicy, Gateway, ListenerSet } from '../../kubernetes/gateway/gateway-objects.ts';
 import { GATEWAY_GROUP } from '../../kubernetes/gateway/names.ts';
-import type { Dependency } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import { serviceOfPool } from '../../model/names.ts';
 import type {
@@ -20,35 +19,39 @@ import type {
 } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import { isConflicted, judgePolicy, wrongTarget } from '../pool/backend-tls.ts';
-import type { CertificatesView } from '../service/tls.ts';
 import type { AttachedSets } from './attached-sets.ts';
 import { condition, isFalse, isTrue } from './conditions.ts';
 import type { GatewayMemory } from './gateway-memory.ts';
-import type { GatewayView } from './gateway-view.ts';
 import type { GatewayAddresses } from './gateway-vips.ts';
 import type { FoundCertificate } from './listener-tls.ts';
-import { type GatewayListener, isUsable } from './listeners.ts';
+import { type GatewayListener, isUsable, type ListenersContext } from './listeners.ts';
 import { namesOf } from './model-listeners.ts';
 import type { AttachedRoute, RoutesByListener } from './route-portions.ts';
 import { type RoutePortion, statusesOf } from './route-portions.ts';
 
 export interface StatusOptions {
+  readonly owner: TranslatedGateway;
+  readonly listeners: readonly GatewayListener[];
+  readonly attached: AttachedRoutes;
+  readonly model: readonly Listener[];
+  readonly memory: GatewayMemory;
+  readonly context: ListenersContext;
+}
+
+/** A Gateway and what belongs to it besides its listeners. */
+export interface TranslatedGateway {
   readonly key: OwnerKey;
   readonly gateway: Gateway;
   readonly sets: AttachedSets;
-  readonly listeners: readonly GatewayListener[];
+  readonly addresses: GatewayAddresses;
+  readonly memberCertificate: FoundCertificate;
+}
+
+export interface AttachedRoutes {
   readonly routes: readonly RoutePortion[];
   readonly places: RoutesByListener;
-  /** The pools that the routes send to. */
+  /** The routes send to them. */
   readonly pools: readonly PoolUse[];
-  readonly addresses: GatewayAddresses;
-  readonly model: readonly Listener[];
-  readonly memory: GatewayMemory;
-  readonly memberCertificate: FoundCertificate;
-  readonly view: GatewayView;
-  readonly certificates: CertificatesView;
-  /** Adds what is read. */
-  readonly reads: Set<Dependency>;
 }
 
 export interface Statuses {
@@ -58,17 +61,18 @@ export interface Statuses {
 }
 
 export function gatewayStatuses(options: StatusOptions): Statuses {
-  const { gateway, sets, listeners, routes, memory } = options;
+  const { owner, listeners, attached, memory } = options;
+  const { gateway, sets } = owner;
   const ofSets = sets.all.map((set) => setStatus(set, options));
   const accepted = ofSets.filter(({ conditions }) => conditions.some(isAccepted)).length;
   const policies = policyStatuses(options);
   return {
     statuses: [
       ...memory.kept([gatewayStatus(accepted, options), ...ofSets, ...policies]),
-      ...statusesOf(routes),
+      ...statusesOf(attached.routes),
     ],
     problems: [
-      ...memberCertificateProblems(options),
+      ...memberCertificateProblems(owner),
       ...ofSets.flatMap(setProblems),
       ...policies.flatMap(policyProblems),
       ...listeners.flatMap(({ spec, section, notAccepted, unresolved }) => {
@@ -105,7 +109,7 @@ function policyProblems({ namespace, name, ancestors }: PolicyStatus): readonly 
 function memberCertificateProblems({
   gateway,
   memberCertificate: { fault },
-}: StatusOptions): readonly Problem[] {
+}: TranslatedGateway): readonly Problem[] {
   if (fault === undefined) return [];
   const message = `Cannot follow spec.tls.backend.clientCertificateRef: ${fault.message}`;
   return [{ object: `Gateway ${gateway.key}`, reason: 'InvalidCertificate', message }];
@@ -132,7 +136,8 @@ function subjectOf({
 }
 
 function gatewayStatus(attachedListenerSets: number, options: StatusOptions): GatewayStatus {
-  const { gateway, listeners, addresses, model } = options;
+  const { owner, listeners, model } = options;
+  const { gateway, addresses } = owner;
   const own = listeners.filter(({ parent }) => parent === `gateway ${gateway.key}`);
   const usable = listeners.filter(isUsable);
   const invalid = own.filter((listener) => !isUsable(listener));
@@ -145,7 +150,7 @@ function gatewayStatus(attachedListenerSets: number, options: StatusOptions): Ga
     conditions: [
       accepted,
       ...(programmed === undefined ? [] : [programmed]),
-      gatewayReferences(listeners, options),
+      gatewayReferences(listeners, owner),
       ...insecureFallback(gateway),
     ],
     programmedBy: programmed === undefined ? model.map(({ name }) => name) : [],
@@ -180,7 +185,7 @@ function notProgrammed(
 /** `ResolvedRefs`: of the certificate that members get, and a summary of the listeners. */
 function gatewayReferences(
   listeners: readonly GatewayListener[],
-  { memberCertificate: { fault } }: StatusOptions,
+  { memberCertificate: { fault } }: TranslatedGateway,
 ): StatusCondition {
   if (fault !== undefined) return isFalse('ResolvedRefs', fault.reason, fault.message);
   const unresolved = listeners.filter((listener) => listener.unresolved !== undefined);
@@ -208,8 +213,9 @@ function insecureFallback({ clientValidation }: Gateway): readonly StatusConditi
 function listenerStatus(
   listener: GatewayListener,
   isServed: boolean,
-  { key, model, addresses, places }: StatusOptions,
+  { owner, model, attached }: StatusOptions,
 ): ListenerStatus {
+  const { key, addresses } = owner;
   const { spec, supportedKinds, conflict, notAccepted, unresolved, overlaps } = listener;
   const accepted = condition('Accepted', 'Accepted', 'The listener is accepted', notAccepted);
   const names = namesOf(key, listener, model);
@@ -221,7 +227,7 @@ function listenerStatus(
   return {
     name: spec.name,
     supportedKinds,
-    attachedRoutes: (places.get(listener) ?? NO_PLACES).filter(
+    attachedRoutes: (attached.places.get(listener) ?? NO_PLACES).filter(
       ({ resolved }) => resolved.notAccepted === undefined,
     ).length,
     conditions: [
@@ -244,7 +250,8 @@ const OVERLAPS = isTrue(
 );
 
 function setStatus(set: ListenerSet, options: StatusOptions): ListenerSetStatus {
-  const { gateway, sets, listeners, addresses, model, key } = options;
+  const { owner, listeners, model } = options;
+  const { gateway, sets, addresses, key } = owner;
   const own = listeners.filter(({ parent }) => parent === `listenerset ${set.key}`);
   const usable = own.filter(isUsable);
   const fault = setFault(set, gateway, sets, own, usable, addresses);
@@ -287,7 +294,10 @@ function setFault(
 
 /** The statuses of the policies of all Services that the routes send to; this Gateway is their ancestor. */
 function policyStatuses(options: StatusOptions): readonly PolicyStatus[] {
-  const { gateway, pools, view, certificates, reads } = options;
+  const { owner, attached, context } = options;
+  const { gateway } = owner;
+  const { pools } = attached;
+  const { view, certificates, reads } = context;
   const services = new Set(pools.map(({ pool }) => serviceOfPool(pool).service));
   const found = new Map<BackendTlsPolicy, StatusCondition[]>();
   for (const key of services) {

@@ -131,32 +131,23 @@ export class GatewayTranslator implements Translator {
 
     // The listeners of the model, and the status of each object that had a part in them.
     const model = modelListeners({
-      key,
-      gateway,
+      owner: { key, vips: addresses.vips },
       listeners,
       certificatesOf: found.certificates,
       places,
-      vips: addresses.vips,
       memory,
-      ...this.#options,
-      front,
-      users,
+      clients: { front, users },
+      translator: this.#options,
       reads,
     });
     const pools = poolsOf(routes);
     const { statuses, problems } = gatewayStatuses({
-      key,
-      gateway,
-      sets,
+      owner: { key, gateway, sets, addresses, memberCertificate: forMembers },
       listeners,
-      routes,
-      places,
-      pools,
-      addresses,
+      attached: { routes, places, pools },
       model,
       memory,
-      memberCertificate: forMembers,
-      ...context,
+      context,
     });
     return {
       result: loadBalancerOf(key, addresses.vips, model, [

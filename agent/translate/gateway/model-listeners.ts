@@ -2,8 +2,7 @@
 // the port. Pure.
 
 import { compactList } from '../../base/compact.ts';
-import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
-import type { Dependency, DesiredState } from '../../model/desired-state.ts';
+import type { Dependency } from '../../model/desired-state.ts';
 import type { Family, Listener, Member, OwnerKey, Tls, UserList, Vip } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { HttpRouting, Routing, TcpRouting, TlsHost, TlsRouting } from '../../model/routes.ts';
@@ -12,7 +11,7 @@ import type { FrontOptions } from '../routes/front-options.ts';
 import { hostKey } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
 import { routedListener } from '../routes/routed-listener.ts';
-import type { TranslateSettings } from '../translate-settings.ts';
+import type { TranslatorOptions } from '../service/translator-options.ts';
 import type { GatewayMemory } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
 import { withEnds } from './hosts-of-one-namespace.ts';
@@ -28,23 +27,20 @@ import type { AttachedRoute, RoutesByListener } from './route-portions.ts';
 import { udpMembers } from './udp-members.ts';
 
 export interface ModelOptions {
-  readonly key: OwnerKey;
-  readonly gateway: Gateway;
+  readonly owner: { readonly key: OwnerKey; readonly vips: readonly Vip[] };
   readonly listeners: readonly GatewayListener[];
   readonly certificatesOf: CertificatesBySection;
   readonly places: RoutesByListener;
-  readonly vips: readonly Vip[];
   readonly memory: GatewayMemory;
-  readonly cluster: GatewayView;
-  readonly settings: () => TranslateSettings;
-  readonly front: FrontOptions;
-  readonly users: readonly UserList[];
-  readonly desired: Pick<DesiredState, 'portOwners'>;
+  /** What clients meet before any route. */
+  readonly clients: { readonly front: FrontOptions; readonly users: readonly UserList[] };
+  readonly translator: Pick<TranslatorOptions<GatewayView>, 'cluster' | 'settings' | 'desired'>;
   readonly reads: Set<Dependency>;
 }
 
 export function modelListeners(options: ModelOptions): readonly Listener[] {
-  const { key, vips, places } = options;
+  const { owner, places, translator, clients } = options;
+  const { key, vips } = owner;
   const listeners: Listener[] = [];
   for (const ofPort of byPort(options.listeners.filter(isUsable))) {
     const [first] = ofPort;
@@ -60,10 +56,14 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
     for (const family of ['v4', 'v6'] as const) {
       const ofFamily = vips.filter((vip) => vip.family === family).map(({ address }) => address);
       if (ofFamily.length === 0) continue;
-      const { own: addresses } = ownAddresses(key, { protocol, port }, ofFamily, options.desired.portOwners);
-      const { front, users } = options;
-      const place = { key, protocol, port, family, addresses, routing, tls, front, users };
-      const listener = routedListener(place, options.settings());
+      const { own: addresses } = ownAddresses(
+        key,
+        { protocol, port },
+        ofFamily,
+        translator.desired.portOwners,
+      );
+      const place = { key, protocol, port, family, addresses, routing, tls, ...clients };
+      const listener = routedListener(place, translator.settings());
       const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];
       listeners.push({
         ...listener,
@@ -113,9 +113,9 @@ function routingOf(
 function httpRouting(
   listeners: readonly GatewayListener[],
   routes: RoutesByListener,
-  { memory, settings }: ModelOptions,
+  { memory, translator }: ModelOptions,
 ): HttpRouting {
-  const isShared = !settings().hostsOfOneNamespace;
+  const isShared = !translator.settings().hostsOfOneNamespace;
   const routesOf = (listener: GatewayListener) => {
     const found = routes.get(listener) ?? [];
     return isShared ? found : withEnds(found);
@@ -191,11 +191,11 @@ function tlsOf(listeners: readonly GatewayListener[], of: CertificatesBySection)
 
 /** The members of the oldest route's Services. */
 function membersByUdp(
-  options: ModelOptions,
+  { translator, reads }: ModelOptions,
   listeners: readonly GatewayListener[],
   routes: RoutesByListener,
   family: Family,
 ): readonly Member[] {
   const [oldest] = byAge(listeners.flatMap((listener) => routes.get(listener) ?? []));
-  return udpMembers(oldest?.resolved.members ?? [], family, options);
+  return udpMembers(oldest?.resolved.members ?? [], family, { ...translator, reads });
 }
