@@ -24,16 +24,21 @@ export interface ProvisionerOptions {
   readonly log: Log;
   /** The other Services that have the address at the time of the call, which may be long after the request. */
   readonly others?: (request: ProvisionRequest) => readonly string[];
-  /** For one call, milliseconds. */
-  readonly deadline?: number;
-  /** From a failure to the next call, milliseconds. */
-  readonly backOff?: readonly [least: number, most: number];
-  readonly concurrency?: number;
+  readonly pace?: Partial<ProvisionerPace>;
   readonly clock?: Clock;
   /** A call has ended; `failure` says why it failed. */
   readonly onCall?: (request: ProvisionRequest, failure: string | undefined) => void;
   /** The Problem of an address and Service has changed; undefined: it is solved. */
   readonly onProblem?: (request: ProvisionRequest, problem: Problem | undefined) => void;
+}
+
+export interface ProvisionerPace {
+  /** For one call, milliseconds. */
+  readonly deadline: number;
+  /** From a failure to the next call, milliseconds. */
+  readonly backOff: readonly [least: number, most: number];
+  /** Calls at the same time. */
+  readonly concurrency: number;
 }
 
 /** The requests for one address. */
@@ -48,9 +53,7 @@ interface Lane {
   cancelRetry: (() => void) | undefined;
 }
 
-const DEADLINE_MS = 30_000;
-const BACK_OFF_MS = [1_000, 300_000] as const;
-const CONCURRENCY = 4;
+const PACE: ProvisionerPace = { deadline: 30_000, backOff: [1_000, 300_000], concurrency: 4 };
 const MAX_STDERR_BYTES = 4096;
 /** After the end of the program, for the rest of its output. */
 const LAST_OUTPUT_MS = 200;
@@ -58,6 +61,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export class Provisioner {
   readonly #options: ProvisionerOptions;
+  readonly #pace: ProvisionerPace;
   readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
   /** Addresses that are due for a call. */
@@ -70,6 +74,7 @@ export class Provisioner {
 
   constructor(options: ProvisionerOptions) {
     this.#options = options;
+    this.#pace = { ...PACE, ...options.pace };
     this.#clock = options.clock ?? systemClock;
   }
 
@@ -128,7 +133,7 @@ export class Provisioner {
   }
 
   #next(): void {
-    const { concurrency = CONCURRENCY } = this.#options;
+    const { concurrency } = this.#pace;
     for (const address of this.#due) {
       if (this.#running >= concurrency) return;
       const lane = this.#lanes.get(address);
@@ -175,7 +180,7 @@ export class Provisioner {
   }
 
   #retryLater(address: string, lane: Lane): void {
-    const [firstMs, mostMs] = this.#options.backOff ?? BACK_OFF_MS;
+    const [firstMs, mostMs] = this.#pace.backOff;
     const wait = backoffMs(lane.failures, { firstMs, mostMs });
     lane.cancelRetry = this.#clock.after(wait, () => {
       lane.cancelRetry = undefined;
@@ -197,7 +202,8 @@ export class Provisioner {
 
   /** Why the call failed, to follow the name of the program; undefined if it succeeded. */
   #call(request: ProvisionRequest): Promise<string | undefined> {
-    const { program, log, deadline = DEADLINE_MS } = this.#options;
+    const { program, log } = this.#options;
+    const { deadline } = this.#pace;
     const { action, address, pool, service, ports } = request;
     const others = this.#options.others?.(request) ?? [];
     return new Promise((resolve) => {

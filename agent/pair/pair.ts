@@ -26,12 +26,10 @@ import { type PairParity, parityOf, whyPeerIsNotReady } from './standing/readine
 import type { Lowering } from './standing/standing.ts';
 import { type MastersSeen, nextMasters, oneMaster } from './two-masters.ts';
 
-export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
-  /** The desired state by key. */
-  readonly desired: ReadonlyMap<string, LoadBalancer>;
+export interface PairOptions {
+  readonly host: PairedHost;
   /** The current ones: the addresses and the times may change, followed by renew(). */
   readonly settings: () => PairSettings;
-  readonly version: string;
   readonly dataplane: Pick<DataplaneFacts, 'served'> & Pick<Meter, 'status' | 'liveness'>;
   readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
@@ -47,6 +45,14 @@ export interface PairOptions extends Pick<OwnStandingOptions, 'objects'> {
   readonly hooks: PairHooks;
   readonly metrics: { pairRefused(why: Refusal): void } & HandoverOptions['metrics'];
   readonly log: Log;
+}
+
+/** What this host is, and what it has to serve. */
+export interface PairedHost {
+  readonly version: string;
+  /** The desired state by key. */
+  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly objects: OwnStandingOptions['objects'];
 }
 
 export interface PairHooks {
@@ -93,7 +99,8 @@ export class Pair {
   #closed = false;
 
   constructor(options: PairOptions) {
-    const { settings, desired, dataplane, vrrp, metrics, log } = options;
+    const { settings, host, dataplane, vrrp, metrics, log } = options;
+    const { desired, objects } = host;
     const { pairPort, pairCredentials, pairDrainTimeout: drainTimeout, stateDir } = settings();
     const hosts = { roles: () => vrrp.roles(), peer: () => this.#peer, log };
     this.#options = options;
@@ -127,7 +134,7 @@ export class Pair {
         metrics,
       });
     this.#standing = new OwnStanding({
-      ...options,
+      ...{ settings, objects, dataplane, vrrp, log },
       compared: { parity: this.#parity, orders: () => this.#orders, peer: () => this.#peer },
       hooks: {
         onChecked: () => {
@@ -286,7 +293,8 @@ export class Pair {
   }
 
   #report(): PairReport {
-    const { version, desired, objects, dataplane, vrrp } = this.#options;
+    const { host, dataplane, vrrp } = this.#options;
+    const { version, desired, objects } = host;
     const { model, running, pending } = this.#parity;
     return {
       version,

@@ -12,7 +12,7 @@ import type { Announcers } from '../vips/announcers.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { prioritiesOf } from '../vips/vrrp.ts';
 
-export interface PairPartsOptions extends Pick<PairOptions, 'desired' | 'objects' | 'metrics'> {
+export interface PairPartsOptions extends Pick<PairOptions, 'metrics'>, Omit<PairOptions['host'], 'version'> {
   /** The settings in force. */
   readonly settings: () => Settings;
   readonly dataplane: PairOptions['dataplane'];
@@ -31,6 +31,8 @@ export function pairOf({
   haproxy,
   announcers,
   vrrp,
+  desired,
+  objects,
   onAnnounced,
   log,
   ...rest
@@ -41,7 +43,7 @@ export function pairOf({
   const pair = new Pair({
     ...rest,
     settings: paired,
-    version,
+    host: { version, desired, objects },
     vrrp: {
       roles: () => vrrp?.roles() ?? {},
       holds: (address) => announcers.withheld(address) === '',
@@ -50,7 +52,7 @@ export function pairOf({
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,
       isRefused: (loadBalancer) => announcers.problemsOf(loadBalancer).length > 0,
     },
-    handover: vrrp && handoverOf(settings, vrrp, rest.desired),
+    handover: vrrp && handoverOf(settings, vrrp, desired),
     hooks: {
       onAnnounced,
       onProved: async (credentials) => {
@@ -86,7 +88,7 @@ export async function configureVrrp(
 function handoverOf(
   settings: () => Settings,
   announcer: KeepalivedAnnouncer,
-  desired: PairOptions['desired'],
+  desired: PairOptions['host']['desired'],
 ): PairOptions['handover'] {
   const { vrrp: atStart, netns, nft, runtimeDir: scratch } = settings();
   if (atStart === undefined) return undefined;

@@ -412,9 +412,7 @@ function elects(identity: string, onLeader = (_: boolean) => {}): Lease {
     namespace: NAMESPACE,
     name: 'headgate',
     identity,
-    durationMs: 3_000,
-    renewDeadlineMs: 2_000,
-    retryMs: 300,
+    times: { durationMs: 3_000, renewDeadlineMs: 2_000, retryMs: 300 },
     onLeader,
   });
   lease.start();

@@ -21,12 +21,7 @@ export interface LeaseOptions extends Omit<WriterOptions, 'isLeader'> {
   readonly name: string;
   /** The same after a restart, and different on every host. */
   readonly identity: string;
-  /** Whole seconds: another agent takes over so long after the last renewal. */
-  readonly durationMs?: number;
-  /** Less than `durationMs`: this agent leads for so long after its last confirmed renewal. */
-  readonly renewDeadlineMs?: number;
-  /** Between two attempts. */
-  readonly retryMs?: number;
+  readonly times?: LeaseTimes;
   /**
    * True if this agent knows which Services are served, as by default. Otherwise it releases the Lease, and takes it only
    * if no other agent does.
@@ -37,6 +32,17 @@ export interface LeaseOptions extends Omit<WriterOptions, 'isLeader'> {
   /** `isBarred` has changed. */
   readonly onBarred?: () => void;
 }
+
+export interface LeaseTimes {
+  /** Whole seconds: another agent takes over so long after the last renewal. */
+  readonly durationMs: number;
+  /** Less than `durationMs`: this agent leads for so long after its last confirmed renewal. */
+  readonly renewDeadlineMs: number;
+  /** Between two attempts. */
+  readonly retryMs: number;
+}
+
+const TIMES: LeaseTimes = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
 
 /** The Lease in the last answer. */
 interface SeenLease {
@@ -70,9 +76,7 @@ export class Lease {
 
   constructor(options: LeaseOptions) {
     this.#options = {
-      durationMs: 15_000,
-      renewDeadlineMs: 10_000,
-      retryMs: 2_000,
+      times: TIMES,
       isFit: () => true,
       onBarred: () => undefined,
       random: Math.random,
@@ -88,8 +92,8 @@ export class Lease {
 
   /** By the clock, so that it is exact even if the event loop was blocked. */
   get isLeader(): boolean {
-    const { clock, renewDeadlineMs } = this.#options;
-    return !this.#isClosed && clock.monotonic() < this.#confirmed + renewDeadlineMs;
+    const { clock, times } = this.#options;
+    return !this.#isClosed && clock.monotonic() < this.#confirmed + times.renewDeadlineMs;
   }
 
   /** The last known holder's identity; '' if there is none, or it is unknown. */
@@ -139,9 +143,9 @@ export class Lease {
     }
     this.#report();
     this.#reportBarred();
-    const { retryMs, random } = this.#options;
+    const { times, random } = this.#options;
     // Agents that wait for the Lease do not all try at once.
-    this.#next(wait ?? (this.isLeader ? retryMs : retryMs * (1 + random() * 0.2)));
+    this.#next(wait ?? (this.isLeader ? times.retryMs : times.retryMs * (1 + random() * 0.2)));
   }
 
   /** Renews or takes the Lease if it may; gives the time until the next attempt, undefined for the usual one. */
@@ -159,7 +163,7 @@ export class Lease {
     const seen = this.#see(accept(response));
     if (seen.holder !== this.#options.identity) this.#confirmed = Number.NEGATIVE_INFINITY;
     if (this.#isClosed || !this.#mayTake(seen)) return undefined;
-    return (await this.#put(seen)) ? undefined : this.#options.retryMs * this.#options.random();
+    return (await this.#put(seen)) ? undefined : this.#options.times.retryMs * this.#options.random();
   }
 
   /** Releases the Lease once: if no other agent takes it, this one does again. */
@@ -172,7 +176,7 @@ export class Lease {
 
   #mayTake({ holder, durationMs, since }: SeenLease): boolean {
     const { identity, clock, isFit } = this.#options;
-    if (!isFit()) return clock.monotonic() >= since + Math.max(durationMs, this.#options.durationMs);
+    if (!isFit()) return clock.monotonic() >= since + Math.max(durationMs, this.#options.times.durationMs);
     return holder === '' || holder === identity || clock.monotonic() >= since + durationMs;
   }
 
@@ -195,13 +199,13 @@ export class Lease {
 
   /** Creates, takes or renews the Lease; false if another agent was faster. */
   async #put(seen?: SeenLease): Promise<boolean> {
-    const { identity, name, clock, durationMs } = this.#options;
+    const { identity, name, clock, times } = this.#options;
     const now = microTime(clock.wall());
     const isHolder = seen?.holder === identity;
     const sent = clock.monotonic();
     const spec: LeaseSpecJson = {
       holderIdentity: identity,
-      leaseDurationSeconds: Math.max(1, Math.ceil(durationMs / 1000)),
+      leaseDurationSeconds: Math.max(1, Math.ceil(times.durationMs / 1000)),
       acquireTime: isHolder && seen.acquireTime !== '' ? seen.acquireTime : now,
       renewTime: now,
       leaseTransitions: seen === undefined ? 0 : seen.transitions + (isHolder ? 0 : 1),
@@ -232,13 +236,13 @@ export class Lease {
   }
 
   async #request(method: 'GET' | 'POST' | 'PUT', json?: unknown): Promise<ApiResponse> {
-    const { api, name, renewDeadlineMs } = this.#options;
+    const { api, name, times } = this.#options;
     const path = method === 'POST' ? this.#path : `${this.#path}/${encodeURIComponent(name)}`;
     this.#status = 0;
     const response = await api.request({
       method,
       path,
-      timeoutMs: renewDeadlineMs / 2,
+      timeoutMs: times.renewDeadlineMs / 2,
       ...(json ? { body: json } : {}),
     });
     this.#status = response.status;
@@ -250,8 +254,8 @@ export class Lease {
     const { isLeader } = this;
     this.#cancelDeadline();
     if (isLeader) {
-      const { clock, renewDeadlineMs } = this.#options;
-      const left = this.#confirmed + renewDeadlineMs - clock.monotonic();
+      const { clock, times } = this.#options;
+      const left = this.#confirmed + times.renewDeadlineMs - clock.monotonic();
       this.#cancelDeadline = clock.after(Math.ceil(left), () => this.#report());
     }
     if (isLeader === this.#wasLeader) return;

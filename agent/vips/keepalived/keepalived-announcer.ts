@@ -137,13 +137,14 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
     });
     this.#monitor = new KeepalivedMonitor({
       paths,
-      daemon: this.#daemon,
-      file: this.#file,
-      states: this.#states,
-      readiness: this.#readiness,
+      watched: {
+        daemon: this.#daemon,
+        file: this.#file,
+        states: this.#states,
+        readiness: this.#readiness,
+      },
       reconciler,
-      advertInterval,
-      auditInterval: () => this.#auditInterval,
+      intervals: { advert: advertInterval, audit: () => this.#auditInterval },
       onCheck: () => this.#rivals.check(),
       hasRefused: () => this.#choice.refused.length > 0,
       metrics,

@@ -16,20 +16,27 @@ import type { VrrpStates } from './states/vrrp-states.ts';
 
 export interface KeepalivedMonitorOptions extends Pick<KeepalivedOptions, 'metrics' | 'log'> {
   readonly paths: KeepalivedPaths;
-  readonly daemon: Daemon;
-  readonly file: ConfigFile;
-  readonly states: Pick<VrrpStates, 'counts'>;
-  readonly readiness: Pick<HostReadiness, 'check'>;
+  readonly watched: WatchedKeepalived;
   readonly reconciler: Reconciler;
-  /** Milliseconds between two advertisements. */
-  readonly advertInterval: () => number;
-  /** Milliseconds. */
-  readonly auditInterval: () => number;
+  readonly intervals: MonitorIntervals;
   /** Called at each check. */
   readonly onCheck: () => void;
   /** True if VIPs are refused: the reason may be over. */
   readonly hasRefused: () => boolean;
-  readonly clock?: Clock;
+}
+
+export interface WatchedKeepalived {
+  readonly daemon: Daemon;
+  readonly file: ConfigFile;
+  readonly states: Pick<VrrpStates, 'counts'>;
+  readonly readiness: Pick<HostReadiness, 'check'>;
+}
+
+/** Milliseconds. */
+export interface MonitorIntervals {
+  /** Between two advertisements. */
+  readonly advert: () => number;
+  readonly audit: () => number;
 }
 
 const CHECK_INTERVAL_MS = 500;
@@ -49,13 +56,13 @@ export class KeepalivedMonitor {
   #nextRepair = 0;
   #isOpen = false;
 
-  constructor(options: KeepalivedMonitorOptions) {
-    const { daemon, reconciler, advertInterval, auditInterval, clock = systemClock } = options;
+  constructor(options: KeepalivedMonitorOptions, clock: Clock = systemClock) {
+    const { watched, reconciler, intervals } = options;
     this.#options = options;
     this.#clock = clock;
     this.#daemonLog = new DaemonLog(options.paths.log, MAX_LOG_BYTES);
-    this.#pulse = new Pulse(daemon.vrrpProcess, advertInterval);
-    this.#flow = new AdvertFlow(advertInterval);
+    this.#pulse = new Pulse(watched.daemon.vrrpProcess, intervals.advert);
+    this.#flow = new AdvertFlow(intervals.advert);
     const onFailed = (error: unknown): void => reconciler.fail(error);
     this.#checks = new Rounds({
       intervalMs: () => CHECK_INTERVAL_MS,
@@ -63,7 +70,7 @@ export class KeepalivedMonitor {
       onFailed,
       clock,
     });
-    this.#audits = new Rounds({ intervalMs: auditInterval, work: () => this.#audit(), onFailed, clock });
+    this.#audits = new Rounds({ intervalMs: intervals.audit, work: () => this.#audit(), onFailed, clock });
   }
 
   start(): void {
@@ -105,7 +112,8 @@ export class KeepalivedMonitor {
 
   async #check(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { daemon, reconciler, onCheck } = this.#options;
+    const { watched, reconciler, onCheck } = this.#options;
+    const { daemon } = watched;
     onCheck();
     if (await daemon.hasChanged()) void reconciler.reconcile();
     else if (this.fault !== '' || (await this.#pulse.isSlow(this.#clock.monotonic()))) await this.#examine();
@@ -113,7 +121,8 @@ export class KeepalivedMonitor {
 
   /** Finds out if keepalived hangs, or if its advertisements have stopped. */
   async #examine(): Promise<void> {
-    const { daemon, log } = this.#options;
+    const { watched, log } = this.#options;
+    const { daemon } = watched;
     const examined = daemon.pid;
     const isAlive = await daemon.readStates();
     this.#pulse.reset();
@@ -128,7 +137,8 @@ export class KeepalivedMonitor {
 
   /** A reload opens the sockets of keepalived again; if that is not enough, another keepalived has to start. */
   async #repairFlow(): Promise<void> {
-    const { daemon, states, reconciler, advertInterval, metrics, log } = this.#options;
+    const { watched, reconciler, intervals, metrics, log } = this.#options;
+    const { daemon, states } = watched;
     const now = this.#clock.monotonic();
     this.#flow.judge(states.counts(), now);
     if (this.fault === '') {
@@ -138,7 +148,7 @@ export class KeepalivedMonitor {
     }
     if (this.#repairs > 0 && now < this.#nextRepair) return;
     this.#repairs++;
-    this.#nextRepair = now + stillAfterMs(advertInterval());
+    this.#nextRepair = now + stillAfterMs(intervals.advert());
     metrics.repaired('keepalived');
     if (this.#repairs % 2 === 0) {
       log.error(`${this.fault}: the agent kills it`, { pid: daemon.pid });
@@ -155,15 +165,16 @@ export class KeepalivedMonitor {
    * addresses. It takes no commands, so the agent kills it.
    */
   async #kill(): Promise<void> {
-    const { daemon, reconciler } = this.#options;
-    await daemon.kill();
+    const { watched, reconciler } = this.#options;
+    await watched.daemon.kill();
     void reconciler.reconcile();
   }
 
   /** Compares keepalived and its file with the desired state. */
   async #audit(): Promise<void> {
     if (!this.#isAtWork) return;
-    const { daemon, file, readiness, reconciler, hasRefused, metrics, log } = this.#options;
+    const { watched, reconciler, hasRefused, metrics, log } = this.#options;
+    const { daemon, file, readiness } = watched;
     this.#daemonLog.trim(daemon.pid);
     await readiness.check();
     await daemon.checkForSecond();

@@ -36,8 +36,8 @@ async function rig(
   const provisioner = new Provisioner({
     program,
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => log.push(line) } }),
-    backOff: [10, 50],
     ...more,
+    pace: { backOff: [10, 50], ...more.pace },
   });
   t.teardown(async () => {
     provisioner.close();
@@ -104,7 +104,7 @@ test('A delayed call has the Services that have the address by then, in the orde
   let others: string[] = [];
   const { provisioner, directory, calls } = await rig(t, 'cat >> calls; test -e fails && exit 1; exit 0', {
     others: () => others,
-    backOff: [2_000, 2_000],
+    pace: { backOff: [2_000, 2_000] },
   });
   const told = async () => (await calls()).map((call) => [call.action, call.service, call.others.join()]);
   await writeFile(join(directory, 'fails'), '');
@@ -134,8 +134,7 @@ test('A Problem lasts as long as the failure', async (t) => {
 
 test('A program that hangs is killed at the deadline with what it has started', async (t) => {
   const { provisioner, directory } = await rig(t, 'sleep 1000 & echo $! > child; echo $$ > parent; wait', {
-    deadline: 300,
-    backOff: [60_000, 60_000],
+    pace: { deadline: 300, backOff: [60_000, 60_000] },
   });
   provisioner.request(assign());
   await until(() => problemsIn(provisioner).length === 1);
@@ -149,7 +148,7 @@ test('A program that hangs is killed at the deadline with what it has started', 
 
 test('A process that keeps the output open does not delay the end of a call', async (t) => {
   const { provisioner, directory } = await rig(t, 'sleep 1000 & echo $! > child; exit 0', {
-    deadline: 120_000,
+    pace: { deadline: 120_000 },
   });
   provisioner.request(assign());
   await until(() => provisioner.pending === 0);
@@ -198,7 +197,7 @@ test('An agent without free file descriptors has a Problem, and calls the progra
     const provisioner = new Provisioner({
       program: '/bin/true',
       log: createLog({ level: 'error', format: 'json', destination: { write: () => undefined } }),
-      backOff: [10, 50],
+      pace: { backOff: [10, 50] },
       onCall: (request, failure) => {
         process.stdout.write(failure + ', ' + provisioner.pending + ' wanted\\n');
         for (const file of open.splice(0)) closeSync(file);
@@ -255,7 +254,7 @@ test('Calls for several addresses run at the same time, up to the limit', async 
     t,
     'cat >> calls; while [ ! -e go ]; do sleep 0.01; done',
     {
-      concurrency: 2,
+      pace: { concurrency: 2 },
     },
   );
   for (const last of [1, 2, 3]) provisioner.request(assign({ address: `192.0.2.${last}` }));
@@ -271,7 +270,7 @@ test('A Service whose calls fail does not block another one on the same address'
     t,
     'read line; echo "$line" >> calls; case "$line" in *bad*) exit 1;; esac',
     {
-      backOff: [60_000, 60_000],
+      pace: { backOff: [60_000, 60_000] },
     },
   );
   provisioner.request(assign({ service: 'default/bad' }));

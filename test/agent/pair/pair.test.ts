@@ -61,9 +61,7 @@ class Side {
         pairTablesPort: 9182,
         vrrp: this.vrrp,
       }),
-      version: '1.0.0',
-      desired: this.desired,
-      objects: () => this.objects,
+      host: { version: '1.0.0', desired: this.desired, objects: () => this.objects },
       dataplane: {
         status: () => ({ serving: this.isServing, isReloading: this.isReloading }) as DataplaneStatus,
         liveness: (options) => this.#dataplaneLiveness().look(options),

@@ -8,19 +8,20 @@ import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
 /** A monitor that must find nothing to repair, until the end of the test. */
-function started(t: ExecutionContext, options: object) {
+function started(t: ExecutionContext, audit: () => number, watched: object, options: object) {
   const clock = new FakeClock();
-  const monitor = new KeepalivedMonitor({
-    paths: { log: '/nowhere/log' },
-    states: { counts: () => [] },
-    readiness: { check: async () => undefined },
-    advertInterval: () => 1_000,
-    onCheck: () => undefined,
-    metrics: { repaired: () => t.fail() },
-    log: silentLog(),
+  const monitor = new KeepalivedMonitor(
+    {
+      paths: { log: '/nowhere/log' },
+      watched: { states: { counts: () => [] }, readiness: { check: async () => undefined }, ...watched },
+      intervals: { advert: () => 1_000, audit },
+      onCheck: () => undefined,
+      metrics: { repaired: () => t.fail() },
+      log: silentLog(),
+      ...options,
+    } as unknown as KeepalivedMonitorOptions,
     clock,
-    ...options,
-  } as unknown as KeepalivedMonitorOptions);
+  );
   t.teardown(() => monitor.close());
   monitor.start();
   return { clock, monitor };
@@ -29,17 +30,22 @@ function started(t: ExecutionContext, options: object) {
 test('KeepalivedMonitor audits soon after the settings shorten the interval', async (t) => {
   let audits = 0;
   let interval = 3_600_000;
-  const { clock, monitor } = started(t, {
-    daemon: {
-      pid: 0,
-      hasChanged: async () => false,
-      vrrpProcess: async () => undefined,
-      checkForSecond: async () => audits++,
+  const { clock, monitor } = started(
+    t,
+    () => interval,
+    {
+      daemon: {
+        pid: 0,
+        hasChanged: async () => false,
+        vrrpProcess: async () => undefined,
+        checkForSecond: async () => audits++,
+      },
+      file: { text: '', read: async () => '', disown: () => false },
     },
-    file: { text: '', read: async () => '', disown: () => false },
-    reconciler: { isUnderWay: false, fail: () => t.fail() },
-    auditInterval: () => interval,
-  });
+    {
+      reconciler: { isUnderWay: false, fail: () => t.fail() },
+    },
+  );
   await clock.advance(60_000);
   t.is(audits, 0);
   interval = 10;
@@ -51,15 +57,20 @@ test('KeepalivedMonitor audits soon after the settings shorten the interval', as
 
 test('KeepalivedMonitor reports a failed check as a fault and checks again', async (t) => {
   const faults: string[] = [];
-  const { clock } = started(t, {
-    daemon: {
-      pid: 0,
-      hasChanged: () => Promise.reject(new Error('no pid')),
-      checkForSecond: () => Promise.reject(new Error('no /proc')),
+  const { clock } = started(
+    t,
+    () => 2_000,
+    {
+      daemon: {
+        pid: 0,
+        hasChanged: () => Promise.reject(new Error('no pid')),
+        checkForSecond: () => Promise.reject(new Error('no /proc')),
+      },
     },
-    reconciler: { isUnderWay: false, fail: ({ message }: Error) => faults.push(message) },
-    auditInterval: () => 2_000,
-  });
+    {
+      reconciler: { isUnderWay: false, fail: ({ message }: Error) => faults.push(message) },
+    },
+  );
   const areBothRepeated = (): boolean =>
     ['no pid', 'no /proc'].every((one) => faults.filter((each) => each === one).length > 1);
   // An audit reads a real file, which the clock of the test does not move.
@@ -73,20 +84,25 @@ test('KeepalivedMonitor reloads a keepalived that answers and receives nothing, 
   t.teardown(() => sleeping.kill());
   const repairs: string[] = [];
   let received = 7;
-  const { clock, monitor } = started(t, {
-    daemon: {
-      pid: 1,
-      hasChanged: async () => false,
-      vrrpProcess: async () => sleeping.pid,
-      readStates: async () => true,
-      needsReload: () => repairs.push('reload'),
-      kill: async () => repairs.push('kill'),
+  const { clock, monitor } = started(
+    t,
+    () => 3_600_000,
+    {
+      daemon: {
+        pid: 1,
+        hasChanged: async () => false,
+        vrrpProcess: async () => sleeping.pid,
+        readStates: async () => true,
+        needsReload: () => repairs.push('reload'),
+        kill: async () => repairs.push('kill'),
+      },
+      states: { counts: () => [{ name: 'vrrp-51', state: 'backup', adverts: { sent: 0, received } }] },
     },
-    states: { counts: () => [{ name: 'vrrp-51', state: 'backup', adverts: { sent: 0, received } }] },
-    reconciler: { isUnderWay: false, reconcile: () => undefined, fail: () => t.fail() },
-    auditInterval: () => 3_600_000,
-    metrics: { repaired: () => undefined },
-  });
+    {
+      reconciler: { isUnderWay: false, reconcile: () => undefined, fail: () => t.fail() },
+      metrics: { repaired: () => undefined },
+    },
+  );
   t.is(monitor.fault, '');
   // A check reads a real file, which the clock of the test does not move.
   while (repairs.length < 2) await clock.advance(500);
