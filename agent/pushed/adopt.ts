@@ -5,6 +5,7 @@ import { connectOwnWorker } from '../haproxy/instance/connect.ts';
 import type { Runtime } from '../haproxy/socket/runtime.ts';
 import { type BootRecord, readRecord } from './boot-record.ts';
 import type { BootOptions } from './booting.ts';
+import { md5 } from './file-digests.ts';
 import { type Readback, readBack } from './readback.ts';
 import type { PushedText } from './text/pushed-text.ts';
 
@@ -17,7 +18,7 @@ export interface FoundWorker {
   readonly leaving: Readback['leaving'];
 }
 
-const UNKNOWN: BootRecord = { mark: '', since: 0, cause: '', files: new Map() };
+const UNKNOWN: BootRecord = { mark: '', text: '', since: 0, cause: '', files: new Map() };
 
 /** `text`: that of the file from which HAProxy boots. undefined if no worker answers. Never rejects. */
 export async function findRunning(
@@ -32,10 +33,11 @@ export async function findRunning(
     return undefined;
   }
   const record = readRecord(files.record);
-  const found: FoundWorker =
-    record?.mark === description
-      ? { runtime, record, ...(await compared(runtime, text)) }
-      : { runtime, record: UNKNOWN, doubt: 'what the worker has booted from is unknown', leaving: [] };
+  // Another program may have changed the file, or the agent has ended between text and commands.
+  const isOurs = record?.mark === description && record.text === md5(text.text);
+  const found: FoundWorker = isOurs
+    ? { runtime, record, ...(await compared(runtime, text)) }
+    : { runtime, record: UNKNOWN, doubt: 'what the worker has booted from is unknown', leaving: [] };
   log.info('Adopted the HAProxy of a pushed text', { worker: pid, doubt: found.doubt });
   return found;
 }

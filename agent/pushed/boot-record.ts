@@ -7,6 +7,8 @@ import { FILE_MODE } from './files.ts';
 
 export interface BootRecord {
   readonly mark: string;
+  /** MD5 of the text that the worker serves. */
+  readonly text: string;
   /** Milliseconds since the epoch: since when the text is served. */
   readonly since: number;
   /** Why the last reload was needed. */
@@ -23,10 +25,11 @@ export function writeRecord(path: string, { files, ...rest }: BootRecord): void 
 /** undefined if there is none, or one that this version cannot read. */
 export function readRecord(path: string): BootRecord | undefined {
   try {
-    const { mark, since, cause, files } = JSON.parse(readFileSync(path, 'utf8'));
-    if (typeof mark !== 'string' || typeof since !== 'number' || typeof cause !== 'string') return undefined;
+    const { mark, text, since, cause, files } = JSON.parse(readFileSync(path, 'utf8'));
+    if ([mark, text, cause].some((each) => typeof each !== 'string') || typeof since !== 'number')
+      return undefined;
     const digests = Object.entries(files).map(([name, digest]) => [name, String(digest)] as const);
-    return { mark, since, cause, files: new Map(digests) };
+    return { mark, text, since, cause, files: new Map(digests) };
   } catch {
     return undefined;
   }

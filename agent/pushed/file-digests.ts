@@ -13,9 +13,13 @@ export async function fileDigests(text: string): Promise<ReadonlyMap<string, str
     digests.set(path, '');
     const content = await readFile(path).catch(() => undefined);
     if (content === undefined) return;
-    digests.set(path, createHash('md5').update(content).digest('hex'));
+    digests.set(path, md5(content));
     if (lists.has(path)) await Promise.all(filesInList(content.toString('latin1')).map(add));
   };
   await Promise.all([...files].map(add));
   return digests;
+}
+
+export function md5(content: string | Buffer): string {
+  return createHash('md5').update(content).digest('hex');
 }

@@ -2,7 +2,7 @@
 // at a time. Never leaves the last text that HAProxy served without trying to serve it again.
 // Why: docs/design/decisions/0086-a-pushed-text-is-the-truth.md
 
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { backoffMs } from '../base/backoff.ts';
@@ -12,6 +12,7 @@ import { Fault } from '../base/fault.ts';
 import { serial } from '../base/serial.ts';
 import { findMaster, isBooting } from '../haproxy/instance/find-master.ts';
 import { masterPid, stopHaproxy } from '../haproxy/instance/process.ts';
+import { parseInfo } from '../haproxy/socket/readings.ts';
 import type { Runtime } from '../haproxy/socket/runtime.ts';
 import { DaemonLog } from '../host/daemon-output.ts';
 import { makeFolder } from '../host/make-directory.ts';
@@ -19,7 +20,7 @@ import { findRunning } from './adopt.ts';
 import { type BootRecord, writeRecord } from './boot-record.ts';
 import { type Boot, type BootOptions, reload, start, writeBoot, writeText } from './booting.ts';
 import { checkText } from './check-text.ts';
-import { fileDigests } from './file-digests.ts';
+import { fileDigests, md5 } from './file-digests.ts';
 import { FOLDER_MODE } from './files.ts';
 import { LeavingServers } from './leaving-servers.ts';
 import { MetricsServer } from './metrics/metrics-server.ts';
@@ -44,6 +45,7 @@ export interface OwnHaproxyOptions extends BootOptions {
 
 /** The wait between two attempts to start HAProxy again. */
 const BACKOFF = { firstMs: 50, mostMs: 5_000 };
+const REPLACED = 'another worker has replaced it';
 const MAX_OUTPUT_BYTES = 256 * 1024;
 const POLL_INTERVAL_MS = 50;
 const BOOT_TIMEOUT_MS = 30_000;
@@ -129,6 +131,10 @@ export class OwnHaproxy implements PushedHaproxy {
     const worker = this.#worker;
     if (worker === undefined) return undefined;
     try {
+      if (parseInfo(await worker.runtime.ask('show info')).stopping) {
+        void this.#revive(worker, REPLACED);
+        return undefined;
+      }
       const answer = await worker.runtime.ask('show stat', { lane: 'bulk' });
       return reportedRows(answer, worker.text);
     } catch {
@@ -141,7 +147,7 @@ export class OwnHaproxy implements PushedHaproxy {
     const isKnown = worker !== undefined && worker.doubt === '';
     return {
       isRunning: worker !== undefined,
-      text: isKnown ? createHash('md5').update(worker.text.text).digest('hex') : '',
+      text: isKnown ? worker.record.text : '',
       since: isKnown ? new Date(worker.record.since) : undefined,
       cause: this.#cause,
       fault: this.#fault.text,
@@ -172,7 +178,7 @@ export class OwnHaproxy implements PushedHaproxy {
     if (plan.kind === 'reload') return this.#boot(next, plan.cause);
     // Before the commands, because a worker that is booted meanwhile should have them.
     const since = plan.kind === 'none' ? worker.record.since : this.#clock.wall();
-    const record = { ...worker.record, since };
+    const record = { ...worker.record, text: md5(text.text), since };
     if (text.text !== worker.text.text) writeText(text, files);
     writeRecord(files.record, record);
     if (plan.kind === 'commands') {
@@ -189,7 +195,11 @@ export class OwnHaproxy implements PushedHaproxy {
 
   /** Connects to a worker that runs although this agent has no connection to it. */
   async #reach(text: PushedText): Promise<void> {
-    if (this.#worker !== undefined) return;
+    const known = this.#worker;
+    // The connection keeps a replaced worker alive.
+    const info = await known?.runtime.ask('show info').catch(() => undefined);
+    if (info !== undefined && !parseInfo(info).stopping) return;
+    this.#release();
     const { files } = this.#options;
     const pushed = await readFile(files.config, 'utf8').catch(() => undefined);
     await this.#adopt(pushed === undefined ? text : readText(pushed));
@@ -225,7 +235,7 @@ export class OwnHaproxy implements PushedHaproxy {
     const mark = `headgate-${randomUUID()}`;
     const boot: Boot = {
       text: next.text,
-      record: { mark, since: this.#clock.wall(), cause, files: next.files },
+      record: { mark, text: md5(next.text.text), since: this.#clock.wall(), cause, files: next.files },
     };
     const isReload = before !== undefined || (await findMaster(files)) !== undefined;
     try {
@@ -279,6 +289,7 @@ export class OwnHaproxy implements PushedHaproxy {
     if (text === undefined) return;
     const record = before?.record ?? {
       mark: `headgate-${randomUUID()}`,
+      text: md5(text.text),
       since: this.#clock.wall(),
       cause: 'HAProxy did not run',
       files: await fileDigests(text.text),
@@ -342,10 +353,10 @@ export class OwnHaproxy implements PushedHaproxy {
         if (this.#worker === lost) this.#release();
         const text = this.#last;
         if (this.#worker !== undefined || text === undefined || this.#isClosed) return;
-        await this.#adopt(text);
-        if (this.#worker !== undefined || (await findMaster(files)) !== undefined) return;
+        const found = await this.#adopt(text);
+        if (found?.doubt === '' || (found === undefined && (await findMaster(files)) !== undefined)) return;
         const next = { text, files: await fileDigests(text.text) };
-        await this.#boot(next, 'HAProxy had ended').then(
+        await this.#boot(next, found?.doubt || 'HAProxy had ended').then(
           () => this.#fault.clear(),
           (error: unknown) => this.#fault.set(messageOf(error)),
         );

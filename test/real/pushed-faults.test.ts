@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ava from 'ava';
 import type { HeadgateError } from '../../agent/base/errors.ts';
+import { reload } from '../../agent/haproxy/socket/master.ts';
 import { readRecord, writeRecord } from '../../agent/pushed/boot-record.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
@@ -79,6 +80,29 @@ test.serial('Sockets that another program has removed cost no traffic, and pushe
   t.is(await host.ask(), host.address(12));
   t.is(await host.haproxy.run(three), 'none');
 });
+
+test.serial(
+  'A worker that another program has replaced is found, and the last text is served again',
+  async (t) => {
+    const host = await pushedHost(t);
+    await host.startMembers(11, 12);
+    const [one = '', two = ''] = await host.texts([[host.member(11)], [host.member(12)]]);
+    await host.haproxy.run(one);
+    const replace = async (text: string): Promise<void> => {
+      await writeFile(host.files.config, text);
+      t.true((await reload(host.files.masterSocket)).ok);
+    };
+    await replace(two);
+    await until('the heartbeat finds it', async () => {
+      await host.haproxy.stats();
+      return host.haproxy.status().cause.startsWith('the worker differs from the text');
+    });
+    t.is(await host.ask(), host.address(11));
+    await replace(two);
+    t.is(await host.haproxy.run(one), 'reload');
+    t.is(await host.ask(), host.address(11));
+  },
+);
 
 test.serial('A HAProxy that hangs counts as none, and serves on when it continues', async (t) => {
   const host = await pushedHost(t);

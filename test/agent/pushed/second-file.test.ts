@@ -44,7 +44,7 @@ test('groupOfImage() reads the group of the image, and takes no other word for o
 test('readRecord() gives what writeRecord() wrote, and nothing of another file', async (t) => {
   const path = join(await folder(t), 'boot.json');
   t.is(readRecord(path), undefined);
-  const record = { mark: 'm', since: 7, cause: 'c', files: new Map([['/a', '1']]) };
+  const record = { mark: 'm', text: 't', since: 7, cause: 'c', files: new Map([['/a', '1']]) };
   writeRecord(path, record);
   t.deepEqual(readRecord(path), record);
   await writeFile(path, '{"mark": 1}');
