@@ -34,7 +34,7 @@ export function networkRoutes({ network }: Amphora): readonly Route[] {
         const body = String(await call.body(MAX_BYTES));
         const plug = read(
           () => readNetworkPlug(body),
-          (details) => json(400, { message: 'Invalid network port', details }),
+          (why) => json(400, { message: `Invalid network port: ${why}` }),
         );
         if ('refused' in plug) return plug.refused;
         const { name, isKnown } = await network.plugNetwork(plug.value);

@@ -86,25 +86,29 @@ export class AmphoraWorld {
     });
   }
 
-  /** As the controller, unless `client` is another file with certificate and key, or undefined for none. */
+  /** As the controller, unless `client` is another file with certificate and key, or null for none; of another agent at `port`. */
   async ask(
     method: string,
     path: string,
     body: string | Buffer = '',
     client?: string | null,
+    port = this.port,
   ): Promise<Answer> {
     const pem = client === null ? undefined : readFileSync(client ?? this.certificates.client, 'utf8');
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const options = {
       host: '127.0.0.1',
-      port: this.port,
+      port,
       method,
       path,
       agent: false as const,
       ca: readFileSync(this.certificates.serverAuthority),
       servername: AMPHORA_ID,
       ...(pem !== undefined && { cert: pem, key: pem }),
-      headers: { 'content-length': Buffer.byteLength(body) },
+      headers: {
+        'content-length': Buffer.byteLength(body),
+        ...(method === 'POST' && { 'content-type': 'application/json' }),
+      },
     };
     request(options, (response) => {
       const chunks: Buffer[] = [];

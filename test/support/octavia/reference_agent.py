@@ -30,7 +30,11 @@ folder = order["folder"]
 CONF([], project="octavia", default_config_files=[])
 for group, values in {
     "haproxy_amphora": {"base_path": order["base"], "base_cert_dir": order["certificates"]},
-    "amphora_agent": {"agent_server_cert": order["serverCertificate"], "agent_server_ca": order["clientAuthority"]},
+    "amphora_agent": {
+        "agent_server_cert": order["serverCertificate"],
+        "agent_server_ca": order["clientAuthority"],
+        "agent_server_network_dir": folder,
+    },
     "controller_worker": {"loadbalancer_topology": order.get("topology", constants.TOPOLOGY_SINGLE)},
 }.items():
     for name, value in values.items():
