@@ -34,11 +34,16 @@ export interface ServersOptions {
   readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
   readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
+  readonly page: StatusPage;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+/** What the status page and the list show, updated with each round of the metrics. */
+export interface StatusPage {
   readonly overview: Overview;
   readonly rows: LoadBalancerSummaries;
   readonly traffic: Pick<TrafficBook, 'record'>;
-  readonly metrics: Metrics;
-  readonly log: Log;
 }
 
 export interface Servers {
@@ -58,9 +63,7 @@ export async function startServers({
   statusSources,
   alone,
   sources,
-  overview,
-  rows,
-  traffic,
+  page: { overview, rows, traffic },
   metrics,
   log,
 }: ServersOptions): Promise<Servers> {

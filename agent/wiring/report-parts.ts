@@ -80,9 +80,7 @@ export function reportParts(reported: ReportedParts) {
     reporter,
     objectReporter,
     statusSources,
-    rows,
-    traffic,
-    overview,
+    page: { overview, rows, traffic },
     programming,
   };
 }

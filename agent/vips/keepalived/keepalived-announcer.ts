@@ -25,7 +25,7 @@ import { preflight } from './host/preflight.ts';
 import { KeepalivedMonitor } from './keepalived-monitor.ts';
 import { Notices } from './notices.ts';
 import type { KeepalivedOptions, KeepalivedSettings } from './options.ts';
-import { keepalivedPaths } from './paths.ts';
+import { type KeepalivedPaths, keepalivedPaths } from './paths.ts';
 import { NotifyFifo } from './process/fifo.ts';
 import { Rivals } from './states/rivals.ts';
 import { VrrpCounters } from './states/vrrp-counters.ts';
@@ -150,27 +150,7 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
       metrics,
       log,
     });
-    // Not before the first step has made them, and not while a step uses them.
-    const canRestore = (): boolean =>
-      this.#applier.isOpen && this.#daemon.version !== '' && !reconciler.isUnderWay;
-    this.ownFiles = [
-      {
-        path: paths.fifo,
-        kind: 'file',
-        isIntact: async () => !canRestore() || (await this.#fifo.isIntact()),
-        restore: async () => {
-          if (!(await this.#fifo.open())) return;
-          this.#daemon.needsReload();
-          void reconciler.reconcile();
-        },
-      },
-      {
-        path: paths.standing,
-        kind: 'file',
-        isIntact: async () => !canRestore() || (await this.#standing.isIntact()),
-        restore: () => this.#standing.restore(),
-      },
-    ];
+    this.ownFiles = this.#sharedFiles(paths);
   }
 
   /**
@@ -288,6 +268,31 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
 
   stop(): Promise<void> {
     return this.#daemon.stop();
+  }
+
+  #sharedFiles(paths: KeepalivedPaths): readonly OwnFile[] {
+    const { reconciler } = this.#applier;
+    // Not before the first step has made them, and not while a step uses them.
+    const canRestore = (): boolean =>
+      this.#applier.isOpen && this.#daemon.version !== '' && !reconciler.isUnderWay;
+    return [
+      {
+        path: paths.fifo,
+        kind: 'file',
+        isIntact: async () => !canRestore() || (await this.#fifo.isIntact()),
+        restore: async () => {
+          if (!(await this.#fifo.open())) return;
+          this.#daemon.needsReload();
+          void reconciler.reconcile();
+        },
+      },
+      {
+        path: paths.standing,
+        kind: 'file',
+        isIntact: async () => !canRestore() || (await this.#standing.isIntact()),
+        restore: () => this.#standing.restore(),
+      },
+    ];
   }
 
   get #fault(): string {
