@@ -231,7 +231,6 @@ export class OwnHaproxy implements PushedHaproxy {
     const { files, log } = this.#options;
     const began = performance.now();
     const before = this.#worker;
-    const last = this.#last;
     const mark = `headgate-${randomUUID()}`;
     const boot: Boot = {
       text: next.text,
@@ -246,11 +245,10 @@ export class OwnHaproxy implements PushedHaproxy {
       this.#take(runtime, next.text, boot.record);
       await this.#followMetrics(next.text);
     } catch (error) {
-      log.error('HAProxy does not serve a pushed text; the last one stays', {
-        cause,
-        error: messageOf(error),
-      });
-      await this.#restore(before, last, isReload);
+      const reason = messageOf(error);
+      if (this.#fault.set(reason))
+        log.error('HAProxy does not serve a pushed text; the last one stays', { cause, error: reason });
+      await this.#restore(next.text, before, isReload);
       throw error;
     } finally {
       await forgetHealth(next.text, this.#options.serverState);
@@ -278,14 +276,10 @@ export class OwnHaproxy implements PushedHaproxy {
     );
   }
 
-  /** The files of the last good text, which a HAProxy that is down is started with. */
-  async #restore(
-    before: PushedWorker | undefined,
-    last: PushedText | undefined,
-    isReload: boolean,
-  ): Promise<void> {
+  /** The files of the last good text, with which a HAProxy that is down is started, unless this text has failed just now. */
+  async #restore(failed: PushedText, before: PushedWorker | undefined, isReload: boolean): Promise<void> {
     const { log } = this.#options;
-    const text = before?.text ?? last;
+    const text = before?.text ?? this.#last;
     if (text === undefined) return;
     const record = before?.record ?? {
       mark: `headgate-${randomUUID()}`,
@@ -296,7 +290,7 @@ export class OwnHaproxy implements PushedHaproxy {
     };
     try {
       writeBoot({ text, record }, this.#options);
-      if (isReload) return;
+      if (isReload || text.text === failed.text) return;
       this.#take(await start({ text, record }, this.#options), text, record);
       await this.#followMetrics(text);
       this.#last = text;

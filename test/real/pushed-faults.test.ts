@@ -156,6 +156,28 @@ test.serial('A certificate that is deleted while it is used ends no traffic', as
   t.is(await host.haproxy.run(one), 'none');
 });
 
+test.serial(
+  'A HAProxy that ends while its certificate is missing is started when it is there, and logged once',
+  async (t) => {
+    const host = await pushedHost(t);
+    const { path } = await pem(host.base);
+    const [plain = ''] = await host.texts([[host.member(11)]]);
+    const text = plain.replace(/^( +bind \S+).*$/m, `$1 ssl crt ${path}`);
+    await host.haproxy.run(text);
+    await rename(path, `${path}.away`);
+    process.kill(await host.workerPid(), 'SIGKILL');
+    const tries = async () =>
+      ((await readFile(host.files.log, 'utf8')).match(/\[ALERT\].*\.pem/g) ?? []).length;
+    await until('it was tried again and again', async () => (await tries()) >= 3);
+    t.false(host.haproxy.status().isRunning);
+    t.regex(host.haproxy.status().fault, /web\.pem/);
+    await rename(`${path}.away`, path);
+    const isWell = () => host.haproxy.status().isRunning && host.haproxy.status().fault === '';
+    await until('it serves', isWell);
+    t.is(host.logged.filter((line) => line.includes('HAProxy does not serve')).length, 1);
+  },
+);
+
 async function pem(directory: string): Promise<{ readonly path: string }> {
   const made = await certificate(directory, 'web.example');
   const path = join(directory, 'web.pem');
