@@ -74,6 +74,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   compactHeap();
   announcers.follow(desired.loadBalancers.keys(), desired.loadBalancers);
   void announcers.start();
+  void parts.endFormer();
   parts.local?.start();
   parts.foreign?.start();
   void connectionSync.start();

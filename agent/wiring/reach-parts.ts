@@ -7,6 +7,7 @@ import { bgpSettings } from '../settings/announce.ts';
 import { AddressAnswers } from '../vips/address-answers.ts';
 import { Announcers } from '../vips/announcers.ts';
 import { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
+import { endFormerBird } from '../vips/bird/former-bird.ts';
 import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
@@ -64,5 +65,9 @@ export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 
     problemsOf: (loadBalancer: LoadBalancer) =>
       [announcers, local, foreign].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
   };
-  return { vrrp, bgp, announcers, local, foreign, reach };
+  /** Ends what announced for an agent before this one, with other settings. */
+  const endFormer = async (): Promise<void> => {
+    if (bgp === undefined) await endFormerBird(now, log);
+  };
+  return { vrrp, bgp, endFormer, announcers, local, foreign, reach };
 }

@@ -245,3 +245,67 @@ test.serial('Settings with which a session does not come back are undone', async
   await until('the fault is over', async () => (await a.bgp()).fault === '');
   await world.leadsTo(VIP, 'a');
 });
+
+test.serial(
+  'A host that is set to announce by BGP no more ends BIRD, and its VIP is local no more',
+  async (t) => {
+    const world = await BgpWorld.create(t);
+    const { network } = world;
+    const a = world.host('a');
+    for (const { host } of world.hosts) await web(host, network);
+    await world.leadsTo(VIP, 'a', 'b');
+    const { pid } = await a.bgp();
+    await a.agent.stop();
+    await writeFile(join(a.host.directory, 'headgate.yaml'), '');
+    a.agent = await a.host.start();
+    await world.leadsTo(VIP, 'b');
+    await until(
+      'the VIP is local no more',
+      async () => !(await network.run('a', 'ip', 'route', 'show', 'table', 'local')).includes(VIP),
+    );
+    t.is(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''), '', 'BIRD has ended');
+    t.is((await a.host.status()).bgp, undefined);
+  },
+);
+
+test.serial('Sessions over IPv6 and over link-local addresses carry VIPs of their families', async (t) => {
+  const world = await BgpWorld.create(t, { hosts: ['a'], peer: { families: ['ipv4'] } });
+  const { network, router } = world;
+  const a = world.host('a');
+  const [vip4, vip6] = [VIP, '2001:db8:100::1'];
+  const shown = await network.run(
+    'router',
+    'ip',
+    '-o',
+    '-6',
+    'address',
+    'show',
+    'dev',
+    'eth0',
+    'scope',
+    'link',
+  );
+  const linkLocal = /inet6 (fe80::[0-9a-f:]+)/.exec(shown)?.[1] ?? '';
+  await router.add(`protocol bgp over_link {
+  local as 65000; neighbor range fe80::/10 external; interface "eth0"; dynamic name "link";
+  ipv4 { import all; export none; extended next hop on; };
+  ipv6 { import all; export none; };
+}
+protocol kernel kernel6 { merge paths yes; ipv6 { export all; import none; }; }`);
+  await a.configure({}, { address: linkLocal, interface: 'eth0', bfd: false, families: ['ipv4', 'ipv6'] });
+  await web(a.host, network, vip4);
+  await a.host.write(
+    'web6.yaml',
+    webObjects({
+      name: 'web6',
+      address: vip6,
+      members: [network.v4('client')],
+      spec: { ipFamilies: ['IPv6'], ipFamilyPolicy: 'SingleStack' },
+    }),
+  );
+  await until('the router has both', async () => {
+    const routes = await router.routes();
+    return routes.includes(`${vip4}/32`) && routes.includes(`${vip6}/128`);
+  });
+  t.regex(await network.run('router', 'ip', '-6', 'route', 'show', `${vip6}/128`), /via fe80::/);
+});

@@ -41,7 +41,7 @@ export async function checkConfig(executable: string, path: string): Promise<str
 }
 
 /** SIGTERM ends BIRD in order: it takes its routes back from the routers. */
-export function birdDaemon(settings: BirdSettings, paths: BirdPaths): DaemonProgram {
+export function birdDaemon(settings: Omit<BirdSettings, 'bgp'>, paths: BirdPaths): DaemonProgram {
   return {
     kind: BIRD,
     config: paths.config,
@@ -52,7 +52,10 @@ export function birdDaemon(settings: BirdSettings, paths: BirdPaths): DaemonProg
   };
 }
 
-async function startBird({ bird, netns }: BirdSettings, paths: BirdPaths): Promise<StartedDaemon> {
+async function startBird(
+  { bird, netns }: Pick<BirdSettings, 'bird' | 'netns'>,
+  paths: BirdPaths,
+): Promise<StartedDaemon> {
   const words = ['-f', '-c', paths.config, '-s', paths.socket, '-P', paths.pidFile];
   const { child, found } = await startDaemon(BIRD, {
     command: inNamespace(netns, bird, words),

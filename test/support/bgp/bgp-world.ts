@@ -189,6 +189,12 @@ ${sessions.join('\n')}
     if (this.#process !== undefined) await this.socket.ask('configure');
   }
 
+  /** Adds a text to the file. */
+  async add(text: string): Promise<void> {
+    await writeFile(this.#file, `${await readFile(this.#file, 'utf8')}\n${text}\n`);
+    await this.socket.ask('configure');
+  }
+
   async start(): Promise<void> {
     this.#process = this.#network.start(
       'router',
