@@ -309,3 +309,23 @@ protocol kernel kernel6 { merge paths yes; ipv6 { export all; import none; }; }`
   });
   t.regex(await network.run('router', 'ip', '-6', 'route', 'show', `${vip6}/128`), /via fe80::/);
 });
+
+test.serial(
+  'A host that is cut off is left out at once, and is back soon after it is there again',
+  async (t) => {
+    const world = await BgpWorld.create(t);
+    const { network } = world;
+    for (const { host } of world.hosts) await web(host, network);
+    await world.leadsTo(VIP, 'a', 'b');
+    const began = performance.now();
+    await network.cut('a');
+    await world.leadsTo(VIP, 'b');
+    const tookMs = performance.now() - began;
+    t.log(`left out after ${Math.round(tookMs)} ms`);
+    // Without BFD it would be the hold time, 9 s.
+    t.true(tookMs < 6_000, `${tookMs} ms`);
+    t.is(await network.whoServes(VIP, VIP_PORT), 'member');
+    await network.join('a');
+    await world.leadsTo(VIP, 'a', 'b');
+  },
+);

@@ -26,17 +26,15 @@ export class LocalRoutes {
     this.#options = options;
   }
 
-  /** Adds routes of addresses that are not local yet. Errors: COMMAND_FAILED, FILE_WRITE. */
+  /** Adds the routes that this agent has not added yet. Errors: COMMAND_FAILED, FILE_WRITE. */
   async add(addresses: ReadonlySet<string>): Promise<void> {
     const own = await this.#known();
     const missing = [...addresses].filter((each) => !own.has(each));
     if (missing.length === 0) return;
-    const local = await this.#local(missing);
-    // An address of an interface is the operator's.
-    const added = missing.filter((each) => !local.has(each));
     for (const each of missing) own.add(each);
     this.#record(own);
-    await this.#run(added.map((each) => `route add local ${each} dev lo table local proto ${PROTOCOL}`));
+    // An address of an interface has a local route already, which stays.
+    await this.#run(missing.map((each) => `route add local ${each} dev lo table local proto ${PROTOCOL}`));
   }
 
   /** Adds routes again that another process has removed. Errors: as add(). */

