@@ -34,13 +34,13 @@ export interface ServersOptions {
   readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
   readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
-  readonly page: StatusPage;
+  readonly page: PageParts;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
 /** What the status page and the list show, updated with each round of the metrics. */
-export interface StatusPage {
+export interface PageParts {
   readonly overview: Overview;
   readonly rows: LoadBalancerSummaries;
   readonly traffic: Pick<TrafficBook, 'record'>;
