@@ -11,7 +11,7 @@ export interface Architecture {
   readonly name: string;
   /** Node's name: process.arch. */
   readonly node: string;
-  /** Of Debian's binutils: `x86_64-linux-gnu-strip`. */
+  /** The program of Debian's binutils: `x86_64-linux-gnu-strip`. */
   readonly strip: string;
 }
 

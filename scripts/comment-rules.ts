@@ -1,4 +1,4 @@
-// Three rules of comments in agent/ and health/ that a machine can count (CONTRIBUTING.md has the others):
+// Three rules of comments that a machine can count (CONTRIBUTING.md has the others):
 // a doc comment does not begin with "Of", "Those" or "That"; that of a map names its key; a pronoun does not cross a sentence.
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -51,7 +51,7 @@ function docAbove(lines: readonly string[], at: number): string {
 }
 
 if (import.meta.main) {
-  const faults = ['agent', 'health'].flatMap((folder) =>
+  const faults = ['agent', 'health', 'scripts', 'bench', 'test'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts'))
       .flatMap((path) => commentFaults(join(folder, path), readFileSync(join(root, folder, path), 'utf8'))),

@@ -4,7 +4,7 @@
 import type { DashboardPanel } from './dashboard-panel.ts';
 import { rows } from './dashboard-rows.ts';
 
-/** Of the current Grafana, which accepts older versions, too; older Grafana accepts this version. */
+/** The version of the current Grafana, which accepts older versions, too; older Grafana accepts this version. */
 const SCHEMA_VERSION = 42;
 const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
 const COLUMNS = 24;

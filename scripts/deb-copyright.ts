@@ -1,7 +1,7 @@
 // The copyright file of the Debian package in Debian's machine-readable format (DEP-5). Pure.
 
 export interface PackagedLicence {
-  /** Of the package, such as `js-yaml`; below node_modules. */
+  /** The name of the package, such as `js-yaml`; below node_modules. */
   readonly name: string;
   readonly version: string;
   /** SPDX identifier. */

@@ -18,15 +18,15 @@ const OTHER_OWNER = /^=== /;
 const RESULT = /^ *--- (PASS|FAIL|SKIP): TestConformance\/([^/\s]+)(?:\/(\S+))? \((\d+(?:\.\d+)?)s\)/;
 /** The suite's, of a test with a feature that is not claimed, and of one that is not asked for. */
 const NOT_ASKED = /: Skipping \S+: (?:suite does not support|test explicitly skipped)/;
-/** Of a failed comparison, or of a test that skips itself. */
+/** The message of a failed comparison, or of a test that skips itself. */
 const MESSAGE = /^\s+(?:Messages:|\S+\.go:\d+:)\s+(?!\S+ Deleting)(\S.*)/gm;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*Z:? ?/;
 
-/** Of every test that the suite has run, in its order. */
+/** The results of every test that the suite has run, in its order. */
 export function gatewayResults(log: string): readonly GatewayResult[] {
   const outputs = new Map<string, string[]>();
   const ended: { name: string; outcome: GatewayResult['outcome'] }[] = [];
-  /** Go does not count parts that run at the same time to the test itself. */
+  /** Key: a test; Go does not count parts that run at the same time to the test itself. */
   const longest = new Map<string, number>();
   const failedParts = new Map<string, string[]>();
   let owner: string | undefined;

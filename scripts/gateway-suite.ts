@@ -11,7 +11,7 @@ import { runIsolated } from './isolated-run.ts';
 import { headgateVersion } from './tested-versions.ts';
 
 export interface GatewayRunOptions {
-  /** Those to run; all without one. */
+  /** Tests to run; all without one. */
   readonly tests: readonly string[];
   readonly profiles: readonly string[];
   /** The extended features that are claimed. */
@@ -59,7 +59,7 @@ const CONDITIONS = [
 ];
 const NAMESPACES_TIMEOUT_S = 60;
 const SUITE_TIMEOUT_MIN = 60;
-/** Of the requests within one test; tests run one by one, because one Gateway that fails would fail all others beside it. */
+/** The most requests within one test; tests run one by one, because one Gateway that fails would fail all others beside it. */
 const PARTS_AT_ONCE = 8;
 
 export async function runGatewaySuite(options: GatewayRunOptions): Promise<GatewayRun> {
@@ -94,5 +94,5 @@ function notRun(name: string): GatewayResult {
   return { name, outcome: 'failed', seconds: 0, reasons: ['It did not run.'], output: '' };
 }
 
-/** Of a run without others at the same time. */
+/** The logs of a run without others at the same time. */
 export const LOGS = join(root, '.cache/conformance/gateway');

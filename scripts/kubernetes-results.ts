@@ -31,7 +31,7 @@ export function testNames(json: string): ReadonlyMap<string, string> {
   return new Map(specsOf(json).map((spec) => [nameOf(fullNameOf(spec)), fullNameOf(spec)]));
 }
 
-/** Of the tests that were meant to run; one that the report lacks has failed. */
+/** The results of the tests that were meant to run; one that the report lacks has failed. */
 export function resultsOf(json: string, role: string, names: readonly string[]): readonly TestResult[] {
   const specs = new Map(specsOf(json).map((spec) => [nameOf(fullNameOf(spec)), spec]));
   return names.map((name) => {

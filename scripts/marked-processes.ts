@@ -12,7 +12,7 @@ export interface MarkedProcess {
 const KILL_AFTER_MS = 3_000;
 const PAUSE_MS = 20;
 
-/** Those whose environment has `mark`, NAME=VALUE, without those of other users and those that have just ended. */
+/** Processes whose environment has `mark`, NAME=VALUE, without those of other users and those that have just ended. */
 export function markedProcesses(mark: string): readonly MarkedProcess[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

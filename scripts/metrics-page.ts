@@ -18,7 +18,7 @@ const TABLES: Readonly<Record<string, RegExp>> = {
   agent: /^headgate_/,
 };
 
-/** Of metrics that have no sample in the text. */
+/** The labels of metrics that have no sample in the text. */
 const LABELS: Readonly<Record<string, readonly string[]>> = {
   headgate_listener_operating_status: ['namespace', 'service', 'port', 'protocol', 'family', 'status'],
   headgate_nodejs_active_requests: ['type'],

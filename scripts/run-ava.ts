@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ProgramRun, runProgram } from './run-program.ts';
 
-/** Of compiled code, which all test files share: the same as that of bin/headgate. */
+/** The cache of compiled code, which all test files share: the same as that of bin/headgate. */
 const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/headgate', import.meta.url));
 
 export interface AvaOptions {

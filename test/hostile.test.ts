@@ -86,7 +86,7 @@ const MEMBER_TLS = ` ssl verify (?:none|required ca-file [A-Za-z0-9/_-]{1,250}\\
 
 const NAMESPACES = ['default', 'kube-system', 'n'.repeat(63)];
 
-/** Of a line of the connection log: a name of the object, a number, or an expression of the agent. */
+/** A field of a line of the connection log: a name of the object, a number, or an expression of the agent. */
 const FIELD = String.raw`"[a-zA-Z]+":(?:"[a-z0-9-]{1,63}"|\d{1,5}|"?%(?:[a-zA-Z]{1,2}|\[[a-z0-9_.,()?:%A-Z@/-]+\])"?)`;
 
 /** Every line that the sections of a load balancer can have. */

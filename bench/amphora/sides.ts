@@ -35,7 +35,7 @@ export interface AmphoraMember {
 export interface Push {
   readonly members: readonly AmphoraMember[];
   readonly isSticky?: boolean;
-  /** Of a listener of UDP at UDP_PORT; undefined: there is none. */
+  /** Members of a listener of UDP at UDP_PORT; undefined: there is none. */
   readonly udpMembers?: readonly AmphoraMember[];
 }
 

@@ -15,7 +15,7 @@ export interface PairContender {
 /** The port of all VIPs. */
 export const PORT = 8080;
 export const MEMBER_PORT = 9000;
-/** Of both contenders. */
+/** The interval of both contenders. */
 export const ADVERT_INTERVAL_MS = 200;
 
 /** One in five VIPs is in the client's network; the client reaches the others through the anchor. */

@@ -44,7 +44,7 @@ export async function makeCertificates(
 }
 
 export interface TlsAnswer {
-  /** Of the server's certificate. */
+  /** The serial number of the server's certificate. */
   readonly serial: string;
   /** The reason if the answer was not a 200; '' if it was. */
   readonly failure: string;

@@ -4,7 +4,7 @@
 import { SUPPORTED_FEATURES } from '../../agent/translate/gateway/gateway-class-translator.ts';
 import { CLUSTER_PROGRAMS } from '../support/kube/whole-cluster.ts';
 
-/** Of kube-assets.sh. */
+/** Programs of kube-assets.sh. */
 export const PROGRAMS = [
   ...CLUSTER_PROGRAMS,
   'gateway.test',
@@ -20,7 +20,7 @@ export const STATIC_ADDRESS = '10.245.0.250';
 /** Outside all pools, so that a Gateway must not get it. */
 export const UNUSABLE_ADDRESS = '192.0.2.1';
 
-/** Of Headgate. */
+/** Settings of Headgate. */
 export const SETTINGS = {
   pools: [
     { name: 'gateways', blocks: ['10.245.0.1-10.245.0.200'] },
@@ -37,7 +37,7 @@ export const PROFILES: readonly string[] = [
   'GATEWAY-UDP',
 ];
 
-/** Those that Headgate claims in the status of its GatewayClasses. */
+/** Features that Headgate claims in the status of its GatewayClasses. */
 export const FEATURES: readonly string[] = SUPPORTED_FEATURES;
 
 /** Every other extended feature of the profiles. */
@@ -55,7 +55,7 @@ export const NOT_CLAIMED: readonly { readonly why: string; readonly features: re
 /** A test that fails, or skips itself → why. */
 export const DIFFERENCES: Readonly<Record<string, string>> = {};
 
-/** Of all profiles, those that `make test` runs. */
+/** Tests of all profiles that `make test` runs. */
 export const FAST_TESTS: readonly string[] = [
   'GatewayModifyListeners',
   'GatewayStaticAddresses',

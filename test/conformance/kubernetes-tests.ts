@@ -3,7 +3,7 @@
 
 import { CLUSTER_PROGRAMS } from '../support/kube/whole-cluster.ts';
 
-/** Of kube-assets.sh. */
+/** Programs of kube-assets.sh. */
 export const PROGRAMS = [
   ...CLUSTER_PROGRAMS,
   'kube-proxy',
@@ -19,7 +19,7 @@ export type Kind = 'load-balancer' | 'cluster-ip' | 'client-address';
 export interface Role {
   readonly name: string;
   readonly kind: Kind;
-  /** Of Headgate, beside its folders, the cluster and the pool. */
+  /** Settings of Headgate, beside its folders, the cluster and the pool. */
   readonly settings: Readonly<Record<string, unknown>>;
   /** Pods send what leaves their node through Headgate's host. */
   readonly isGateway?: boolean;
@@ -43,7 +43,7 @@ export interface Chapter {
   readonly tests: Readonly<Partial<Record<Kind, readonly string[]>>>;
 }
 
-/** Of a role, in the order of the chapters. */
+/** The tests of a role, in the order of the chapters. */
 export function testsOf({ kind }: Role): readonly string[] {
   return CHAPTERS.flatMap(({ tests }) => tests[kind] ?? []);
 }

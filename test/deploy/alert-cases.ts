@@ -148,7 +148,7 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
         [a('headgate_pool_sessions_total', WEB)]: growing(2),
         [a('headgate_load_balancer_verdict', `${UNSERVED},verdict="members fail"`)]: always(1),
       },
-      // Of the kernel path.
+      // A load balancer of the kernel path.
       { [a('headgate_load_balancer_verdict', `${UNSERVED},verdict="members fail"`)]: always(1) },
     ],
     quiet: {

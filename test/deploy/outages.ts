@@ -117,7 +117,7 @@ const apiAway: Courses = Object.fromEntries(
 );
 const EXPIRY = a('headgate_certificate_expiry_seconds', 'namespace="shop",secret="web"');
 
-/** Of one gauge without labels. */
+/** The courses of one gauge without labels. */
 const one = (name: string, healthy: number, faulty: number, labels = ''): Courses => ({
   [a(name, labels)]: gauge(healthy, faulty),
 });

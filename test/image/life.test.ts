@@ -393,7 +393,7 @@ test.serial('After a reboot a host serves its last state without its manifests',
 });
 
 test.serial('A host that shuts down hands its addresses over before its HAProxy ends', async (t) => {
-  // Of both boots, which have the kernel's one identity; since the second one nothing has been stopped.
+  // The journal of both boots, which have the kernel's one identity; since the second one nothing has been stopped.
   const text = await lab.machine.run('journalctl', '--no-pager', '--quiet', '--identifier=systemd');
   const handedOver = text.lastIndexOf('Stopped headgate-keepalived.service');
   const ends = text.lastIndexOf('Stopping headgate-haproxy.service');
@@ -451,7 +451,7 @@ test.serial('A removal ends all processes and keeps settings and state', async (
 
 test.serial('A second installation starts nothing, and the host serves with the kept settings', async (t) => {
   const { machine } = lab;
-  // Of the revision that was removed: where the operator's file is kept, dpkg must not ask which one it is to be.
+  // The removed revision comes again: dpkg must not ask which file to use if the operator's is kept.
   await apt('-o', 'Dpkg::Options::=--force-confold', 'install', '/opt/headgate_2.deb');
   for (const unit of UNITS) t.is(await machine.show(unit, 'ActiveState'), 'inactive', unit);
   t.regex(await machine.run('cat', '/etc/headgate/headgate.yaml'), /^# An operator's own words/);

@@ -117,7 +117,7 @@ test('Members and certificates that fail', async (t) => {
   const { host, agent } = await hostWith(t, () => '', ['--route-metrics']);
   const member = memberStarter(t, host);
   const http = { mode: 'http' };
-  /** Those that end in the outage, by their address. */
+  /** Members that end in the outage, by their address. */
   const doomed = new Map<string, TestMember>();
   const start = async (last: number, dies = false): Promise<string> => {
     const started = await member(last);

@@ -12,7 +12,7 @@ import { entryOf, forwardTo, gatewayOf, poolOf, ruleOf, sectionOf } from '../sup
 const test = requires(ava, { haproxy: true });
 
 const HOST = 'shop.example.org';
-/** Of clients; the trusted proxies are others. */
+/** An address of clients; the trusted proxies are others. */
 const CLIENT = '127.0.0.1';
 const PROXY = '127.0.7.1';
 const TRUSTED = ['127.0.7.0/24', '192.0.2.0/24'];
@@ -83,7 +83,7 @@ test('A trusted proxy names the client, the scheme, the host and the port', asyn
     'x-real-ip': '198.51.100.7',
     forwarded: 'for=198.51.100.7',
   });
-  // Of lists and repetitions the nearest proxy's counts, and what is no value does not.
+  // In lists and repetitions the nearest proxy's counts, and what is no value does not.
   const doubled = { 'X-Forwarded-Proto': 'https', 'x-forwarded-proto': 'javascript', X_Forwarded_For: '1' };
   const bad = { 'X-Forwarded-Host': 'a.example, b<script>', 'X-Forwarded-Port': '80, 99999999' };
   t.deepEqual(told(await ask(place, PROXY, { ...doubled, ...bad })), {

@@ -49,7 +49,7 @@ test.serial('Authors are told of conflicts by a condition, an Event and `why`', 
   });
   const http = { name: 'http', port: 8090, protocol: 'HTTP' };
   const tls = { name: 'tls', port: 8443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'broken' }] } };
-  // Of objects of one second the name decides, which is as the order of their creation here.
+  // The name decides between objects of one second, which is as the order of their creation here.
   await create('gateways', gatewayJson('a-edge', { ...at, listeners: [http, tls] }));
   await create('httproutes', routeJson('a-first', PARENT));
   await create('httproutes', routeJson('b-second', PARENT));
@@ -121,7 +121,7 @@ test.serial(
       const metadata = { namespace, name: namespace };
       await kube.must('POST', routesOf(namespace), asNew({ ...route, metadata }));
     };
-    // Of objects of one second the name of the namespace decides, which is as the order of their creation here.
+    // The name of the namespace decides between objects of one second, which is as the order of their creation here.
     for (const namespace of ['one', 'two'])
       await kube.must('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
     await make('one', ['shop.example.org']);
@@ -186,7 +186,7 @@ function create(plural: string, object: Json): Promise<Json> {
   return kube.must('POST', `${GATEWAY_API}/${plural}`, asNew(object));
 }
 
-/** Of a listener of a Gateway, one a line. */
+/** The conditions of a listener of a Gateway, one a line. */
 async function conditions(path: string, listener: string): Promise<string> {
   const { status } = await read(path);
   return inWords(status?.listeners?.find(({ name }: Json) => name === listener)?.conditions);

@@ -15,7 +15,7 @@ const test = requires(ava, { haproxy: true, root: true, programs: [...programs, 
 
 /** With the build of what is missing. */
 const TIMEOUT_MS = 30 * 60_000;
-/** Of each log, if a test fails. */
+/** The length of each log, if a test fails. */
 const LOG_LENGTH = 10_000;
 const root = join(import.meta.dirname, '../..');
 const logs = join(root, '.cache/conformance/gateway-fast');

@@ -72,7 +72,7 @@ test.serial('Packets and bytes are counted in both directions, of each packet of
   const answer = QUERY_BYTES - 1 + `m1 ${rig.network.v4('a')}`.length;
   t.is(after.bytes[1], before.bytes[1] + 25 * answer);
 
-  // Of a client on the load balancer itself.
+  // A client on the load balancer itself.
   await askByDatagrams(rig.network, VIP, DNS, { count: 5, isOneFlow: true, host: 'a' });
   await rig.host.until('all are counted', async () => {
     const { packets } = await counted(rig.agent);

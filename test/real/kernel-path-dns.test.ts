@@ -108,7 +108,7 @@ test.serial('A member that is removed without terminating still gives its last a
 
 /** As resolvers wait for an answer. */
 const PATIENCE_MS = 5_000;
-/** Of clients that ask until they are stopped. */
+/** How long clients ask that are not stopped. */
 const LONGEST_MS = 30_000;
 let nextPort = 1_025;
 

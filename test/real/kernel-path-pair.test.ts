@@ -17,7 +17,7 @@ const VIP = '10.9.1.1';
 /** The first one is advertised. */
 const ANCHORS = ['10.9.0.1', '10.9.0.2', '10.9.0.3'];
 const MEMBERS = ['m1', 'm2', 'm3'];
-/** Of each kind. */
+/** How many of each kind. */
 const FLOWS = 20;
 /** In this time a member repeats a packet that is not acknowledged. */
 const END_MS = 15_000;

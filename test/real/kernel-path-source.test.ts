@@ -51,7 +51,7 @@ test('A member, another member and this host are clients, too', async (t) => {
     for (const vip of [VIP, VIP6]) {
       const { by, from } = await askByDatagrams(network, vip, PORT, { count: 20, host: client });
       t.deepEqual([...new Set(by)].sort(), MEMBERS, `${client} asks ${vip}`);
-      // Of IPv6 the kernel may choose the VIP.
+      // The kernel may choose the VIP as the source of IPv6.
       if (vip === VIP) t.deepEqual([...from], [network.v4('a')]);
     }
   await host.write('echo.yaml', echo(network, ['m1']));

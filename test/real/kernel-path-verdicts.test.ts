@@ -19,7 +19,7 @@ interface Case {
   readonly verdict: string;
   readonly answers: readonly string[];
   readonly sentence?: RegExp;
-  /** Of both families. */
+  /** Ready members of both families. */
   readonly ready: string;
 }
 

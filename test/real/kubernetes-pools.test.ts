@@ -167,7 +167,7 @@ test.serial('A pool that is deleted and created again has the same status again'
   const told = async () => {
     const { status } = await kube.must('GET', `${POOLS}/again`);
     if (status === undefined) return undefined;
-    // Of the new pool's own time.
+    // The time is the new pool's own.
     for (const condition of status.conditions) delete condition.lastTransitionTime;
     return status;
   };

@@ -32,7 +32,7 @@ interface Call {
   readonly service: string;
   readonly ports: readonly object[];
   readonly others: readonly string[];
-  /** Of the claim as the API server had it when the program ran: an HTTP status, and the Service that has it. */
+  /** The claim as the API server had it when the program ran: an HTTP status, and the Service that has it. */
   readonly claim: string;
 }
 

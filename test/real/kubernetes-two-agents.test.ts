@@ -122,7 +122,7 @@ async function makeWrong(name: string): Promise<void> {
   });
 }
 
-/** Of each Event that warns of an annotation, how often it says so. */
+/** How often each Event that warns of an annotation says so. */
 async function warnings(name: string): Promise<readonly number[]> {
   const selector = encodeURIComponent(`involvedObject.name=${name},reason=InvalidAnnotation`);
   const { items } = await kube.must('GET', `/api/v1/namespaces/default/events?fieldSelector=${selector}`);

@@ -37,7 +37,7 @@ const SETTLE_MS = 120_000;
 const LOOK_EVERY_MS = 2_000;
 /** Old workers wait for their connections for so long, and drained members for their timeout. */
 const AT_REST_MS = 90_000;
-/** Of the log that is shown around a wrong answer. */
+/** The part of the log that is shown around a wrong answer. */
 const [BEFORE_MS, AFTER_MS] = [45_000, 6_000];
 
 let kube: Kube;

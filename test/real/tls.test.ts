@@ -560,7 +560,7 @@ test.serial(
     await host.until('it moves', async () => (await host.status()).haproxy.landed === 0);
     await load.more(50);
     await load.stop();
-    // Of the four clients each may wait in the socket that is closed.
+    // Each of the four clients may wait in the socket that is closed.
     const resets = load.failures.filter((failure) => failure.includes('ECONNRESET'));
     const allowed = (await keepsWaiting()) ? 0 : 4;
     t.true(resets.length <= allowed, `${resets.length} resets`);

@@ -23,9 +23,9 @@ interface Expected {
   /** In one of the sentences of `why`, and the reason of a problem. */
   readonly reason: RegExp | undefined;
   readonly problem?: string;
-  /** Of a member that fails, in another sentence. */
+  /** What is said of a member that fails, in another sentence. */
   readonly member?: RegExp;
-  /** Of the members that accept connections, as `list` shows it. */
+  /** The members that accept connections, as `list` shows it. */
   readonly ready: string;
 }
 

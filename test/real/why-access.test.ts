@@ -27,7 +27,7 @@ const test = requires(ava, { haproxy: true, programs: ['openssl'] });
 const HOST = 'shop.example.org';
 const GUARDED = 'guarded.example.org';
 const HOSTS = [HOST, GUARDED, 'x.example.org', 'a.b.example.org', 'other.example', '127.0.0.1'];
-/** Of clients; the last one may be that of a trusted proxy. */
+/** Addresses of clients; the last one may be that of a trusted proxy. */
 const ADDRESSES = ['127.0.0.1', '127.7.1.1', '127.7.2.1', '127.7.2.2', '127.7.3.1'];
 const RANGES = ['0.0.0.0/0', '127.0.0.0/8', '127.7.0.0/16', '127.7.2.0/24', '127.7.2.1/32', '2001:db8::/32'];
 const USERS = 'secret default/users';

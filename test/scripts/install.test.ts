@@ -67,7 +67,7 @@ test.afterEach.always(async (t) => {
   await rm(t.context.app, { recursive: true, force: true });
 });
 
-/** Those that install.sh may install. */
+/** Programs that install.sh may install. */
 const PROGRAMS = [...programTable().values()]
   .filter(
     ({ kinds }) => !kinds.has('given') && !kinds.has('built') && !kinds.has('base') && !kinds.has('optional'),

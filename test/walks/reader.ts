@@ -13,7 +13,7 @@ import { blocksOf } from '../support/repository/markdown.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const COMMAND_TIMEOUT_MS = 300_000;
-/** Of the repository, what a reader edits or writes; all else of the clone is links. */
+/** What a reader edits or writes in the repository; all else of the clone is links. */
 const COPIED = ['examples'];
 const NOT_CLONED = ['.cache', '.git'];
 /** Empty at first, so that no other agent or package of this machine is seen. */

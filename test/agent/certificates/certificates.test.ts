@@ -9,7 +9,7 @@ import { checkKeyPair } from '../../../agent/certificates/key-pair.ts';
 import { certificateFile } from '../../../agent/haproxy/config/tls-config.ts';
 import { BIG, type PemPair, WEB } from '../../support/values/certificates.ts';
 
-/** Of a cluster whose Secrets all have this pair; without one there is no Secret. */
+/** Certificates of a cluster whose Secrets all have this pair; without one there is no Secret. */
 function certificatesWith(given: PemPair | undefined, maxRsaBits: number): Certificates {
   const pair = given && checkKeyPair(given.cert, given.key);
   if (typeof pair === 'string') throw new Error(pair);

@@ -34,7 +34,7 @@ function apply(
   return { keys: [...keysOf(differences)].sort(), nodesChanged: differences.dependencies.has('nodes') };
 }
 
-/** Of Services that differ, or whose endpoints do. */
+/** Keys of Services that differ, or whose endpoints do. */
 function keysOf({ dependencies }: Differences): ReadonlySet<string> {
   return new Set([...dependencies].flatMap((each) => (each === 'nodes' ? [] : (each.split(' ')[1] ?? []))));
 }

@@ -260,7 +260,7 @@ for (const [what, netns, roles] of [
       message.includes(netns === '' && roles === MASTER ? 'ECONNREFUSED' : 'Nothing listens on'),
       message,
     );
-    // That it has given way makes it no better.
+    // A host that has given way is no better for that.
     side.take(BACKUP);
     const looks = side.looks;
     await until('it has looked again', () => side.looks >= looks + 4);

@@ -82,7 +82,7 @@ export class TestHost {
   readonly stateDir: string;
   readonly runtimeDir: string;
   readonly paths: HaproxyPaths;
-  /** Those of the landing. */
+  /** The paths of the landing. */
   readonly landing: HaproxyPaths;
   /** The program of the next start; a change is an upgrade. */
   headgate = headgate;

@@ -39,9 +39,9 @@ export interface PodAccess {
  */
 const ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount';
 const daemonSet = new URL('../../../deploy/helm/headgate/templates/daemonset.yaml', import.meta.url);
-/** Those of the chart. */
+/** The rights that the chart gives. */
 const CAPABILITIES = / add: \[(.*)\]/.exec(readFileSync(daemonSet, 'utf8'))?.[1]?.split(', ') ?? [];
-/** Those that a container has by default, and the chart does not give. */
+/** Rights that a container has by default, and the chart does not give. */
 const UNUSED = ['AUDIT_WRITE', 'FSETID', 'MKNOD', 'SETFCAP', 'SETPCAP', 'SYS_CHROOT'];
 /** https://man7.org/linux/man-pages/man7/capabilities.7.html */
 const NUMBERS: Readonly<Record<string, number>> = {

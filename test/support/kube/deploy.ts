@@ -15,7 +15,7 @@ const deployFolder = fileURLToPath(new URL('../../../deploy', import.meta.url));
 const INSTALL = join(deployFolder, 'kubernetes/install.yaml');
 export const NAMESPACE = 'headgate-system';
 
-/** Of a file of YAML. */
+/** The objects in a file of YAML. */
 export async function objectsIn(path: string): Promise<readonly DeployedObject[]> {
   const { documents, errors } = parseYamlDocuments(await readFile(path, 'utf8'));
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);

@@ -29,7 +29,7 @@ export interface ClusterOptions {
   readonly programs: Readonly<Record<string, string>>;
   /** Name of an image → the program that its containers run. */
   readonly images: Readonly<Record<string, string>>;
-  /** Of Headgate; with `clusterIPs`, packets for cluster IPs and external IPs go past kube-proxy to Headgate's host. */
+  /** Settings; with `clusterIPs`, packets for cluster IPs and external IPs go past kube-proxy to Headgate's host. */
   readonly settings: Readonly<Record<string, unknown>>;
   /** Packets of pods to others than their node go through Headgate's host, as gateway mode needs. */
   readonly isGateway?: boolean;
@@ -39,13 +39,13 @@ export interface ClusterOptions {
 const CONTROL_PLANE = '10.20.0.1';
 const LOAD_BALANCER = '10.20.0.2';
 const HOSTS_PREFIX = 16;
-/** Of this namespace as a client of VIPs: an address outside the network of hosts. */
+/** The address of this namespace as a client of VIPs: outside the network of hosts. */
 const CLIENT = '198.51.100.1';
 /** Addresses for Services of type LoadBalancer and for Gateways. */
 const VIPS = '10.245.0.0/24';
 const PODS = '10.244.0.0/16';
 const CLUSTER_IPS = '10.96.0.0/16';
-/** That of the tests. */
+/** External IPs of the tests. */
 const EXTERNAL_IPS = '203.0.113.0/24';
 const LOAD_BALANCER_HOST = 'load-balancer';
 

@@ -137,7 +137,7 @@ export class AmphoraWorld {
   }
 }
 
-/** Of a new agent with the same folders. */
+/** The load balancers of a new agent with the same folders. */
 export function newLoadBalancers(world: AmphoraWorld): LoadBalancers {
   return new LoadBalancers({
     texts: new TextStore(join(world.folder, 'base')),

@@ -11,7 +11,7 @@ const SECOND =
   /(?:etwork\.(?:run|try|start)|inNamespace)\(\s*(?:'[^']*'|[\w.[\]?]+(?:\([^()]*\))?),\s*'([a-z][\w.+-]*)'/g;
 /** Programs that start what follows their options, anywhere. */
 const LAUNCHERS = /'(setpriv|unshare|nsenter|timeout|prlimit|chroot|chrt)'/g;
-/** Of requires(). */
+/** The programs in a call of requires(). */
 const NEEDS = /(?:programs(?:: | = )\[|kubeNeeds\()([^\])]*)[\])]/g;
 /** A text after `sh -c`, or the name of a constant of this file that has it. */
 const SHELL_ARGUMENT =

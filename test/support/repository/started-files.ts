@@ -18,7 +18,7 @@ export function programFiles(root: string): string[] {
     .sort();
 }
 
-/** Those to which the files of `make test` lead, sorted. The tests in test/image are of other targets. */
+/** Files to which the files of `make test` lead, sorted. The tests in test/image are of other targets. */
 export function filesOfMakeTest(root: string): string[] {
   const walks = programFiles(root).filter((path) => path.startsWith('test/walks/'));
   const waiting = [...testFiles(root).filter((path) => !path.startsWith('test/image/')), ...walks];

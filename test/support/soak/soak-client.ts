@@ -99,7 +99,7 @@ function judge(before: SoakTarget, { status, text }: Answer): void {
   if (failed.length < MOST_TEXTS) failed.push(line);
 }
 
-/** Those that a lane keeps. */
+/** The connections that a lane keeps. */
 class Connections {
   #agent: http.Agent | undefined;
   #generation: number | undefined;

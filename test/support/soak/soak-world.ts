@@ -43,7 +43,7 @@ export interface SoakKeys {
   readonly clientCa: string;
   readonly otherCa: string;
   readonly client: IssuedCertificate;
-  /** Of an authority that no list has. */
+  /** A certificate of an authority that no list has. */
   readonly stranger: IssuedCertificate;
 }
 
@@ -98,7 +98,7 @@ export function usersSecret(turn: number): Json {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'users' }, stringData: { auth } };
 }
 
-/** Of one Service's pods at these addresses. */
+/** The slice of one Service's pods at these addresses. */
 export function soakSlice(name: Backend | `guest-${number}`, addresses: readonly string[]): Json {
   const isUdp = name === 'dns';
   const port = name in POD_PORTS ? POD_PORTS[name as keyof typeof POD_PORTS] : GUEST_POD_PORT;

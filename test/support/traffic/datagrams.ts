@@ -26,7 +26,7 @@ export interface AskOptions {
   readonly count?: number;
   /** Each datagram from a new port, or all from one. */
   readonly isOneFlow?: boolean;
-  /** Of all datagrams of one flow; 0: any. */
+  /** The port of all datagrams of one flow; 0: any. */
   readonly localPort?: number;
   /** An address of the host; '' for its own choice. */
   readonly from?: string;

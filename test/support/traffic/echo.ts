@@ -76,7 +76,7 @@ export async function request(
   return answerOf(Buffer.concat(chunks).toString('latin1'));
 }
 
-/** Of one HTTP/1 response. */
+/** Parses one HTTP/1 response. */
 export function answerOf(text: string): Answer {
   const [head = '', ...rest] = text.split('\r\n\r\n');
   const [status = '', ...lines] = head.split('\r\n');

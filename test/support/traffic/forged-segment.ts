@@ -26,7 +26,7 @@ while (defined recv($in, my $packet, 65535, 0)) {
 }
 `;
 
-/** Of a connection of the host that gets data from this port of its other end. */
+/** Sends a segment of a connection of the host that gets data from this port of its other end. */
 export async function sendStraySegment(network: TestNetwork, host: string, port: number): Promise<void> {
   await network.run(host, 'perl', '-e', FORGE, `${port}`);
 }

@@ -74,7 +74,7 @@ export class GatewayWorld {
       .map((text) => text.replaceAll('pool:default:', ''));
   }
 
-  /** Of `HTTPRoute default/api`, `Gateway default/edge`. */
+  /** The status of an object, such as `HTTPRoute default/api` or `Gateway default/edge`. */
   status<K extends ObjectStatus['kind']>(kind: K, name: string): StatusOf<K> {
     const [namespace = '', rest] = name.includes('/') ? name.split('/') : ['', name];
     const [found] = this.state.desired.statuses.partsOf(statusName({ kind, namespace, name: rest ?? '' }));

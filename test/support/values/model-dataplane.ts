@@ -26,7 +26,7 @@ export class ModelDataplane implements Dataplane<ModelPlan> {
   readonly #options: ModelDataplaneOptions;
   /** The listeners that take connections. */
   #serving: ReadonlySet<string> = new Set();
-  /** Those after the reload under way. */
+  /** What is served after the reload under way. */
   #next: ReadonlySet<string> | undefined;
   /** False after a refused change, until all is loaded again. */
   #isKnown = true;

@@ -6,7 +6,7 @@ export const HASHES = {
   sha512: '$6$abcd$LUcRp/CqX6dD1mhdl9efMRmGK7s6i4BpwgviAWO0DMwsCybA7kHCIpRNdrq0P.PrU6nnxisP2S16GMTEoMcq8.',
 } as const;
 
-/** Of the same password, which HAProxy must not be given. */
+/** Hashes of the same password, which HAProxy must not be given. */
 export const OTHER_HASHES = {
   'MD5 of Apache': '$apr1$abcd$BcHDpiCJeQXgq5H5tubh.0',
   MD5: '$1$abcd$jkkV.y6Co7jOQZK67vkJA0',

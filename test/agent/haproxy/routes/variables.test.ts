@@ -6,7 +6,7 @@ import { MAPS } from '../../../../agent/haproxy/routes/maps.ts';
 
 const ROOT = new URL('../../../../', import.meta.url);
 const FOLDER = new URL('templates/haproxy/', ROOT);
-/** Of the socket for mirrors. */
+/** Variables of the socket for mirrors. */
 const OTHERS: readonly string[] = ['txn.pool'];
 const NAME = { mustache: /\b(?:txn|sess)\.[a-z_0-9]+\b/g, lua: /(?<=')(?:txn|sess)\.[a-z_0-9]+(?=')/g };
 

@@ -10,7 +10,7 @@ import { eventually } from '../../../support/basics/eventually.ts';
 import { ownNetwork } from '../../../support/host/own-network.ts';
 
 const PORT = 17_080;
-/** Of this process, which ends with the file. */
+/** The network of this process, which ends with the file. */
 const network = await ownNetwork({ teardown: () => undefined });
 const address = (last: number): string => `${network}.${last}`;
 
@@ -107,7 +107,7 @@ test('The looks try each listener in turn', async (t) => {
   const liveness = livenessOf(desiredAt(1, 2, 3));
   for (let look = 0; look < 6; look++)
     t.deepEqual(await liveness.look(ACTIVE), { control: '', listeners: '' });
-  // Of a connection that is made this process may hear later at the end that takes it.
+  // This process may hear of a connection that is made later at the end that takes it.
   await eventually(
     async () => taken.map((each) => each()).join(),
     (counts) => counts === '2,2,2',

@@ -269,7 +269,7 @@ const SAMPLES = [
   ingressJson('web', { tls: [{ hosts: ['example.org'], secretName: 'a' }] }),
 ];
 
-/** Of the samples, in FORMAT 2. */
+/** Fields of the samples, in FORMAT 2. */
 const FIELDS: readonly string[] = [
   'kind key namespace name uid created labels annotations type loadBalancerClass loadBalancerIP ' +
     'loadBalancerSourceRanges[] externalIPs[] clusterIPs[] headless externalTrafficPolicy ' +

@@ -350,7 +350,7 @@ test('Reflector does not report an event without a change of read fields', async
     changes.map(({ upserted }) => keysOf(upserted)),
     [['default/a'], ['default/b']],
   );
-  // Those who were told of it have the very same one.
+  // Parts that were notified of it have the very same one.
   const [known] = reflector.known.objects();
   t.is(known, changes[0]?.upserted[0]);
 });

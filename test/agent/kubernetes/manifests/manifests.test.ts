@@ -847,7 +847,7 @@ test('After any writes, renames and removals the source has the objects of the f
       for (const [path, text] of contents) {
         if (text === 'a: [') write(join(manifests, path), '');
       }
-      // Of several files that have an object, which counts depends on when the agent has read each of them.
+      // If several files have an object, which counts depends on when the agent has read each of them.
       const expected = new Map<string, number[]>();
       for (const text of contents.values()) {
         const firstOfFile = new Map<string, number>();

@@ -443,7 +443,7 @@ interface Given {
   readonly held?: readonly string[];
   readonly ports?: readonly (readonly [number, Protocol?])[];
   readonly problems?: readonly Problem[];
-  /** Of the members of each port; one that is ready by default. */
+  /** States of the members of each port; one that is ready by default. */
   readonly states?: readonly ('ready' | 'drain')[];
 }
 

@@ -8,7 +8,7 @@ import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
 const VIP = '192.0.2.1';
-/** Of the instance `vrrp-52`. */
+/** The VIP of the instance `vrrp-52`. */
 const OTHER = '192.0.2.2';
 const CONNECTION = { client: '198.51.100.7', clientPort: 40_000, vip: VIP, port: 443 };
 const MASTER: Roles = { 'vrrp-51': 'master' };
