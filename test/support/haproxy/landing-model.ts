@@ -45,7 +45,7 @@ export class TestHaproxy implements MainDataplane<LandingSettings>, LandingDatap
   running: Map<string, LoadBalancer> | undefined;
   isDue = false;
   reloads = 0;
-  /** What the reload under way will serve. */
+  /** Key: a load balancer that the reload under way will serve. */
   #next: Map<string, LoadBalancer> | undefined;
   /** Keys that take no more connections. */
   readonly withdrawn = new Set<string>();

@@ -11,7 +11,7 @@ const NOTHING: Outcome = { acknowledged: new Set(), pending: new Set(), lost: un
 
 export interface ModelDataplaneOptions {
   readonly engine: Engine;
-  /** The view that the dataplane has. */
+  /** The view that the dataplane has, by key. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** Commands are enough for all changes, as in the kernel; otherwise each change is a reload, as in HAProxy. */
   readonly hasCommands: boolean;
