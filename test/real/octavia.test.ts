@@ -284,6 +284,24 @@ backend ${POOL}:${LISTENER}
   },
 );
 
+test.serial('A HAProxy that hangs is not in the heartbeats, which go on', async (t) => {
+  const amphora = await plugged(t);
+  serve(amphora, 8081);
+  await amphora.push(balancer([member(1, 8081)]));
+  await until('the member answers', async () => (await ask(amphora)) === '8081');
+  amphora.signalHaproxy(LB, 'SIGSTOP');
+  await until('a heartbeat without the listener', async () => {
+    const { listeners } = await amphora.nextHeartbeat();
+    return Object.keys(listeners).length === 0;
+  });
+  amphora.signalHaproxy(LB, 'SIGCONT');
+  await until('a heartbeat with the listener', async () => {
+    const { listeners } = await amphora.nextHeartbeat();
+    return listeners[LISTENER]?.status === 'OPEN';
+  });
+  t.is(await ask(amphora), '8081');
+});
+
 test.serial('A disk that is full is an error of the push, and what was there stays', async (t) => {
   const amphora = await plugged(t, { baseBytes: 1024 * 1024 });
   serve(amphora, 8081, 8082);

@@ -157,11 +157,16 @@ export class AmphoraAgent {
     return this.heartbeats[seen] as AmphoraAgent['heartbeats'][number];
   }
 
-  /** The master and its workers, at once. */
-  async killHaproxy(loadBalancer: string): Promise<void> {
+  /** Sends a signal to the master and its workers; answers the master's pid. */
+  signalHaproxy(loadBalancer: string, signal: NodeJS.Signals): number {
     const pid = Number(readFileSync(this.path('run', 'octavia', loadBalancer, 'haproxy.pid'), 'utf8'));
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
-    for (const each of [pid, ...children.map(Number)]) process.kill(each, 'SIGKILL');
+    for (const each of [pid, ...children.map(Number)]) process.kill(each, signal);
+    return pid;
+  }
+
+  async killHaproxy(loadBalancer: string): Promise<void> {
+    const pid = this.signalHaproxy(loadBalancer, 'SIGKILL');
     await until('HAProxy is gone', () => !existsSync(`/proc/${pid}`) || isZombie(pid));
   }
 
