@@ -1,7 +1,7 @@
 // The servers of an agent that is an amphora, beside the REST API of the controller: its socket for the commands, HTTP for
 // Prometheus, and notices to systemd.
 
-import type { AmphoraMetrics } from '../../health/metrics/amphora-metrics.ts';
+import { type AmphoraMetrics, amphoraListenerFamilies } from '../../health/metrics/amphora-metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
 import { ServiceNotifier } from '../../health/service-notifier.ts';
 import { counted } from '../base/counted.ts';
@@ -79,7 +79,10 @@ export async function serveAmphora(options: AmphoraServersOptions, address: () =
   const alive = (): string => '';
   const ready = (): string => (address() === '' ? 'The amphora starts' : '');
   const health = await startHealthServer(settings.now.listen, {
-    metrics: { round: async () => [], own: () => metrics.families() },
+    metrics: {
+      round: async () => amphoraListenerFamilies(await listeners()),
+      own: () => metrics.families(),
+    },
     alive,
     ready,
     look: async () => {

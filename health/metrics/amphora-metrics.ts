@@ -1,6 +1,7 @@
 // Metrics of an agent that is an amphora: what became of the pushes, heartbeats, listeners with Octavia's ids.
 
 import type { MetricFamily } from '../../agent/base/metric-family.ts';
+import { escaped } from '../scrape/exposition.ts';
 import { EventLoopMetrics } from './event-loop-metrics.ts';
 import { MetricRegistry } from './metric-registry.ts';
 
@@ -66,4 +67,68 @@ export class AmphoraMetrics {
     this.#eventLoop.read();
     return this.#registry.families();
   }
+}
+
+export interface MeasuredListener {
+  readonly id: string;
+  /** The word of the heartbeat; '' if the listener is not served. */
+  readonly status: string;
+  readonly connections: number;
+  readonly pools: readonly { readonly id: string; readonly members: Readonly<Record<string, string>> }[];
+}
+
+/** Those of listeners and pools, with Octavia's ids. */
+export function amphoraListenerFamilies(listeners: readonly MeasuredListener[]): readonly MetricFamily[] {
+  const ofListeners = (value: (listener: MeasuredListener) => number): readonly ValueRow[] =>
+    listeners.map((each) => ({ labels: `listener="${escaped(each.id)}"`, value: value(each) }));
+  return [
+    family(
+      'headgate_amphora_listener_served',
+      'Whether a listener accepts connections',
+      ofListeners(({ status }) => Number(status === 'OPEN' || status === 'FULL')),
+    ),
+    family(
+      'headgate_amphora_listener_connections',
+      'Open connections of a listener, or flows of one of UDP or SCTP',
+      ofListeners(({ connections }) => connections),
+    ),
+    family(
+      'headgate_amphora_members',
+      'Members of a pool by their status in heartbeats',
+      membersOf(listeners),
+    ),
+  ];
+}
+
+interface ValueRow {
+  readonly labels: string;
+  readonly value: number;
+}
+
+function family(name: string, help: string, rows: readonly ValueRow[]): MetricFamily {
+  return {
+    name,
+    help,
+    type: 'gauge',
+    parts: [{ labels: '', rows, value: (row) => (row as ValueRow).value }],
+  };
+}
+
+/** A pool of several listeners counts once. */
+function membersOf(listeners: readonly MeasuredListener[]): readonly ValueRow[] {
+  const pools = new Map(
+    listeners.flatMap(({ pools: all }) => all.map((pool) => [pool.id, pool.members] as const)),
+  );
+  return [...pools].flatMap(([id, members]) => {
+    const counts = new Map<string, number>();
+    for (const status of Object.values(members)) {
+      // `UP 1/3` is UP.
+      const word = status.replace(/ \d+\/\d+$/, '');
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    return [...counts].map(([status, value]) => ({
+      labels: `pool="${escaped(id)}",status="${escaped(status)}"`,
+      value,
+    }));
+  });
 }

@@ -12,7 +12,7 @@ import { renderVrrp } from '../support/octavia/render.ts';
 const test = requires(ava, {
   root: true,
   haproxy: true,
-  programs: ['ip', 'nft', 'nsenter', 'openssl', 'octavia-worker', 'perl', 'keepalived', 'conntrack'],
+  programs: ['ip', 'nft', 'nsenter', 'openssl', 'octavia-worker', 'perl', 'keepalived', 'conntrack', 'curl'],
 });
 
 const VIP = '10.9.0.100';
@@ -371,10 +371,15 @@ test.serial('An amphora of a pair has the VIP from its first push on', async (t)
   await amphora.nextHeartbeat();
 });
 
-test.serial('status, list and why show the amphora', async (t) => {
+test.serial('Commands and metrics show the amphora', async (t) => {
   const amphora = await plugged(t);
   await amphora.push(balancer([member(1, 8081)]));
   t.regex(await amphora.command('status'), new RegExp(`Amphora: +${AMPHORA_ID}, SINGLE`));
   t.regex(await amphora.command('list'), new RegExp(`${LISTENER} +HTTP +${VIP}:80 +1 +1/1 +haproxy +OPEN`));
   t.regex(await amphora.command('why', LISTENER), /Last reload: +HAProxy did not run/);
+  const [, listen = ''] = /"listen":"([^"]+)"/.exec(amphora.log.join('\n')) ?? [];
+  const metrics = await amphora.host.network.run('node', 'curl', '-s', `http://${listen}/metrics`);
+  t.regex(metrics, /^headgate_pushes_total\{result="reload"\} 1$/m);
+  t.regex(metrics, new RegExp(`^headgate_amphora_listener_served\\{listener="${LISTENER}"\\} 1$`, 'm'));
+  t.regex(metrics, new RegExp(`^headgate_amphora_members\\{pool="${POOL}",status="no check"\\} 1$`, 'm'));
 });
