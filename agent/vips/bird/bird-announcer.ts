@@ -70,7 +70,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
       socket: this.#socket,
       turns,
       onServes: async () => {
-        this.#files.wereRead();
+        this.#files.processChanged();
         void this.#reconciler.reconcile();
         this.#monitor.routesChanged();
       },

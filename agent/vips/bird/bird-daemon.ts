@@ -28,7 +28,7 @@ export interface BirdDaemonOptions {
   readonly socket: BirdSocket;
   /** A change of the routes of VIPs would confirm settings that are not proved yet. */
   readonly turns: Serial;
-  /** The process is another one, and has read the routes of VIPs as they are on disk. */
+  /** The process is another one. */
   readonly onServes: () => Promise<void>;
   readonly onFault: (reason: string) => void;
   readonly log: Log;

@@ -11,12 +11,12 @@ type Routes = ReadonlyMap<string, Worn>;
 
 export class VipFiles {
   readonly #paths: BirdPaths;
-  readonly #socket: BirdSocket;
+  readonly #socket: Pick<BirdSocket, 'ask'>;
   #desired: Routes = new Map();
   /** BIRD may have other routes than the files. */
   #isDue = true;
 
-  constructor(paths: BirdPaths, socket: BirdSocket) {
+  constructor(paths: BirdPaths, socket: Pick<BirdSocket, 'ask'>) {
     this.#paths = paths;
     this.#socket = socket;
   }
@@ -41,9 +41,9 @@ export class VipFiles {
     this.#desired = routes;
   }
 
-  /** Another process has read the files. */
-  wereRead(): void {
-    this.#isDue = false;
+  /** Another process runs: it may have read the files before the last change. */
+  processChanged(): void {
+    this.#isDue = true;
   }
 
   /**

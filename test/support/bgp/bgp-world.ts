@@ -121,7 +121,7 @@ export class BgpWorld {
     return until(
       `the router leads ${address} to ${names.join(', ') || 'no host'}`,
       async () => (await this.router.hopsOf(address)).join() === expected.join(),
-      { seconds: 30 },
+      { seconds: 30, seen: () => this.hosts.map(({ agent }) => agent.text.slice(-3_000)).join('\n----\n') },
     );
   }
 
