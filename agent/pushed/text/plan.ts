@@ -139,8 +139,7 @@ function readied({ words }: ServerLine, at: Pick<SetServerState, 'backend' | 'se
  * check, `ssl` and `send-proxy` hold for the check as well.
  */
 function wordsAtRuntime(words: readonly string[]): readonly string[] | string {
-  for (const word of ['cookie', 'crl-file'])
-    if (words.includes(word)) return `"${word}" was not tried with a new server`;
+  if (words.includes('cookie')) return '"cookie" was not tried with a new server';
   if (!words.includes('check') || words.includes('addr') || words.includes('port')) return words;
   const more: string[] = [];
   if (words.includes('ssl') && !words.includes('check-ssl')) more.push('check-ssl');

@@ -190,11 +190,6 @@ const RELOADS: readonly (readonly [title: string, plan: () => PushPlan, cause: R
   ['a new member with checks of TLS greetings', () => withLines(['option ssl-hello-chk']), /not tried/],
   ['a new member with a default-server', () => withLines(['default-server check']), /not tried/],
   [
-    'a new member with revocations',
-    () => plan({ members: [] }, { members: [{ name: 'm', words: 'ssl crl-file /c' }] }),
-    /"crl-file" was not/,
-  ],
-  [
     'an unknown word',
     () => plan({ members: [] }, { members: [{ name: 'm', words: 'init-addr none' }] }),
     /"init-addr" is not one/,
