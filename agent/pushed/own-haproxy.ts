@@ -173,7 +173,14 @@ export class OwnHaproxy implements PushedHaproxy {
     const worker = this.#worker;
     if (worker === undefined) return this.#boot(next, 'HAProxy did not run');
     if (worker.doubt !== '') return this.#boot(next, worker.doubt);
-    const running = { text: worker.text, files: worker.record.files, leaving: worker.leaving.lines };
+    const {
+      text: before,
+      record: { files: known },
+      leaving,
+      runtime,
+    } = worker;
+    const takesCookies = runtime.worker.capabilities.dynamicServerTakesCookie;
+    const running = { text: before, files: known, leaving: leaving.lines, takesCookies };
     const plan = planPush(running, next);
     if (plan.kind === 'reload') return this.#boot(next, plan.cause);
     // Before the commands, because a worker that is booted meanwhile should have them.

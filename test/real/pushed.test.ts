@@ -7,8 +7,10 @@ import ava from 'ava';
 import type { HeadgateError } from '../../agent/base/errors.ts';
 import { masterPid } from '../../agent/haproxy/instance/process.ts';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
+import { haproxyVersion } from '../../agent/haproxy/socket/version.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
+import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
 import { pushedHost, VIP_PORT } from '../support/octavia/pushed-host.ts';
 import { SAMPLE_BACKEND, SAMPLE_LISTENER } from '../support/octavia/render-haproxy.ts';
 import { connectTo } from '../support/traffic/sockets.ts';
@@ -106,6 +108,27 @@ test.serial('A removed member finishes its connection, and HAProxy forgets it af
   await until('the server is deleted', async () => !(await isListed()));
   t.is(await host.haproxy.run(three), 'runtime');
   t.deepEqual(await host.answers(4), [host.address(11), host.address(12)]);
+});
+
+test.serial('A new member of a pool with cookies gets the clients of its cookie', async (t) => {
+  const host = await pushedHost(t);
+  await host.startMembers(11, 12);
+  const both = [host.member(11), host.member(12)];
+  const [one = '', two = ''] = await host.texts([[host.member(11)], both], {
+    listener: { persistence_type: 'HTTP_COOKIE', monitor: false },
+  });
+  await host.haproxy.run(one);
+  const { major } = await haproxyVersion(haproxyExecutable);
+  t.is(await host.haproxy.run(two), major < 3 ? 'reload' : 'runtime');
+  const cookies = new Set<string>();
+  for (let at = 0; at < 4; at++) {
+    const response = await fetch(`http://${host.address(1)}:${VIP_PORT}/`);
+    const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? '';
+    cookies.add(cookie);
+    const again = await fetch(`http://${host.address(1)}:${VIP_PORT}/`, { headers: { cookie } });
+    t.is(await again.text(), await response.text(), cookie);
+  }
+  t.deepEqual([...cookies].sort(), ['SRV=member-11', 'SRV=member-12']);
 });
 
 test.serial(

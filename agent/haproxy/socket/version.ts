@@ -22,6 +22,8 @@ export interface Capabilities {
    * "fix dynamic servers initial settings").
    */
   readonly dynamicServerNeedsPoolKeywords: boolean;
+  /** `add server` takes `cookie NAME`: from 3.0 on. */
+  readonly dynamicServerTakesCookie: boolean;
   /**
    * The first release of its branch in which `least-connections` is safe; '' if this release is safe. In others a server
    * added at runtime that returns from maintenance is queued twice, and HAProxy can hang (issue #3360: since 822ee90dc in
@@ -67,6 +69,7 @@ export function capabilitiesOf(version: Version): Capabilities {
     supported,
     reason: supported ? '' : `HAProxy ${version.text} is too old: Headgate needs 2.6 or newer`,
     dynamicServerNeedsPoolKeywords: !from(3, 0),
+    dynamicServerTakesCookie: from(3, 0),
     leastConnectionsSafeFrom: leastConnectionsSafeFrom(version),
   };
 }

@@ -17,6 +17,8 @@ export interface TextWithFiles {
 export interface RunningText extends TextWithFiles {
   /** Removed servers that HAProxy still lists, in maintenance, by backend and name. */
   readonly leaving: ReadonlyMap<string, ReadonlyMap<string, ServerLine>>;
+  /** A new server may have a cookie; older versions of HAProxy refuse it. */
+  readonly takesCookies: boolean;
 }
 
 export type PushPlan =
@@ -25,7 +27,7 @@ export type PushPlan =
   /** `cause`: a phrase for the log and the status. */
   | { readonly kind: 'reload'; readonly cause: string };
 
-/** Lines of a backend with which a server that was added behaves as one of the file: tried on 2.6.12. */
+/** Lines of a backend with which a server that was added behaves as one of the file: tried on 2.6.12, 3.0, 3.2 and 3.4. */
 const TRIED: readonly RegExp[] = [
   /^mode (?:tcp|http)$/,
   /^http-reuse safe$/,
@@ -42,6 +44,9 @@ const TRIED: readonly RegExp[] = [
   /^(?:no log|log global)$/,
 ];
 
+/** Tried from 3.0 on. */
+const COOKIE = /^cookie SRV insert indirect nocache$/;
+
 export function planPush(running: RunningText, next: TextWithFiles): PushPlan {
   const { other, members } = compareTexts(running.text, next.text);
   if (other !== '') return reload(other);
@@ -50,7 +55,7 @@ export function planPush(running: RunningText, next: TextWithFiles): PushPlan {
   if (members.length === 0) return { kind: 'none' };
   const commands: Command[] = [];
   for (const member of members) {
-    const change = commandsFor(member, running.leaving.get(member.backend.name));
+    const change = commandsFor(member, running);
     if (typeof change === 'string')
       return reload(
         `server ${member.server.name} of ${member.backend.name} is ${WORD[member.kind]}: ${change}`,
@@ -77,7 +82,7 @@ function changedFile(
 /** The commands, or why they need a reload. */
 function commandsFor(
   change: MemberChange,
-  leaving: ReadonlyMap<string, ServerLine> | undefined,
+  { leaving, takesCookies }: RunningText,
 ): readonly Command[] | string {
   const { backend, server } = change;
   if (!SERVER_NAME.test(backend.name)) return 'the name of its backend has a character that no pool has';
@@ -86,8 +91,8 @@ function commandsFor(
   const at = { backend: backend.name, server: server.name };
   if (change.kind === 'removed') return [{ kind: 'SetServerState', ...at, state: 'maint' }];
   if (change.kind === 'changed') return updates(change.before, server, backend);
-  const listed = leaving?.get(server.name);
-  if (listed === undefined) return additions(server, backend);
+  const listed = leaving.get(backend.name)?.get(server.name);
+  if (listed === undefined) return additions(server, backend, takesCookies);
   if (!isSameMember(listed, server)) return 'HAProxy still has another one of this name';
   // In maintenance whatever the text said of it.
   return updates({ ...listed, isDisabled: true }, server, backend);
@@ -113,13 +118,18 @@ function updates(
   return commands;
 }
 
-function additions(server: ServerLine, { name: backend, lines }: Section): readonly Command[] | string {
+function additions(
+  server: ServerLine,
+  { name: backend, lines }: Section,
+  takesCookies: boolean,
+): readonly Command[] | string {
   // With `option external-check` it would kill the worker, with `balance source` it is refused.
-  const untried = lines.find((line) => !TRIED.some((known) => known.test(line)));
+  const tried = takesCookies ? [...TRIED, COOKIE] : TRIED;
+  const untried = lines.find((line) => !tried.some((known) => known.test(line)));
   if (untried !== undefined) return `"${untried}" was not tried with a new server`;
   if (!lines.some((line) => line.startsWith('balance '))) return 'its backend has no balance';
+  if (server.words.includes('cookie') && !takesCookies) return 'this HAProxy takes no cookie of a new server';
   const words = wordsAtRuntime(server.words);
-  if (typeof words === 'string') return words;
   const at = { backend, server: server.name };
   const keywords = ['weight', String(server.weight), ...words];
   return [
@@ -138,8 +148,7 @@ function readied({ words }: ServerLine, at: Pick<SetServerState, 'backend' | 'se
  * The words with which a server at runtime is checked as one of the file is: there, without an own address or port of the
  * check, `ssl` and `send-proxy` hold for the check as well.
  */
-function wordsAtRuntime(words: readonly string[]): readonly string[] | string {
-  if (words.includes('cookie')) return '"cookie" was not tried with a new server';
+function wordsAtRuntime(words: readonly string[]): readonly string[] {
   if (!words.includes('check') || words.includes('addr') || words.includes('port')) return words;
   const more: string[] = [];
   if (words.includes('ssl') && !words.includes('check-ssl')) more.push('check-ssl');

@@ -13,11 +13,12 @@ function plan(
   {
     leaving = new Map<string, ReadonlyMap<string, ServerLine>>(),
     files = [NO_FILES, NO_FILES] as const,
+    takesCookies = false,
   } = {},
 ): PushPlan {
   const [one, two] = [before, after].map((each) => readText(typeof each === 'string' ? each : textOf(each)));
   if (one === undefined || two === undefined) throw new Error('no text');
-  return planPush({ text: one, files: files[0], leaving }, { text: two, files: files[1] });
+  return planPush({ text: one, files: files[0], leaving, takesCookies }, { text: two, files: files[1] });
 }
 
 const at = (server: string) => ({ backend: BACKEND, server });
@@ -235,6 +236,15 @@ for (const [title, reload, cause] of RELOADS)
     t.is(result.kind, 'reload');
     if (result.kind === 'reload') t.regex(result.cause, cause);
   });
+
+test('planPush() adds a member with its cookie if HAProxy takes it', (t) => {
+  const backendLines = ['cookie SRV insert indirect nocache'];
+  const members = [{ name: 'm1', words: 'cookie m1' }];
+  const add = (takesCookies: boolean) =>
+    plan({ backendLines, members: [] }, { backendLines, members }, { takesCookies }).kind;
+  t.is(add(true), 'commands');
+  t.is(add(false), 'reload');
+});
 
 test('planPush() sets the weight 0 with "balance source"', (t) => {
   const result = plan({ balance: 'source' }, { balance: 'source', members: [{ name: 'm1', weight: 0 }] });
