@@ -2,12 +2,27 @@
 
 import type { DiskFile } from '../base/disk-file.ts';
 
-export interface DataplaneStatus {
+/** With the state of its worker, if the engine has one. */
+export interface DataplaneStatus extends EngineStatus, WorkerStatus {}
+
+export interface EngineStatus {
+  readonly serving: boolean;
+  /** The fault of now, '' if there is none. */
+  readonly fault: string;
+  /** What this host cannot serve, such as a protocol, and why; '' for nothing. The host is ready all the same. */
+  readonly unserved: string;
+  /** Why the state on disk is not the desired state, '' if it is. */
+  readonly persistFault: string;
+  /** What a crash or a reboot starts from. */
+  readonly files: readonly DiskFile[];
+}
+
+/** A worker is a process that reloads replace. */
+export interface WorkerStatus {
   /** The version of the program; '' until it is connected. */
   readonly version: string;
   /** 0 if there is no worker. */
   readonly workerPid: number;
-  readonly serving: boolean;
   /** True if it is absent for longer than a restart takes. */
   readonly isAway: boolean;
   /** True while a reload by the agent is under way. */
@@ -20,18 +35,24 @@ export interface DataplaneStatus {
   readonly rejected: number;
   /** Addresses and ports that cannot be bound, with the reason. */
   readonly blocked: readonly string[];
-  /** The fault of now, '' if there is none. */
-  readonly fault: string;
-  /** What this host cannot serve, such as a protocol, and why; '' for nothing. The host is ready all the same. */
-  readonly unserved: string;
-  /** Why the state on disk is not the desired state, '' if it is. */
-  readonly persistFault: string;
-  /** What a crash or a reboot starts from. */
-  readonly files: readonly DiskFile[];
   readonly maxConnections: number;
   /** The number of load balancers in the landing. */
   readonly landed: number;
 }
+
+/** An engine that has no workers. */
+export const NO_WORKER: WorkerStatus = {
+  version: '',
+  workerPid: 0,
+  isAway: false,
+  isReloading: false,
+  reloadPending: [],
+  serversToDelete: 0,
+  rejected: 0,
+  blocked: [],
+  maxConnections: 0,
+  landed: 0,
+};
 
 /** The load of a dataplane at one moment. */
 export interface Load {

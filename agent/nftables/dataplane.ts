@@ -9,7 +9,7 @@ import type { Dataplane } from '../dataplane/dataplane.ts';
 import type { MemberFact, Outcome, Plan } from '../dataplane/forwarder.ts';
 import type { Liveness } from '../dataplane/meter.ts';
 import type { RecentFailures } from '../dataplane/recent-failures.ts';
-import type { DataplaneStatus, ListenerTraffic, Load } from '../dataplane/status.ts';
+import { type DataplaneStatus, type ListenerTraffic, type Load, NO_WORKER } from '../dataplane/status.ts';
 import type { Log } from '../host/log.ts';
 import type { Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
@@ -239,22 +239,13 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
 
   status(): DataplaneStatus {
     return {
-      version: '',
-      workerPid: 0,
+      ...NO_WORKER,
       serving: this.#rules.isKnown,
-      isAway: false,
-      isReloading: false,
-      reloadPending: [],
-      serversToDelete: 0,
-      rejected: 0,
-      blocked: [],
       fault: '',
-      landed: 0,
       unserved:
         this.#rules.why === '' ? this.#rules.full || this.#watch.short : `${NOT_SERVED}: ${this.#rules.why}`,
       persistFault: this.#table.file.fault,
       files: this.#rules.isNeeded ? [this.#table.file] : [],
-      maxConnections: 0,
     };
   }
 
