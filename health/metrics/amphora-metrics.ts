@@ -77,7 +77,7 @@ export interface MeasuredListener {
   readonly pools: readonly { readonly id: string; readonly members: Readonly<Record<string, string>> }[];
 }
 
-/** Those of listeners and pools, with Octavia's ids. */
+/** Metrics of listeners and pools, with Octavia's ids. */
 export function amphoraListenerFamilies(listeners: readonly MeasuredListener[]): readonly MetricFamily[] {
   const ofListeners = (value: (listener: MeasuredListener) => number): readonly ValueRow[] =>
     listeners.map((each) => ({ labels: `listener="${escaped(each.id)}"`, value: value(each) }));
