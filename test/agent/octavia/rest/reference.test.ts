@@ -10,7 +10,8 @@ import { requires } from '../../../support/basics/requirements.ts';
 import { until } from '../../../support/basics/until.ts';
 import { AMPHORA_ID, AmphoraWorld, type Answer } from '../../../support/octavia/amphora-world.ts';
 
-const test = requires(ava, { haproxy: true, programs: ['openssl', 'octavia-worker'] });
+// Octavia's agent starts the installed HAProxy.
+const test = requires(ava, { programs: ['haproxy', 'openssl', 'octavia-worker'] });
 
 const LB = '11111111-2222-3333-4444-555555555555';
 const LISTENER = '66666666-2222-3333-4444-555555555555';
