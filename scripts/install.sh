@@ -67,7 +67,7 @@ install_packages() {
   for package in "$@"; do
     command -v systemctl >/dev/null || continue
     case $package in
-      haproxy | keepalived | conntrackd | prometheus | bird2)
+      haproxy | keepalived | conntrackd | prometheus | bird2 | frr)
         systemctl disable --quiet "${package%2}.service" 2>/dev/null || say "Cannot disable ${package%2}.service of the distribution" ;;
     esac
   done
