@@ -33,6 +33,9 @@ test.serial(
     await world.leadsTo(VIP, 'a', 'b');
     t.is(await network.whoServes(VIP, VIP_PORT), 'member');
     for (const { host, agent, bgp } of hosts) {
+      await until('the routes are reported', async () =>
+        /is announced to/.test((await host.why()).announced.join()),
+      );
       const { announced } = await host.why();
       t.regex(announced.join(), /^198\.51\.100\.1 is announced to 1 of 1 router since \d{4}-/);
       t.like(await bgp(), { vips: { first: 1, last: 0, withheld: 0 }, lowered: [], fault: '' });

@@ -115,14 +115,22 @@ export class BgpWorld {
     return found;
   }
 
-  /** Waits until the router leads an address to exactly these hosts. */
-  leadsTo(address: string, ...names: readonly string[]): Promise<void> {
+  /** Waits until the router leads an address to exactly these hosts, and their agents report the sessions. */
+  async leadsTo(address: string, ...names: readonly string[]): Promise<void> {
     const expected = names.map((name) => this.network.v4(name)).sort();
-    return until(
+    const logs = () => this.hosts.map(({ agent }) => agent.text.slice(-3_000)).join('\n----\n');
+    await until(
       `the router leads ${address} to ${names.join(', ') || 'no host'}`,
       async () => (await this.router.hopsOf(address)).join() === expected.join(),
-      { seconds: 30, seen: () => this.hosts.map(({ agent }) => agent.text.slice(-3_000)).join('\n----\n') },
+      { seen: logs },
     );
+    // The agent asks BIRD each second.
+    for (const name of names)
+      await until(`${name} reports its session`, async () => {
+        const [session] = (await this.host(name).bgp()).sessions;
+        const { state = '', routes = { v4: 0, v6: 0 }, bfd = '' } = session ?? {};
+        return state === 'Established' && routes.v4 + routes.v6 > 0 && bfd !== 'Down';
+      });
   }
 
   socketOf(name: string): BirdSocket {
