@@ -8,6 +8,7 @@ import { until } from '../support/basics/until.ts';
 import { AMPHORA_ID, AmphoraAgent, type AmphoraOptions } from '../support/octavia/amphora-agent.ts';
 import { VIP_MAC } from '../support/octavia/plugs.ts';
 import { renderVrrp } from '../support/octavia/render.ts';
+import { certificate } from '../support/traffic/certificate.ts';
 
 const test = requires(ava, {
   root: true,
@@ -135,6 +136,36 @@ test.serial('A push serves, a member is added without a reload, and the heartbea
     .reduce((sum, each) => sum + each, 0);
   t.true(requests >= 2, `${requests}`);
 });
+
+test.serial(
+  'A listener of TLS gets its certificates from the driver, another certificate reloads, and members do not',
+  async (t) => {
+    const amphora = await plugged(t);
+    serve(amphora, 8081, 8082);
+    for (const name of ['one', 'two']) await certificate(amphora.path('.'), name);
+    const secure = (name: string, ...members: readonly object[]) => {
+      const pool = { id: POOL, protocol: 'HTTP', members };
+      const tls = { protocol: 'TERMINATED_HTTPS', port: 443, certificate: name };
+      return { id: LB, vip: VIP, listeners: [{ id: LISTENER, ...tls, pool }] };
+    };
+    /** The port of the member that answers a client that trusts this certificate only; '' without an answer. */
+    const askSecurely = async (name: string): Promise<string> => {
+      const trust = ['--cacert', amphora.path(`${name}.crt`), '--connect-to', `127.0.0.1:443:${VIP}:443`];
+      const words = ['-s', '-m', '3', ...trust, 'https://127.0.0.1/'];
+      return (await amphora.host.network.try('client', 'curl', ...words)).stdout;
+    };
+    await amphora.push(secure('one', member(1, 8081)));
+    await until('the first member answers', async () => (await askSecurely('one')) === '8081');
+    t.is(await askSecurely('two'), '');
+    await amphora.push(secure('one', member(1, 8081), member(2, 8082)));
+    await until('the second member answers', async () => (await askSecurely('one')) === '8082');
+    t.is((await amphora.status()).loadBalancers[0]?.lastReload, 'HAProxy did not run');
+    await amphora.push(secure('two', member(1, 8081), member(2, 8082)));
+    await until('the other certificate is shown', async () => (await askSecurely('two')) !== '');
+    t.is(await askSecurely('one'), '');
+    t.regex((await amphora.status()).loadBalancers[0]?.lastReload ?? '', /the content of .*\.pem differs/);
+  },
+);
 
 test.serial('An agent that is killed leaves the traffic, and the next one takes it over', async (t) => {
   const amphora = await plugged(t);

@@ -183,6 +183,7 @@ export class AmphoraAgent {
         serverAuthority: this.certificates.serverAuthority,
         base: this.path('base'),
         certificates: this.path('certs'),
+        storage: this.host.folder,
         amphora: AMPHORA_ID,
         vrrpAddress: '10.9.0.21',
         peer,

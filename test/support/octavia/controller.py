@@ -38,7 +38,8 @@ def configure(order):
             "active_connection_max_retries": 2,
             "active_connection_retry_interval": 1,
         },
-        "certificates": {"cert_manager": "local_cert_manager"},
+        # Listeners name the certificates ID.crt and ID.key of this folder.
+        "certificates": {"cert_manager": "local_cert_manager", "storage_path": order.get("storage", order["base"])},
     }.items():
         for name, value in values.items():
             CONF.set_override(name, value, group=group)
