@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { askOnce } from '../../agent/haproxy/socket/ask-once.ts';
 import { run } from '../pair/network.ts';
+import { readCounter } from '../support/agent.ts';
 import { ended, start } from '../support/processes.ts';
 import type { Bench } from '../support/row.ts';
 import type { Scratch } from '../support/scratch.ts';
@@ -54,6 +55,8 @@ export interface Side {
   readonly haproxyPids: () => readonly number[];
   /** Resident memory of the agent and its helpers without HAProxy, in MB. */
   readonly agentMemory: () => number;
+  /** The sum of a metric over its labels; NaN of Octavia's own agent, which has none. */
+  readonly metric: (name: string) => Promise<number>;
 }
 
 export async function startSides(
@@ -73,7 +76,7 @@ export async function startSides(
     const paths = { base: `${folder}/base`, certificates: `${folder}/certs`, folder: units };
     const own = { serverCertificate: tls.server, clientAuthority: tls.authority };
     child.stdin?.write(`${JSON.stringify({ ...paths, ...own, port, namespace })}\n`);
-    return child.pid ?? 0;
+    return { pid: child.pid ?? 0 };
   });
   const headgate = await startSide(scratch, 'headgate', 1, tls, async ({ folder, port }) => {
     const file = `${folder}/amphora-agent.conf`;
@@ -82,7 +85,7 @@ export async function startSides(
     for (const each of [state, runtime]) mkdirSync(each);
     const words = ['run', '--amphora', file, '--state-dir', state, '--runtime-dir', runtime];
     words.push('--netns', namespace, '--listen', '127.0.0.1:0', '--haproxy', bench.haproxy);
-    return start(scratch, 'headgate', HEADGATE, words).pid;
+    return start(scratch, 'headgate', HEADGATE, words);
   });
   return { headgate, octavia };
 }
@@ -103,13 +106,13 @@ async function startSide(
   name: string,
   at: number,
   tls: Tls,
-  startAgent: (settings: Settings) => Promise<number>,
+  startAgent: (settings: Settings) => Promise<{ readonly pid: number; readonly output?: () => string }>,
 ): Promise<Side> {
   const folder = scratch.path(name);
   for (const each of ['', '/base', '/certs']) mkdirSync(`${folder}${each}`);
   const [vip, port] = [`10.20.0.${1 + at}`, 9_443 + at];
   run(['ip', 'address', 'replace', `${vip}/32`, 'dev', 'lo']);
-  const pid = await startAgent({ folder, port });
+  const { pid, output } = await startAgent({ folder, port });
   const id = `${LOAD_BALANCER}${at}`;
   const ask = startController(scratch, { port, tls, folder });
   const socket = `${folder}/base/${id}.sock`;
@@ -149,6 +152,7 @@ async function startSide(
     },
     worker,
     haproxyPids,
+    metric: async (metric) => (output === undefined ? Number.NaN : readCounter(output(), metric)),
     agentMemory: () => {
       const others = new Set(haproxyPids());
       const own = processTree(pid).filter((each) => !others.has(each));

@@ -5,8 +5,10 @@
 // `push-memory`: processes of HAProxy after 20 pushes, with one long connection begun before each.
 // `udp-push`: packets of 20 flows of UDP that are lost over 20 such pushes; reference: of those to a member itself,
 //   because the IPVS of Octavia's agent is in few kernels.
+// `heartbeat`: bytes of a heartbeat with 2,500 members; reference: what a datagram holds.
 // `amphora-rss`: memory of the agent.
 
+import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { answerFor, longConnection } from '../amphora/clients.ts';
 import { datagramFlows, echoes } from '../amphora/datagrams.ts';
@@ -25,7 +27,7 @@ import { request, untilAnswered } from '../support/request.ts';
 import { type Bench, type Benchmark, row } from '../support/row.ts';
 import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median } from '../support/statistics.ts';
-import { pause } from '../support/until.ts';
+import { pause, until } from '../support/until.ts';
 
 const ROWS = [
   'push-to-traffic',
@@ -33,6 +35,7 @@ const ROWS = [
   'sticky-pushes',
   'push-memory',
   'udp-push',
+  'heartbeat',
   'amphora-rss',
 ] as const;
 const MEMBER_PORT = 9_000;
@@ -58,6 +61,7 @@ export async function measure(bench: Bench, selected: ReadonlySet<string>): Prom
     'sticky-pushes': stickyPushes,
     'push-memory': pushMemory,
     'udp-push': udpPush,
+    heartbeat,
     'amphora-rss': amphoraRss,
   };
   for (const name of ROWS) if (selected.has(name)) await withScratch((scratch) => rows[name](scratch, bench));
@@ -230,6 +234,30 @@ async function udpPush(scratch: Scratch, bench: Bench): Promise<void> {
   );
 }
 
+async function heartbeat(scratch: Scratch, bench: Bench): Promise<void> {
+  const [headgate] = await sidesOf(scratch, bench);
+  const count = bench.scaled(2_500, 10);
+  bench.report(`heartbeat: ${count} members`);
+  const before = await headgate.metric('headgate_heartbeats_sent');
+  await headgate.push({ members: members(count) });
+  // The one that is being made may be of before.
+  const later = async (): Promise<boolean> =>
+    (await headgate.metric('headgate_heartbeats_sent')) >= before + 2;
+  await until('Two more heartbeats are sent', later, { most: 60_000, every: 500 });
+  const bytes = await headgate.metric('headgate_heartbeat_bytes');
+  bench.measured(
+    row({
+      name: 'heartbeat',
+      value: bytes,
+      unit: 'bytes',
+      target: '≤ 60,000 bytes',
+      met: bytes > 0 && bytes <= 60_000,
+      reference: { name: 'a datagram of IPv4 at most', value: 65_507 },
+      details: { members: count },
+    }),
+  );
+}
+
 async function amphoraRss(scratch: Scratch, bench: Bench): Promise<void> {
   const sides = await sidesOf(scratch, bench);
   const memory: number[] = [];
@@ -273,7 +301,8 @@ function members(count: number): readonly AmphoraMember[] {
 }
 
 function memberOf(at: number): AmphoraMember {
-  const id = `51111111-2222-4333-8444-${String(at).padStart(12, '0')}`;
+  // As random as Octavia's: a heartbeat is compressed.
+  const id = hash('md5', String(at)).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   return { id, address: `127.60.${at >> 8}.${at & 255}`, port: MEMBER_PORT };
 }
 

@@ -95,7 +95,8 @@ export class ManifestFolder {
   }
 }
 
-async function readCounter(log: string, name: string): Promise<number> {
+/** The sum of a metric over its labels; `log`: of an agent. */
+export async function readCounter(log: string, name: string): Promise<number> {
   const address = /"listen":"([^"]+)"/.exec(log)?.[1];
   if (address === undefined) throw new Error("The agent's log does not contain its listen address");
   const text = await (await fetch(`http://${address}/metrics`)).text();
