@@ -108,7 +108,7 @@ async function startSide(
   tls: Tls,
   startAgent: (settings: Settings) => Promise<{ readonly pid: number; readonly output?: () => string }>,
 ): Promise<Side> {
-  const folder = scratch.path(name);
+  const folder = scratch.path(name.slice(0, 2)); // paths of sockets are short
   for (const each of ['', '/base', '/certs']) mkdirSync(`${folder}${each}`);
   const [vip, port] = [`10.20.0.${1 + at}`, 9_443 + at];
   run(['ip', 'address', 'replace', `${vip}/32`, 'dev', 'lo']);

@@ -11,3 +11,12 @@ test('checkAmphora() refuses sources of objects beside an amphora', (t) => {
     message: /^Cannot use "amphora" together with "manifests", "inCluster": /,
   });
 });
+
+test('checkAmphora() refuses a runtimeDir with no room for the sockets of a load balancer', (t) => {
+  const folder = (length: number) => `/${'r'.repeat(length - 1)}`;
+  t.notThrows(() => checkAmphora(read('--amphora', '/a.conf', '--runtime-dir', folder(38))));
+  t.notThrows(() => checkAmphora(read('--runtime-dir', folder(39))));
+  t.throws(() => checkAmphora(read('--amphora', '/a.conf', '--runtime-dir', folder(39))), {
+    message: /^Cannot use the runtimeDir "\/r+" for an amphora: its path may have at most 38 bytes/,
+  });
+});

@@ -21,7 +21,7 @@ export class AmphoraHost {
     amphorae: readonly string[] = ['amphora'],
     clients: readonly string[] = ['client'],
   ): Promise<AmphoraHost> {
-    const folder = await mkdtemp(join(tmpdir(), 'headgate-amphora-'));
+    const folder = await mkdtemp(join(tmpdir(), 'am-')); // paths of sockets are short;
     const network = await TestNetwork.create(t, [...clients, 'node', ...amphorae]);
     t.teardown(() => rm(folder, { recursive: true }));
     const host = new AmphoraHost(network, folder);

@@ -40,7 +40,7 @@ export class AmphoraWorld {
   port = 0;
 
   static async create(t: ExecutionContext): Promise<AmphoraWorld> {
-    const folder = mkdtempSync(join(tmpdir(), 'headgate-amphora-'));
+    const folder = mkdtempSync(join(tmpdir(), 'am-'));
     t.teardown(() => rmSync(folder, { recursive: true, force: true }));
     const world = new AmphoraWorld(folder, await amphoraCertificates(folder, AMPHORA_ID));
     world.port = parseSocketAddress(await world.server.listen())?.port ?? 0;
