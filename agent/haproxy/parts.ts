@@ -91,6 +91,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
     settings,
     hooks: {
       isReloading,
+      isReloadDue: () => arbiter.pending.size > 0,
       onReplaced: (old) => active.lose(old, 'Another process reloaded HAProxy'),
       requestReload: (cause) => arbiter.request(cause),
       replan,

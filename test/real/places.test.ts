@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { signal, TestHost } from '../support/host/agent.ts';
+import { TestNetwork } from '../support/host/namespaces.ts';
 import { occupied, vacated } from '../support/host/occupied.ts';
 import { startMembers } from '../support/traffic/members.ts';
 import { ask, Load } from '../support/traffic/traffic.ts';
@@ -56,6 +57,27 @@ test.serial('A new Service on a port of another program does not affect other Se
   await load.answered(30);
   t.deepEqual((await load.stop()).failures, []);
 });
+
+asRoot.serial(
+  'In a network namespace, where only HAProxy can try an address, one that is taken keeps no other new Service waiting',
+  async (t) => {
+    const network = await TestNetwork.create(t, ['lb', 'client', 'member']);
+    network.serve('member', 17_090);
+    for (const address of ['10.9.2.1', '10.9.2.2'])
+      await network.run('lb', 'ip', 'address', 'add', `${address}/32`, 'dev', 'lo');
+    const other = `require('net').createServer((socket) => socket.destroy()).listen(8080, '10.9.2.2')`;
+    network.start('lb', process.execPath, '-e', other);
+    await network.run('client', 'ip', 'route', 'add', '10.9.2.0/24', 'via', network.v4('lb'));
+    const host = await TestHost.create(t, { flags: ['--netns', network.netns('lb')] });
+    await host.start();
+    const members = [network.v4('member')];
+    for (const [n, name] of ['web', 'shop'].entries())
+      await host.serve({ name, address: `10.9.2.${1 + n}`, port: 8080, members });
+    const verdict = async (name: string) => (await host.why(`default/${name}`)).verdict;
+    await host.until('the other one is served', async () => (await verdict('web')) === 'served');
+    t.is(await verdict('shop'), 'not served');
+  },
+);
 
 test.serial('An agent restart does not change HAProxy while a port is occupied', async (t) => {
   const host = await TestHost.create(t);

@@ -44,6 +44,8 @@ export interface HaproxyMonitorOptions {
 
 export interface MonitorHooks {
   readonly isReloading: () => boolean;
+  /** A reload was requested, and has not been carried out. */
+  readonly isReloadDue: () => boolean;
   /** Another worker takes the connections now. */
   readonly onReplaced: (worker: BootedWorker) => void;
   readonly requestReload: (cause: ReloadCause) => void;
@@ -188,7 +190,8 @@ export class HaproxyMonitor {
         this.#unblocked.delete(bind);
         continue;
       }
-      if (this.#isTooSoon(bind)) continue;
+      // HAProxy might refuse that reload for this address, and with it what others wait for.
+      if (hooks.isReloadDue() || this.#isTooSoon(bind)) continue;
       const isRefused = async () =>
         (await probeBind(address, port, haproxySupervisor === 'external')) !== undefined;
       if (netns === '' && (await isRefused())) continue;
