@@ -105,21 +105,25 @@ test.serial('A certificate is renewed through the master if the admin socket was
   await startEcho(t, host.address(11));
   await host.serve({ annotations: { mode: 'https', 'tls-certificate': 'web-tls' } });
   const first = await host.start();
-  const { reloads } = (await showProc(host.paths.masterSocket)).master;
+  const before = await reloadsOf(host);
   await first.kill();
   await rm(host.paths.adminSocket);
   await host.start();
   const next = await authority.issue({ names: ['web.example'] });
   await host.write('secret.yaml', [tlsSecret('web-tls', next)]);
   await host.soon('it is served', async () => (await shown(place, trust)) === next.cert);
-  let after = Number.NaN;
-  // A master that other clients ask may refuse one more.
-  await host.soon('the master answers', async () => {
-    after = (await showProc(host.paths.masterSocket).catch(() => undefined))?.master.reloads ?? Number.NaN;
-    return !Number.isNaN(after);
-  });
-  t.is(after, reloads);
+  t.is(await reloadsOf(host), before);
 });
+
+/** A master that other clients ask may refuse one more. */
+async function reloadsOf(host: TestHost): Promise<number> {
+  let reloads = Number.NaN;
+  await host.soon('the master answers', async () => {
+    reloads = (await showProc(host.paths.masterSocket).catch(() => undefined))?.master.reloads ?? Number.NaN;
+    return !Number.isNaN(reloads);
+  });
+  return reloads;
+}
 
 test.serial(
   'An agent that was killed between the file and the commit commits at its next start',
