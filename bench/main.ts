@@ -13,6 +13,7 @@ import { endMarked } from '../scripts/marked-processes.ts';
 import { ack } from './rows/ack.ts';
 import { allocate } from './rows/allocate.ts';
 import { amphora } from './rows/amphora.ts';
+import { amphoraPair } from './rows/amphora-pair.ts';
 import { apiChanges } from './rows/api-changes.ts';
 import { apiColdStart } from './rows/api-cold-start.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
@@ -71,6 +72,7 @@ const benchmarks: readonly Benchmark[] = [
   newServiceAddress,
   routesAtOnce,
   failover,
+  amphoraPair,
   pairFaults,
 ];
 

@@ -55,7 +55,7 @@ export class AmphoraAgent {
 
   /** The agent runs, nothing is plugged or pushed. */
   static async create(
-    t: ExecutionContext<unknown>,
+    t: Pick<ExecutionContext<unknown>, 'teardown'>,
     { baseBytes, topology = 'SINGLE', peer }: AmphoraOptions = {},
   ): Promise<AmphoraAgent> {
     const host = await AmphoraHost.create(t, ['amphora', ...(peer ? [peer.netns] : [])], ['client']);

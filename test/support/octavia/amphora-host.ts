@@ -17,7 +17,7 @@ export class AmphoraHost {
 
   /** `amphorae`: the names of their namespaces. */
   static async create(
-    t: ExecutionContext<unknown>,
+    t: Pick<ExecutionContext<unknown>, 'teardown'>,
     amphorae: readonly string[] = ['amphora'],
     clients: readonly string[] = ['client'],
   ): Promise<AmphoraHost> {
