@@ -1,7 +1,7 @@
 // `failover-driver`: a pair of amphorae that Octavia's own driver pushes to, one of Headgate and one with Octavia's own agent,
 // and a client that connects every 5 ms to a listener that the last push has added. The longest time without an answer when
-// the active amphora is cut off and Headgate takes over, with the keepalived.conf of Octavia as it is. Reference: Octavia's
-// agent takes over from Headgate. All hosts are network namespaces.
+// the active amphora is cut off and Headgate takes over. Reference: Octavia's agent takes over from Headgate. Both run the
+// keepalived.conf of Octavia as it is, and most of the time is keepalived's wait. All hosts are network namespaces.
 
 import {
   MEMBER_PORTS,
