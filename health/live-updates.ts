@@ -1,14 +1,13 @@
 // Sends the content of the status page to the browsers that show it, as server-sent events
-// (https://html.spec.whatwg.org/#server-sent-events): once a second each part that has changed. An event holds a whole
+// (https://html.spec.whatwg.org/#server-sent-events): at each interval each part that has changed. An event holds a whole
 // part, so a slow browser misses nothing if one is left out. Without browsers it does nothing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Rounds } from '../agent/base/rounds.ts';
-import type { PageView } from './page-model.ts';
 
 export interface LiveUpdatesOptions {
-  /** The content of a page, by its query. */
-  readonly look: (query: URLSearchParams) => Promise<PageView>;
+  /** The content of a page, by its query: one event for each field. */
+  readonly look: (query: URLSearchParams) => Promise<object>;
   readonly intervalMs?: number;
 }
 

@@ -17,7 +17,6 @@ import { http } from '../agent/host/node-http.ts';
 import { guardHeaders, whyRefused } from './browser-guard.ts';
 import { limitConnections } from './limit-connections.ts';
 import { LiveUpdates } from './live-updates.ts';
-import type { PageView } from './page-model.ts';
 import { formatFor, takesGzip } from './scrape/exposition.ts';
 import { ScrapeRounds, type ScrapeSources } from './scrape/scrape-rounds.ts';
 
@@ -29,8 +28,12 @@ export interface HealthServerOptions {
   readonly metrics: ScrapeSources;
   readonly alive: Verdict;
   readonly ready: Verdict;
-  /** The content of a status page, by its query. */
-  readonly look: (asked: URLSearchParams) => Promise<PageView>;
+  /** The content of a status page, by its query: one event for each field. */
+  readonly look: (asked: URLSearchParams) => Promise<object>;
+  /** The file in page/ that is the status page. */
+  readonly page?: 'index.html' | 'amphora.html';
+  /** Between two looks of an open page. */
+  readonly intervalMs?: number;
   /** A connection without data for this long is closed. */
   readonly idleTimeoutMs?: number;
 }
@@ -53,7 +56,11 @@ export async function startHealthServer(
   options: HealthServerOptions,
 ): Promise<{ readonly server: Server; readonly address: string }> {
   const scrapes = new ScrapeRounds(options.metrics);
-  const content: Content = { files: readPageFiles(), live: new LiveUpdates(options), scrapes };
+  const content: Content = {
+    files: readPageFiles(options.page ?? 'index.html'),
+    live: new LiveUpdates(options),
+    scrapes,
+  };
   const server = http.createServer((request, response) => {
     answer(request, response, options, content).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
@@ -162,8 +169,8 @@ const TYPES: Readonly<Record<string, string>> = {
 /** The library that draws the charts of the page. */
 const CHART_FILES = ['uPlot.esm.js', 'uPlot.min.css'];
 
-/** The files of the status page by their path; `index.html` is `/`. */
-function readPageFiles(): ReadonlyMap<string, PageFile> {
+/** The files of the status page by their path; `main` is `/`, and other pages are not served. */
+function readPageFiles(main: string): ReadonlyMap<string, PageFile> {
   const page = new URL('./page/', import.meta.url);
   const charts = new URL('../node_modules/uplot/dist/', import.meta.url);
   const urls = [
@@ -173,10 +180,10 @@ function readPageFiles(): ReadonlyMap<string, PageFile> {
   const files = new Map<string, PageFile>();
   for (const { name, url } of urls) {
     const contentType = TYPES[extname(name)];
-    if (contentType === undefined) continue;
+    if (contentType === undefined || (name.endsWith('.html') && name !== main)) continue;
     const body = readFileSync(url);
     const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-    files.set(name === 'index.html' ? '/' : `/${name}`, { contentType, body, tag });
+    files.set(name === main ? '/' : `/${name}`, { contentType, body, tag });
   }
   return files;
 }

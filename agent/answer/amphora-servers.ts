@@ -1,6 +1,7 @@
 // The servers of an agent that is an amphora, beside the REST API of the controller: its socket for the commands, HTTP for
-// Prometheus, and notices to systemd.
+// Prometheus and the status page, and notices to systemd.
 
+import { hostname } from 'node:os';
 import { type AmphoraMetrics, amphoraListenerFamilies } from '../../health/metrics/amphora-metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
 import { ServiceNotifier } from '../../health/service-notifier.ts';
@@ -12,6 +13,7 @@ import { OwnFiles } from '../host/own-files.ts';
 import type { Heartbeats } from '../octavia/heartbeat/heartbeats.ts';
 import type { LoadBalancers } from '../octavia/load-balancers/load-balancers.ts';
 import type { AmphoraDatagrams, AmphoraVrrp } from '../octavia/parts.ts';
+import { amphoraPage } from '../octavia/report/amphora-page.ts';
 import {
   type AmphoraList,
   type AmphoraStatus,
@@ -35,6 +37,9 @@ export interface AmphoraServersOptions {
   readonly metrics: AmphoraMetrics;
   readonly log: Log;
 }
+
+/** Each look asks HAProxy for its statistics. */
+const PAGE_INTERVAL_MS = 2_000;
 
 /** `address`: of the REST API; '' while it does not listen. Errors: as startServers(). */
 export async function serveAmphora(options: AmphoraServersOptions, address: () => string): Promise<Servers> {
@@ -85,9 +90,9 @@ export async function serveAmphora(options: AmphoraServersOptions, address: () =
     },
     alive,
     ready,
-    look: async () => {
-      throw new HeadgateError('QUESTION_FAILED', 'An amphora has no status page: ask "headgate status"');
-    },
+    look: async () => amphoraPage(hostname(), await status(), await listeners()),
+    page: 'amphora.html',
+    intervalMs: PAGE_INTERVAL_MS,
   });
   const notifier = new ServiceNotifier({
     env: process.env,

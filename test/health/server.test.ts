@@ -38,6 +38,8 @@ test('The page loads nothing from other hosts and has no inline script or style'
     '/host.js',
     '/load-balancers.js',
     '/words.js',
+    '/amphora.js',
+    '/amphora-words.js',
   ]) {
     const text = await (await fetch(`${url}${path}`)).text();
     t.notRegex(
@@ -47,6 +49,18 @@ test('The page loads nothing from other hosts and has no inline script or style'
     );
   }
   t.notRegex(await (await fetch(`${url}/`)).text(), /<style|style=|\son[a-z]+=|<script(?![^>]*src=)/);
+});
+
+test('The server of an amphora has its own page, with the same policy, and not the other one', async (t) => {
+  const url = await start(t, undefined, { page: 'amphora.html' });
+  const response = await fetch(`${url}/`);
+  const page = await response.text();
+  t.regex(response.headers.get('content-security-policy') ?? '', /^default-src 'none'; script-src 'self';/);
+  t.notRegex(page, /https?:|<style|style=|\son[a-z]+=|<script(?![^>]*src=)/);
+  const files = [...page.matchAll(/(?:src|href)="(\/[A-Za-z-.]+\.[a-z]+)"/g)].map(([, path]) => path);
+  t.true(files.includes('/amphora.js'));
+  for (const path of files) t.is((await fetch(`${url}${path}`)).status, 200, path);
+  for (const path of ['/index.html', '/amphora.html']) t.is((await fetch(`${url}${path}`)).status, 404, path);
 });
 
 test('The server answers only GET and HEAD, and 404 for an unknown path', async (t) => {
@@ -63,6 +77,7 @@ test('The server answers only GET and HEAD, and 404 for an unknown path', async 
     '/nothing',
     '/tsconfig.json',
     '/index.html',
+    '/amphora.html',
     '/../server.ts',
     '/%2e%2e/server.ts',
     '/constructor',

@@ -413,4 +413,9 @@ test.serial('Commands and metrics show the amphora', async (t) => {
   t.regex(metrics, /^headgate_pushes_total\{result="reload"\} 1$/m);
   t.regex(metrics, new RegExp(`^headgate_amphora_listener_served\\{listener="${LISTENER}"\\} 1$`, 'm'));
   t.regex(metrics, new RegExp(`^headgate_amphora_members\\{pool="${POOL}",status="no check"\\} 1$`, 'm'));
+  const get = `curl -s --max-time 2 http://${listen}`;
+  const page = await amphora.host.network.run('node', 'sh', '-c', `${get}/; ${get}/events || true`);
+  t.regex(page, /<h2 id="amphora-title" class="quiet">This amphora/);
+  t.regex(page, new RegExp(`^event: summary\ndata: .*"id":"${LB}".*"lastReload":"HAProxy did not run"`, 'm'));
+  t.regex(page, new RegExp(`^event: list\ndata: .*"id":"${LISTENER}".*"place":"${VIP}:80"`, 'm'));
 });

@@ -370,7 +370,10 @@ const PLACES: readonly Place[] = [
   {
     name: 'octavia-report',
     files: /^agent\/octavia\/report\//,
-    imports: ['octavia-load-balancers', 'octavia-heartbeat', 'octavia-settings', 'octavia-parts', ...VALUES],
+    imports: [
+      ...['octavia-load-balancers', 'octavia-heartbeat', 'octavia-settings', 'octavia-parts', 'health'],
+      ...VALUES,
+    ],
   },
   {
     name: 'octavia-rest',
