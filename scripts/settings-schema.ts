@@ -3,7 +3,9 @@
 
 import { version } from '../agent/base/version.ts';
 import { poolSpecSchema } from '../agent/kubernetes/address-pool.ts';
+import { bgpSchema } from '../agent/settings/bgp.ts';
 import { plain } from '../agent/settings/help.ts';
+import { hostSchema } from '../agent/settings/hosts.ts';
 import { allSettings, type Setting } from '../agent/settings/table.ts';
 import { vrrpInstanceSchema, vrrpSchema } from '../agent/settings/vrrp.ts';
 
@@ -38,6 +40,9 @@ function valueSchema(name: string, { kind }: Setting<unknown>): Schema {
   const { placeholder, separator, allowed } = kind;
   if (name === 'pools') return { type: 'array', items: poolSchema() };
   if (name === 'vrrp') return vrrpValue();
+  if (name === 'bgp') return { ...bgpSchema.openApi, additionalProperties: false };
+  if (name === 'hosts')
+    return { type: 'array', maxItems: 16, items: { ...hostSchema.openApi, additionalProperties: false } };
   if (placeholder === '') return { type: 'boolean' };
   if (placeholder.includes('|')) return { enum: placeholder.split('|') };
   if (separator === ';') return { type: 'object', additionalProperties: SCALAR };

@@ -22,6 +22,8 @@ export interface PairSettings extends StandingSettings {
   readonly vrrp: { readonly address: string; readonly peers: readonly string[] } | undefined;
   /** The network namespace of the VIPs; '' for the agent's own. */
   readonly netns: string;
+  /** Hosts with this list are no pair. */
+  readonly hosts: readonly unknown[];
 }
 
 /** The addresses and the port between which the HAProxies of the two hosts connect. */
@@ -36,7 +38,8 @@ export interface TablesAddresses {
  * that names each setting that is missing or contradicts another.
  */
 export function pairSettings<T extends PairSettings>(settings: T): T | undefined {
-  const { vrrp, netns, pairCredentials } = settings;
+  const { vrrp, netns, pairCredentials, hosts } = settings;
+  if (hosts.length > 0) return undefined;
   const own = netns === '' ? vrrp : undefined;
   const pairAddress = settings.pairAddress || (pairCredentials && (own?.address ?? ''));
   const pairPeer =

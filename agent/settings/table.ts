@@ -8,6 +8,7 @@ import { MAX_RSA_BITS, MIN_RSA_BITS } from '../base/rsa-bits.ts';
 import { readAnnotationDefaults } from '../translate/annotations/annotations.ts';
 import { DAY, MILLISECOND, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
 import { bgp } from './bgp.ts';
+import { hosts } from './hosts.ts';
 import {
   address,
   choice,
@@ -460,6 +461,14 @@ export const settingsTable = {
     default: 'vrrp',
     restart: true,
     doc: 'How VIPs become reachable: `vrrp` by keepalived if `vrrp` is set; `bgp` by [BGP](bgp.md), for any number of hosts that serve the same VIPs at once.',
+  }),
+  hosts: setting(hosts(), 'BGP', {
+    default: '',
+    restart: {
+      needRestart: (from, to) => (from.length === 0) !== (to.length === 0),
+      inWords: '; beginning or ending to use it needs a restart',
+    },
+    doc: 'Every host that serves the VIPs by [BGP](bgp.md#several-hosts), this one too, and the same list on each: 1 to 16 hosts with `name`, `address` (between the agents, on `pairPort`, and between the HAProxies, on `pairTablesPort`) and optional `back` (at most one address of each IP version on the network between the hosts, for BFD and passing). More than one need `pairCredentials`. This host is the one with the address `pairAddress`, or else one that this machine has, or else with its hostname. Empty: this host knows no other.',
   }),
   bgp: setting(bgp(), 'BGP', {
     default: '',

@@ -10,6 +10,7 @@ import { checkAmphora } from '../settings/amphora-alone.ts';
 import { bgpSettings } from '../settings/announce.ts';
 import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
+import { hostGroup } from '../settings/host-group.ts';
 import { hostAlone } from './alone-parts.ts';
 import { type CommonParts, certificatesOf, commonParts } from './common-parts.ts';
 import { dataplaneOf } from './dataplane-parts.ts';
@@ -28,6 +29,7 @@ export function currentSettings(argv: readonly string[]): CurrentSettings {
     checkLogTarget(read),
     checkAmphora(read),
     bgpSettings(read),
+    hostGroup(read),
   ]);
 }
 

@@ -12,6 +12,7 @@ const given = (more: Partial<PairSettings> = {}): PairSettings =>
     pairTablesPort: 9182,
     vrrp: undefined,
     netns: '',
+    hosts: [],
     ...more,
   }) as PairSettings;
 

@@ -55,6 +55,7 @@ class Side {
         pairPort: 9181,
         pairCredentials,
         netns: this.netns,
+        hosts: [],
         pairLowerAfter: 100,
         pairRaiseAfter: 100,
         pairDrainTimeout: 60_000,
