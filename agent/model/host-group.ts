@@ -19,7 +19,10 @@ export interface HostGroup {
 
 /** Which hosts live, as BFD between them finds out. */
 export interface LivingHosts {
-  /** Their names, this host's too. A host that is not known to be dead counts as living. */
+  /**
+   * Their names: this host's, and those whose BFD session is up. While BIRD of this host does not answer, or has just started,
+   * those that lived before; none but this host without `back`.
+   */
   living(): ReadonlySet<string>;
   /** Calls `onChange` after each change of living(); returns what ends that. */
   follow(onChange: () => void): () => void;

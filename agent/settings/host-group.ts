@@ -25,6 +25,23 @@ export function hostGroup(settings: Given, machine: () => Machine = thisMachine)
   throw new HeadgateError('SETTINGS_INVALID', `Cannot use these settings:\n  ${self}`, { retry: 'never' });
 }
 
+/** The group of the settings in force; if a change has taken this host's address away, the last one. Errors: SETTINGS_INVALID. */
+export function currentGroup(settings: () => Given): () => HostGroup | undefined {
+  let read = settings();
+  let group = hostGroup(read);
+  return () => {
+    const now = settings();
+    if (now === read) return group;
+    read = now;
+    try {
+      group = hostGroup(now);
+    } catch {
+      // It has been checked when the settings were read.
+    }
+    return group;
+  };
+}
+
 function faultOf({ hosts, announce, pairCredentials }: Given): string {
   if (announce === 'vrrp')
     return 'hosts: does not go with announce "vrrp", whose hosts are a pair: leave it out, or set announce to "bgp"';

@@ -12,6 +12,7 @@ import { emptyDesiredState } from '../model/desired-state.ts';
 import { ChangeObservers } from '../report/change-observers.ts';
 import { ProblemLog } from '../report/problem-log.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
+import { currentGroup } from '../settings/host-group.ts';
 import type { Sources } from '../sources/sources.ts';
 import { reasonToIgnore } from '../translate/service/service-vips.ts';
 
@@ -25,6 +26,8 @@ export function commonParts(settings: CurrentSettings, state: () => AgentState) 
   const observers = new ChangeObservers();
   return {
     settings,
+    /** The hosts that serve the same VIPs. */
+    group: currentGroup(() => settings.now),
     log,
     problemLog: new ProblemLog(log),
     metrics: new Metrics(version, state),

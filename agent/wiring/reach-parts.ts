@@ -14,7 +14,7 @@ import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
 import type { CommonParts } from './common-parts.ts';
 
 export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 'serves'>) {
-  const { settings, desired, changed, metrics, log } = common;
+  const { settings, group, desired, changed, metrics, log } = common;
   const { now } = settings;
   const { loadBalancers } = desired;
   const vrrp =
@@ -31,6 +31,7 @@ export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 
     new BirdAnnouncer({
       settings: { ...now, bgp: routes },
       desired: loadBalancers,
+      group,
       serves: (listener, address) => dataplane.serves(listener, address),
       log,
     });

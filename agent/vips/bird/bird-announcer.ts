@@ -17,6 +17,7 @@ import { BirdDaemon } from './bird-daemon.ts';
 import { bgpFamilies } from './bird-metrics.ts';
 import { BirdMonitor } from './bird-monitor.ts';
 import { BirdSocket } from './bird-socket.ts';
+import { HostBfd } from './host-bfd.ts';
 import { LocalRoutes } from './local-routes.ts';
 import type { BirdOptions } from './options.ts';
 import { type BirdPaths, birdPaths } from './paths.ts';
@@ -30,6 +31,8 @@ const ROUNDS_OF_A_CHECK = 5;
 
 export class BirdAnnouncer implements BgpAnnouncer {
   readonly ownFiles: readonly OwnFile[] = [];
+  /** Which hosts of the setting `hosts` live. */
+  readonly living: HostBfd;
   readonly #options: BirdOptions;
   readonly #paths: BirdPaths;
   readonly #wear: VipWear;
@@ -67,16 +70,19 @@ export class BirdAnnouncer implements BgpAnnouncer {
       settings,
       paths,
       bgp,
+      group: options.group,
       socket: this.#socket,
       turns,
-      onServes: async () => {
-        this.#files.processChanged();
-        void this.#reconciler.reconcile();
-        this.#monitor.routesChanged();
-      },
-      onFault: (reason) => {
-        if (reason === '') log.info('BIRD runs with the settings again');
-        else log.error('BIRD does not run as it should', { error: reason });
+      hooks: {
+        onServes: async () => {
+          this.#files.processChanged();
+          void this.#reconciler.reconcile();
+          this.#monitor.routesChanged();
+        },
+        onFault: (reason) => {
+          if (reason === '') log.info('BIRD runs with the settings again');
+          else log.error('BIRD does not run as it should', { error: reason });
+        },
       },
       log,
     });
@@ -91,6 +97,11 @@ export class BirdAnnouncer implements BgpAnnouncer {
       },
       spacingMs: 0,
       backoff: BACKOFF,
+    });
+    this.living = new HostBfd({
+      socket: new BirdSocket(paths.socket, { isRestricted: true }),
+      group: options.group,
+      pid: () => this.#daemon.pid,
     });
     this.#monitor = new BirdMonitor({
       socket: new BirdSocket(paths.socket, { isRestricted: true }),
@@ -116,12 +127,13 @@ export class BirdAnnouncer implements BgpAnnouncer {
     await this.#reconciler.reconcile();
     await this.#daemon.keep();
     this.#monitor.start();
+    this.living.start();
     this.#unready = (await birdReadiness(this.#options.settings)).filter(({ ok }) => !ok);
     for (const { what, detail } of this.#unready)
       this.#options.log.warn('This host is not ready for BGP', { what, detail });
   }
 
-  /** New settings. Those that BIRD refuses, or that end a session, are a fault and change nothing. */
+  /** New settings, of `hosts` too. Those that BIRD refuses, or that end a session, are a fault and change nothing. */
   configure(bgp: BgpSettings): void {
     this.#bgp = bgp;
     if (this.#isOpen) void this.#daemon.keep();
@@ -207,6 +219,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#monitor.close();
+    this.living.close();
     await this.#reconciler.close();
     await this.#daemon.close();
     this.#socket.close();

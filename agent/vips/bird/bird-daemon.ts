@@ -10,6 +10,7 @@ import { contentOf, replaceInMemory } from '../../host/atomic-file.ts';
 import { KeptDaemon } from '../../host/daemon/kept-daemon.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
+import type { HostGroup } from '../../model/host-group.ts';
 import type { BgpSettings } from '../bgp.ts';
 import type { BirdSocket } from './bird-socket.ts';
 import type { BirdSettings } from './options.ts';
@@ -24,14 +25,19 @@ export interface BirdDaemonOptions {
   readonly paths: BirdPaths;
   /** The current ones. */
   readonly bgp: () => BgpSettings;
+  readonly group: () => HostGroup | undefined;
   /** A connection that may change BIRD. */
   readonly socket: BirdSocket;
   /** A change of the routes of VIPs would confirm settings that are not proved yet. */
   readonly turns: Serial;
+  readonly hooks: BirdDaemonHooks;
+  readonly log: Log;
+}
+
+export interface BirdDaemonHooks {
   /** The process is another one. */
   readonly onServes: () => Promise<void>;
   readonly onFault: (reason: string) => void;
-  readonly log: Log;
 }
 
 /** BIRD undoes new settings after this time unless they are confirmed. */
@@ -89,12 +95,12 @@ export class BirdDaemon {
   }
 
   async #text(): Promise<string> {
-    const { settings, paths, bgp } = this.#options;
+    const { settings, paths, bgp, group } = this.#options;
     if (this.#version === '') this.#version = await birdVersion(settings.bird);
     await makeFolder(paths.directory, 0o700);
     // BIRD refuses a file that includes one that is not there.
     for (const path of Object.values(paths.vips)) if (!existsSync(path)) replaceInMemory(path, '', 0o600);
-    const text = renderBird(bgp(), paths, await readPasswords(bgp().peers));
+    const text = renderBird(bgp(), paths, await readPasswords(bgp().peers), group());
     if (text === this.#refused?.text && this.#good !== undefined) return this.#chosen(this.#good);
     if (this.#refused !== undefined && text !== this.#refused.text) {
       this.#refused = undefined;
@@ -106,7 +112,7 @@ export class BirdDaemon {
 
   #serves(): Promise<void> {
     this.#good ??= this.#current;
-    return this.#options.onServes();
+    return this.#options.hooks.onServes();
   }
 
   #chosen(text: string): string {
@@ -161,6 +167,6 @@ export class BirdDaemon {
   }
 
   #report(): void {
-    this.#options.onFault(this.fault);
+    this.#options.hooks.onFault(this.fault);
   }
 }

@@ -1,6 +1,7 @@
 // What the announcer with BIRD is given. Types only.
 
 import type { Log } from '../../host/log.ts';
+import type { HostGroup } from '../../model/host-group.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
 import type { BgpSettings } from '../bgp.ts';
 
@@ -18,6 +19,8 @@ export interface BirdSettings {
 export interface BirdOptions {
   readonly settings: BirdSettings;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
+  /** The hosts that serve the same VIPs; undefined if this host knows no other. */
+  readonly group: () => HostGroup | undefined;
   /** As of Dataplane. */
   readonly serves: (listener: string, address: string) => boolean;
   readonly log: Log;

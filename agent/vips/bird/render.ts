@@ -5,8 +5,10 @@
 // longer too, that of the own AS its preference lower, where the own ASN in the path would be taken for a loop.
 
 import { loadTemplate, type View } from '../../base/template.ts';
+import type { HostGroup } from '../../model/host-group.ts';
 import type { Family } from '../../model/load-balancer.ts';
 import type { BgpPeer, BgpSettings, Worn } from '../bgp.ts';
+import { HOST_BFD, watched } from './host-bfd.ts';
 import type { BirdPaths } from './paths.ts';
 
 const template = loadTemplate('bird/bird');
@@ -16,17 +18,23 @@ const LAST_PREPENDS = 6;
 /** As BIRD has it without a setting. */
 const DEFAULT_PREFERENCE = 100;
 
-/** `passwords`: by the name of the peer. */
+/** `passwords`: by the name of the peer. `group`: the hosts that watch each other by BFD. */
 export function renderBird(
   bgp: BgpSettings,
   paths: Pick<BirdPaths, 'vips'>,
   passwords: ReadonlyMap<string, string>,
+  group?: HostGroup,
 ): string {
+  const hosts = watched(group);
+  const hasBfd = hosts.length > 0 || bgp.peers.some(({ bfd }) => bfd !== undefined);
   return template({
     routerId: bgp.routerId,
     vips4: paths.vips.v4,
     vips6: paths.vips.v6,
-    hasBfd: bgp.peers.some(({ bfd }) => bfd !== undefined),
+    // Sessions with routers have their own times.
+    bfd: hasBfd && [
+      { between: hosts.length > 0 && [{ ...HOST_BFD }], hosts: hosts.map((each) => ({ ...each })) },
+    ],
     peers: bgp.peers.map((peer) => peerView(bgp, peer, passwords.get(peer.name) ?? '')),
   });
 }

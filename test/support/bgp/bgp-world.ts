@@ -3,7 +3,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import type { BgpStatus } from '../../../agent/vips/bgp.ts';
@@ -13,6 +13,7 @@ import { until } from '../basics/until.ts';
 import { type RunningAgent, TestHost } from '../host/agent.ts';
 import { TestNetwork } from '../host/namespaces.ts';
 import { MEMBER_PORT } from '../values/service-objects.ts';
+import { makeCredentials } from '../vrrp/pair-credentials.ts';
 
 export const ROUTER_ASN = 65_000;
 export const HOST_ASN = 65_001;
@@ -23,6 +24,8 @@ export interface BgpHost {
   readonly name: string;
   readonly host: TestHost;
   agent: RunningAgent;
+  /** The setting `hosts` without those hosts that are named, and SIGHUP. */
+  readonly without: (...names: readonly string[]) => Promise<void>;
   /** Replaces fields of the setting bgp, or of its peer, and sends SIGHUP. */
   readonly configure: (change: Json, peer?: Json) => Promise<void>;
   readonly bgp: () => Promise<BgpStatus>;
@@ -36,6 +39,8 @@ export interface BgpWorldOptions {
   readonly peer?: Json;
   readonly neighbour?: string;
   readonly flags?: readonly string[];
+  /** The hosts know one another by the setting `hosts`, with a network `back` between them. */
+  readonly group?: boolean;
   /** Gives a host its objects before its agent starts. */
   readonly prepare?: (host: TestHost, network: TestNetwork) => Promise<void>;
 }
@@ -53,7 +58,14 @@ export class BgpWorld {
 
   /** Resolves when each agent runs and each session is established, unless the peer is to be refused. */
   static async create(t: ExecutionContext<unknown>, options: BgpWorldOptions = {}): Promise<BgpWorld> {
-    const { hosts: names = ['a', 'b'], peer = {}, neighbour = '', flags = [], prepare } = options;
+    const {
+      hosts: names = ['a', 'b'],
+      peer = {},
+      neighbour = '',
+      flags = [],
+      group = false,
+      prepare,
+    } = options;
     const network = await TestNetwork.create(t, [...names, 'router', 'client']);
     for (const key of ['all.send_redirects=0', 'eth0.send_redirects=0', 'ip_forward=1'])
       await network.run('router', 'sysctl', '-qw', `net.ipv4.${key.replace(/^(all|eth0)/, 'conf.$1')}`);
@@ -62,24 +74,51 @@ export class BgpWorld {
     const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
     const member = network.start('client', process.execPath, '-e', script);
     if (member.stdout !== null) await once(member.stdout, 'data');
+    const made = new Map<string, { readonly host: TestHost; readonly shared: string[] }>();
+    for (const name of names) {
+      const shared = [...flags];
+      made.set(name, { host: await TestHost.create(t, { flags: shared }), shared });
+    }
+    if (group) await network.addBack(names);
+    const listed = names.map((name, at) => ({
+      name,
+      // The agents are connected outside the network that tests cut.
+      address: made.get(name)?.host.address(201 + at) ?? '',
+      back: [network.back4(name), network.back6(name)],
+    }));
+    const credentials = group
+      ? await makeCredentials([...made.values()][0]?.host.directory ?? '', 'group')
+      : '';
     const hosts: BgpHost[] = [];
     let router: TestRouter | undefined;
-    for (const name of names) {
-      const file: { path: string; bgp: Json; peer: Json } = { path: '', bgp: {}, peer: {} };
-      const own = ['--netns', network.netns(name), '--haproxy-user=', '--haproxy-group='];
-      const shared = [...flags];
-      const host = await TestHost.create(t, { flags: shared });
-      file.path = join(host.directory, 'headgate.yaml');
-      file.peer = {
-        name: 'tor-a',
-        address: network.v4('router'),
-        asn: ROUTER_ASN,
-        bfd: { interval: '300ms' },
-        ...peer,
+    for (const [at, [name, { host, shared }]] of [...made].entries()) {
+      const file: { path: string; bgp: Json; peer: Json; hosts: readonly Json[] } = {
+        path: join(host.directory, 'headgate.yaml'),
+        bgp: { asn: HOST_ASN, routerId: network.v4(name) },
+        peer: {
+          name: 'tor-a',
+          address: network.v4('router'),
+          asn: ROUTER_ASN,
+          bfd: { interval: '300ms' },
+          ...peer,
+        },
+        hosts: group ? listed : [],
       };
-      file.bgp = { asn: HOST_ASN, routerId: network.v4(name) };
+      const own = ['--netns', network.netns(name), '--haproxy-user=', '--haproxy-group='];
+      if (group) {
+        const file = join(host.directory, 'group.pem');
+        if (at > 0) await copyFile(credentials, file);
+        own.push('--pair-address', listed[at]?.address ?? '', '--pair-credentials', file);
+      }
       const write = () =>
-        writeFile(file.path, JSON.stringify({ announce: 'bgp', bgp: { ...file.bgp, peers: [file.peer] } }));
+        writeFile(
+          file.path,
+          JSON.stringify({
+            announce: 'bgp',
+            bgp: { ...file.bgp, peers: [file.peer] },
+            ...(file.hosts.length > 0 && { hosts: file.hosts }),
+          }),
+        );
       shared.push(...own, '--config', file.path, '--pair-lower-after', '1s', '--pair-raise-after', '1s');
       await write();
       router ??= await TestRouter.create(t, network, host.directory, names, neighbour);
@@ -95,6 +134,11 @@ export class BgpWorld {
         configure: async (change, ofPeer = {}) => {
           file.bgp = { ...file.bgp, ...change };
           file.peer = { ...file.peer, ...ofPeer };
+          await write();
+          each.agent.signal('SIGHUP');
+        },
+        without: async (...others) => {
+          file.hosts = listed.filter((one) => !others.includes(one.name));
           await write();
           each.agent.signal('SIGHUP');
         },
@@ -131,6 +175,14 @@ export class BgpWorld {
         const { state = '', routes = { v4: 0, v6: 0 }, bfd = '' } = session ?? {};
         return state === 'Established' && routes.v4 + routes.v6 > 0 && bfd !== 'Down';
       });
+  }
+
+  /** Cuts a host off all networks, like a loss of power, or joins it again. */
+  async cut(name: string, isCut = true): Promise<void> {
+    await Promise.all([
+      isCut ? this.network.cut(name) : this.network.join(name),
+      this.network.cutBack(name, isCut),
+    ]);
   }
 
   socketOf(name: string): BirdSocket {

@@ -128,6 +128,35 @@ export class TestNetwork {
     await this.run('bridge', 'ip', 'link', 'set', portOf(host), 'master', 'br0');
   }
 
+  /** Gives hosts a second network of their own: each has an interface `back` with the addresses of `back4()` and `back6()`. */
+  async addBack(hosts: readonly string[]): Promise<void> {
+    await this.run('bridge', 'ip', 'link', 'add', 'br1', 'type', 'bridge');
+    await this.run('bridge', 'ip', 'link', 'set', 'br1', 'up');
+    for (const host of hosts) {
+      const there = ['peer', 'name', 'back', 'netns', this.netns(host)];
+      await this.run('bridge', 'ip', 'link', 'add', backOf(host), 'type', 'veth', ...there);
+      await this.run('bridge', 'ip', 'link', 'set', backOf(host), 'master', 'br1', 'up');
+      await this.run(host, 'sysctl', '-qw', 'net.ipv4.conf.back.rp_filter=0');
+      await this.run(host, 'ip', 'address', 'add', `${this.back4(host)}/24`, 'dev', 'back');
+      await this.run(host, 'ip', 'address', 'add', `${this.back6(host)}/64`, 'dev', 'back', 'nodad');
+      await this.run(host, 'ip', 'link', 'set', 'back', 'up');
+    }
+  }
+
+  back4(host: string): string {
+    return `10.8.8.${this.#number(host)}`;
+  }
+
+  back6(host: string): string {
+    return `fd08::${this.#number(host)}`;
+  }
+
+  /** Cuts a host off the back network like a failed switch, or joins it again. */
+  async cutBack(host: string, isCut = true): Promise<void> {
+    const master = isCut ? ['nomaster'] : ['master', 'br1'];
+    await this.run('bridge', 'ip', 'link', 'set', backOf(host), ...master);
+  }
+
   /** Deletes a host's interface and makes another with the same name and addresses. */
   async remake(host: string): Promise<void> {
     await this.run('bridge', 'ip', 'link', 'delete', portOf(host));
@@ -178,6 +207,10 @@ export class TestNetwork {
 /** The bridge's port of a host. */
 function portOf(host: string): string {
   return `to-${host}`;
+}
+
+function backOf(host: string): string {
+  return `back-${host}`;
 }
 
 async function ip(...args: readonly string[]): Promise<void> {

@@ -182,6 +182,7 @@ const BGP = new BirdAnnouncer({
     bgp: bgpSettings({ peers: [bgpPeer({ bfd: { interval: 300, multiplier: 3 } })] }),
   },
   desired: new Map(),
+  group: () => undefined,
   serves: () => false,
   log: createLog({ level: 'error' }),
 });

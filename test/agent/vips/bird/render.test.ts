@@ -56,7 +56,7 @@ test('renderBird() writes what a peer has, and nothing of what it does not have'
   });
   const text = renderBird(bgpSettings({ peers: [full] }), paths, new Map([['tor-b', 'secret']]));
   for (const line of [
-    'protocol bfd hg_bfd { strict bind on; }',
+    'protocol bfd hg_bfd {\n  strict bind on;\n}',
     'local 2001:db8::11 as 65001;',
     'neighbor 2001:db8::1 port 179 as 65000;',
     'multihop 3;',
@@ -76,4 +76,27 @@ test('renderBird() names the interface of a link-local peer, and carries IPv4 ov
   const text = renderBird(bgpSettings({ peers: [peer] }), paths, new Map());
   t.true(text.includes('neighbor fe80::1%eth0 port 179 as 65000;'));
   t.is(text.split('extended next hop on;').length, 2);
+});
+
+test('renderBird() has a BFD session with each other host, between the back addresses', (t) => {
+  const [self, other] = [
+    { name: 'lb1', address: '192.0.2.11', back: ['10.9.9.1', 'fd09::1'] },
+    { name: 'lb2', address: '192.0.2.12', back: ['10.9.9.2', 'fd09::2'] },
+  ] as const;
+  const text = renderBird(bgpSettings(), paths, new Map(), { self, hosts: [self, other] });
+  const expected = `protocol bfd hg_bfd {
+  strict bind on;
+  interface "*" { min rx interval 50 ms; min tx interval 50 ms; multiplier 3; };
+  neighbor 10.9.9.2 local 10.9.9.1;
+}
+`;
+  t.true(text.includes(expected));
+  const plain = {
+    self: { ...self, back: [] },
+    hosts: [
+      { ...self, back: [] },
+      { ...other, back: [] },
+    ],
+  };
+  t.false(renderBird(bgpSettings(), paths, new Map(), plain).includes('bfd'));
 });

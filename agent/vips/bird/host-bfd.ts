@@ -1,0 +1,115 @@
+// Which other hosts live: asks BIRD, by a connection that may change nothing, for its BFD sessions with their back addresses,
+// many times a second, because packets go to a dead host until its session is noticed as down.
+
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { Rounds } from '../../base/rounds.ts';
+import type { HostGroup, LivingHosts } from '../../model/host-group.ts';
+import type { BfdSettings } from '../bgp.ts';
+import type { BirdSocket } from './bird-socket.ts';
+import { bfdIn } from './session-facts.ts';
+
+export interface HostBfdOptions {
+  /** Restricted, and of its own, so that no long list delays an answer. */
+  readonly socket: Pick<BirdSocket, 'ask' | 'close'>;
+  /** undefined if this host knows no other. */
+  readonly group: () => HostGroup | undefined;
+  /** 0 if BIRD does not run. */
+  readonly pid: () => number;
+  readonly clock?: Clock;
+}
+
+/** Between the hosts. */
+export const HOST_BFD: BfdSettings = { interval: 50, multiplier: 3 };
+/** An answer takes BIRD a tenth of a millisecond. */
+const POLL_INTERVAL_MS = 40;
+/** Hosts in a group without a back network are not asked for. */
+const IDLE_INTERVAL_MS = 1_000;
+/** Sessions of a BIRD that has just started come up within this time: until then the former ones count. */
+const START_MS = 3_000;
+
+export class HostBfd implements LivingHosts {
+  readonly #options: HostBfdOptions;
+  readonly #clock: Clock;
+  readonly #rounds: Rounds;
+  readonly #followers = new Set<() => void>();
+  #living: ReadonlySet<string> = new Set();
+  /** By the clock: BIRD has answered without a failure since. undefined: it does not answer. */
+  #answersSince: number | undefined;
+
+  constructor(options: HostBfdOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#rounds = new Rounds({
+      intervalMs: () => (watched(options.group()).length > 0 ? POLL_INTERVAL_MS : IDLE_INTERVAL_MS),
+      work: () => this.#look(),
+      // Without an answer nothing is known: what was known stays.
+      onFailed: () => {
+        this.#answersSince = undefined;
+      },
+      clock: this.#clock,
+    });
+  }
+
+  living(): ReadonlySet<string> {
+    const { group } = this.#options;
+    const self = group()?.self.name;
+    return self === undefined ? this.#living : new Set([self, ...this.#living]);
+  }
+
+  follow(onChange: () => void): () => void {
+    this.#followers.add(onChange);
+    return () => this.#followers.delete(onChange);
+  }
+
+  start(): void {
+    this.#rounds.start();
+  }
+
+  close(): void {
+    this.#rounds.close();
+    this.#options.socket.close();
+  }
+
+  async #look(): Promise<void> {
+    const { socket, group, pid } = this.#options;
+    const hosts = watched(group());
+    if (hosts.length === 0) {
+      this.#put(new Set());
+      return;
+    }
+    if (pid() === 0) {
+      this.#answersSince = undefined;
+      return;
+    }
+    const states = bfdIn((await socket.ask('show bfd sessions')).lines);
+    const now = this.#clock.monotonic();
+    this.#answersSince ??= now;
+    const isStarting = now < this.#answersSince + START_MS;
+    const lives = ({ name, address }: Watched): boolean =>
+      states.get(address) === 'Up' || (isStarting && this.#living.has(name));
+    this.#put(new Set(hosts.filter(lives).map(({ name }) => name)));
+  }
+
+  #put(living: ReadonlySet<string>): void {
+    const before = this.#living;
+    this.#living = living;
+    if (before.size === living.size && [...living].every((name) => before.has(name))) return;
+    for (const follower of this.#followers) follower();
+  }
+}
+
+export interface Watched {
+  readonly name: string;
+  readonly address: string;
+  /** This host's address of the session. */
+  readonly local: string;
+}
+
+/** The other hosts of a group and the addresses of the BFD sessions with them; none without a back network. */
+export function watched(group: HostGroup | undefined): readonly Watched[] {
+  const [local] = group?.self.back ?? [];
+  if (group === undefined || local === undefined) return [];
+  return group.hosts.flatMap(({ name, back: [address] }) =>
+    name === group.self.name || address === undefined ? [] : [{ name, address, local }],
+  );
+}

@@ -1,0 +1,78 @@
+import test from 'ava';
+import type { HostGroup, LbHost } from '../../../../agent/model/host-group.ts';
+import { HostBfd } from '../../../../agent/vips/bird/host-bfd.ts';
+import { FakeClock } from '../../../support/basics/fake-clock.ts';
+
+const host = (at: number): LbHost => ({
+  name: `lb${at}`,
+  address: `192.0.2.${at}`,
+  back: [`10.9.9.${at}`],
+});
+const [lb1, lb2, lb3] = [host(1), host(2), host(3)];
+
+function watch(group: HostGroup | undefined = { self: lb1, hosts: [lb1, lb2, lb3] }) {
+  const bird = { pid: 7, isSilent: false, up: ['10.9.9.2', '10.9.9.3'], asked: 0 };
+  const clock = new FakeClock();
+  const bfd = new HostBfd({
+    socket: {
+      ask: async () => {
+        bird.asked++;
+        if (bird.isSilent) throw new Error('BIRD is silent');
+        const rows = ['10.9.9.2', '10.9.9.3'].map(
+          (each) =>
+            `${each}   back   ${bird.up.includes(each) ? 'Up' : 'Down'}   2026-11-29 05:00:00   0.050   0.150`,
+        );
+        return {
+          code: 0,
+          lines: ['hg_bfd:', 'IP address  Interface  State  Since  Interval  Timeout', ...rows],
+        };
+      },
+      close: () => undefined,
+    },
+    group: () => group,
+    pid: () => bird.pid,
+    clock,
+  });
+  const changes: string[] = [];
+  bfd.follow(() => changes.push([...bfd.living()].join(' ')));
+  bfd.start();
+  return { bird, clock, bfd, changes };
+}
+
+test('HostBfd calls once for each change of the hosts that live, this one among them', async (t) => {
+  const { bird, clock, bfd, changes } = watch();
+  t.deepEqual([...bfd.living()], ['lb1']);
+  await clock.advance(50);
+  await clock.advance(50);
+  t.deepEqual(changes, ['lb1 lb2 lb3']);
+  await clock.advance(4_000);
+  bird.up = ['10.9.9.3'];
+  await clock.advance(50);
+  t.deepEqual(changes.slice(1), ['lb1 lb3']);
+});
+
+test('HostBfd keeps what it knows while BIRD does not answer or has just started', async (t) => {
+  const { bird, clock, bfd, changes } = watch();
+  await clock.advance(5_000);
+  bird.isSilent = true;
+  await clock.advance(1_000);
+  bird.isSilent = false;
+  bird.up = [];
+  await clock.advance(2_000);
+  bird.pid = 0;
+  await clock.advance(1_000);
+  bird.pid = 8;
+  await clock.advance(2_500);
+  t.deepEqual([...bfd.living()], ['lb1', 'lb2', 'lb3']);
+  bird.up = ['10.9.9.2'];
+  await clock.advance(1_500);
+  t.deepEqual(changes, ['lb1 lb2 lb3', 'lb1 lb2']);
+});
+
+test('HostBfd does not ask BIRD without a back network', async (t) => {
+  const plain = { ...lb1, back: [] };
+  const { bird, clock, bfd } = watch({ self: plain, hosts: [plain, { ...lb2, back: [] }] });
+  await clock.advance(5_000);
+  t.is(bird.asked, 0);
+  t.deepEqual([...bfd.living()], ['lb1']);
+});
