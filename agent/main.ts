@@ -99,6 +99,7 @@ function reread(parts: AgentParts): void {
   dataplane.configure(now);
   void configureVrrp(() => settings.now, vrrp, pair);
   void pair?.renew();
+  void parts.alone?.renew();
   if (now.bgp !== undefined) parts.bgp?.configure(now.bgp);
   parts.connectionSync.configure();
   cluster.reclassify();

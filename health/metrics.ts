@@ -7,6 +7,7 @@ import { type ApiMetrics, type ApiState, apiMetrics } from './metrics/api-metric
 import { addConnectionSyncMetrics, type ConnectionSyncState } from './metrics/connection-sync-metrics.ts';
 import { type DataplaneMetrics, type DataplaneState, dataplaneMetrics } from './metrics/dataplane-metrics.ts';
 import { EventLoopMetrics } from './metrics/event-loop-metrics.ts';
+import { type HostsState, hostMetrics } from './metrics/host-metrics.ts';
 import { type LoopMetrics, type LoopState, loopMetrics } from './metrics/loop-metrics.ts';
 import { MetricRegistry } from './metrics/metric-registry.ts';
 import { addObjectMetrics, type ObjectState } from './metrics/object-metrics.ts';
@@ -20,6 +21,7 @@ export interface AgentState extends ObjectState, LoopState {
   readonly api: ApiState;
   readonly vrrp: VrrpState;
   readonly pair: PairState;
+  readonly hosts: HostsState;
   readonly connectionSync: ConnectionSyncState;
 }
 
@@ -47,6 +49,7 @@ export class Metrics {
     this.dataplane = dataplaneMetrics(registry, () => this.#now.haproxy);
     addVrrpMetrics(registry, () => this.#now.vrrp);
     this.pair = pairMetrics(registry, () => this.#now.pair);
+    hostMetrics(registry, () => this.#now.hosts);
     addConnectionSyncMetrics(registry, () => this.#now.connectionSync);
     this.#eventLoop = new EventLoopMetrics(registry);
   }

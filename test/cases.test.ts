@@ -80,7 +80,7 @@ for (const file of readCases(new URL('cases/', import.meta.url))) test(`Case: ${
 
 withOpenssl('A configuration with a pair, a user and threads gives no warning', async (t) => {
   const folder = await temporaryFolder(t);
-  const ends = { address: '127.0.0.1', peerAddress: '::1', port: 17_090 };
+  const ends = { address: '127.0.0.1', peers: ['::1'], port: 17_090 };
   const tables = sharedTables(ends, '', join(folder, 'haproxy.cfg'));
   await copyFile(await makeCredentials(folder), tables.trustedFile);
   const of = { localPeer: tables.ownName, user: 'nobody', group: 'nogroup', threads: 1 };

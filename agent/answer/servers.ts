@@ -14,7 +14,7 @@ import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
 import { clientOf } from '../report/answers/access/client.ts';
 import { explainService } from '../report/answers/explain.ts';
-import { explainLocation, placeOf } from '../report/answers/explain-location.ts';
+import { explainVip, placeOf } from '../report/answers/explain-location.ts';
 import { explainObject } from '../report/answers/explain-object.ts';
 import { explainRequest } from '../report/answers/explain-request.ts';
 import { listLoadBalancers, namesOf, namespacesOf } from '../report/answers/list.ts';
@@ -72,7 +72,7 @@ export async function startServers({
   const answers = {
     status: () => agentStatus(statusSources),
     why: (query: URLSearchParams) => explainService(query.get('service') ?? '', statusSources),
-    'why-place': (query: URLSearchParams) => explainLocation(placeOf(query), statusSources),
+    'why-place': (query: URLSearchParams) => explainVip(placeOf(query), statusSources),
     'why-object': (query: URLSearchParams) => explainObject(query.get('object') ?? '', statusSources),
     'why-request': (query: URLSearchParams) =>
       explainRequest(query.get('url') ?? '', statusSources, clientOf(query)),
@@ -144,10 +144,19 @@ function ordersOf(
   alone: ServersOptions['alone'],
 ): Readonly<Record<string, (query: URLSearchParams) => Promise<OrderOutcome>>> {
   return {
-    failover: async (query) => pair?.failover(query.get('force') === 'true') ?? NO_PEER,
+    failover: async (query) =>
+      pair?.failover(query.get('force') === 'true') ?? (alone === undefined ? NO_PEER : ALL_SERVE),
     maintenance: async (query) => (pair ?? alone)?.maintenance(query.get('turn') === 'on') ?? NO_PEER,
   };
 }
+
+/** It has no peer that could take over: all hosts serve at once. */
+const ALL_SERVE: OrderOutcome = {
+  ok: false,
+  active: 'unknown',
+  tookMs: 0,
+  message: 'All hosts serve at once by BGP: "headgate maintenance on" leads clients to the others',
+};
 
 const NO_PEER: OrderOutcome = {
   ok: false,

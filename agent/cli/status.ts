@@ -8,6 +8,7 @@ import { version } from '../base/version.ts';
 import { objectOf } from '../model/names.ts';
 import type { OperatingStatus } from '../model/operating-status.ts';
 import type { AmphoraStatus } from '../octavia/report/amphora-report.ts';
+import type { HostStatus, HostsStatus } from '../pair/host-links.ts';
 import type { PairStatus } from '../pair/pair.ts';
 import type { AgentStatus } from '../report/answers/status.ts';
 import { listenersInWords } from '../report/operating/operating-status.ts';
@@ -80,6 +81,7 @@ export function statusLines(agent: AgentStatus): readonly Line[] {
     ...vrrpLines(agent.vrrp, agent.pair !== undefined),
     ...bgpLines(agent.bgp),
     ...pairLines(agent.pair),
+    ...hostsLines(agent.hosts),
     ...connectionSyncLines(agent.connectionSync),
     row('Problems', `${problems.length || 'none'}`),
     ...firstOf(problems.map((problem) => [problemLine(problem)])),
@@ -250,6 +252,38 @@ function pairLines(pair: PairStatus | undefined): readonly Line[] {
     ...(handover === undefined ? [] : handoverLines(handover)),
     ...faultRow(fault),
   ];
+}
+
+function hostsLines(status: HostsStatus | undefined): readonly Line[] {
+  if (status === undefined) return [];
+  const { hosts, fault } = status;
+  const serve = hosts.filter(({ fault: why, lowered }) => why === '' && lowered.length === 0).length;
+  return [
+    row('Hosts', `${hosts.length}, ${serve} of them connected and not lowered`),
+    ...hosts.map((host): Line => [`  ${host.name}, ${host.address}: `, ...hostParts(host)]),
+    ...faultRow(fault),
+  ];
+}
+
+function hostParts({
+  isSelf,
+  fault,
+  bfd,
+  version: theirs,
+  lowered,
+  pending,
+  parity,
+}: HostStatus): readonly Part[] {
+  const more = [
+    ...(bfd === '' ? [] : [`BFD ${bfd}`]),
+    ...(lowered.length === 0 ? [] : [`lowered: ${lowered.join(', ')}`]),
+    ...(pending === 0 ? [] : [`${counted(pending, 'load balancer')} pending`]),
+  ];
+  if (fault !== '') return [bad('not connected'), `: ${[fault, ...more].join(', ')}`];
+  const alike = isSelf
+    ? `this host, HAProxy ${parity.running === 'same' ? 'as desired' : parity.running}`
+    : `connected, desired state ${parity.model}, HAProxy ${parity.running}`;
+  return [[alike, `Headgate ${theirs}`, ...more].join(', ')];
 }
 
 function takeoverInWords(peerNotReady: string, roles: readonly string[]): string {

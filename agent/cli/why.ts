@@ -6,7 +6,7 @@ import { quote } from '../base/quote.ts';
 import { keyOf, NO_NAMESPACE, objectOf, ownerOf } from '../model/names.ts';
 import type { AmphoraWhy } from '../octavia/report/amphora-report.ts';
 import type { ListenerExplanation as Listener, ServiceExplanation } from '../report/answers/explain.ts';
-import type { LocationExplanation, MemberOf } from '../report/answers/explain-location.ts';
+import type { HostAnnouncement, LocationExplanation, MemberOf } from '../report/answers/explain-location.ts';
 import type { ObjectExplanation } from '../report/answers/explain-object.ts';
 import type { RequestExplanation } from '../report/answers/explain-request.ts';
 import { takesConnections } from '../report/operating/operating-status.ts';
@@ -158,14 +158,27 @@ function linesOf(explanation: ServiceExplanation): readonly Line[] {
 }
 
 /** The lines about an address, a pod or a node. */
-function placeLines(asked: string, { loadBalancers, members, more }: LocationExplanation): readonly Line[] {
+function placeLines(
+  asked: string,
+  { loadBalancers, members, more, hosts = [] }: LocationExplanation,
+): readonly Line[] {
   if (loadBalancers.length === 0 && members.length === 0)
     return [[title(asked), ': ', bad('no load balancer has it as an address or a member')]];
   const lines = loadBalancers.flatMap(linesOf);
+  if (hosts.length > 0) lines.push(`${counted(hosts.length, 'host')} of the setting "hosts":`);
+  lines.push(...hosts.map(hostLine));
   if (members.length > 0) lines.push([title(asked), ` is a member of ${counted(members.length, 'port')}:`]);
   lines.push(...tableLines(members.map(placeCells)));
   if (more > 0) lines.push(`  ... and ${more} more`);
   return lines;
+}
+
+function hostLine({ name, announcement }: HostAnnouncement): Line {
+  if (announcement === undefined) return [`    ${name}: `, bad('does not answer')];
+  const { worn, count: routers, of, routers: names, why: reason } = announcement;
+  if (worn === 'none') return [`    ${name}: `, bad('not announced'), `: ${reason}`];
+  const last = worn === 'last' ? `, as the last choice: ${reason}` : '';
+  return [`    ${name}: announced to ${routers} of ${counted(of, 'router')} (${names})${last}`];
 }
 
 function placeCells({ key, port, name, target, state, status, cause }: MemberOf): readonly Part[] {

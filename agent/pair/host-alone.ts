@@ -1,4 +1,5 @@
-// A host whose VIPs other hosts announce as well, without a link to any of them: what lowers it, and the order to lock it.
+// A host whose VIPs other hosts announce as well: what lowers it, the order to lock it, and its links to the other hosts if the
+// settings name them.
 
 import { join } from 'node:path';
 import { type Clock, passed, systemClock } from '../base/clock.ts';
@@ -6,21 +7,21 @@ import { counted } from '../base/counted.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
-import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { StandingReason } from '../vips/announcer.ts';
+import type { HostLinks, HostLinksOptions, HostsStatus, OwnReport } from './host-links.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
 import type { OrderOutcome } from './orders/orders.ts';
+import type { PairedHost } from './pair.ts';
 import type { StandingSettings } from './pair-settings.ts';
-import type { ObjectsState } from './standing/own-standing.ts';
+import type { PairReport } from './peers/report.ts';
 import { OwnStanding } from './standing/own-standing.ts';
 import { Parity } from './standing/parity.ts';
 import type { Lowering } from './standing/standing.ts';
 
 export interface HostAloneOptions {
   readonly settings: () => StandingSettings & { readonly stateDir: string };
-  readonly desired: ReadonlyMap<string, LoadBalancer>;
+  readonly host: PairedHost;
   readonly dataplane: Pick<DataplaneFacts, 'served'> & Pick<Meter, 'status' | 'liveness'>;
-  readonly objects: () => ObjectsState;
   readonly announcer: {
     /** Resolves when routers are told. */
     standing(reasons: readonly StandingReason[]): Promise<void>;
@@ -29,11 +30,16 @@ export interface HostAloneOptions {
     /** Why it cannot tell the routers, '' if it can. */
     readonly fault: () => string;
   };
+  /** Makes the links to the other hosts; undefined if the settings do not name them. */
+  readonly links: ((facts: LinkedFacts) => HostLinks) | undefined;
   /** The connections of clients that are open; undefined if they cannot be counted. */
   readonly connections: () => Promise<number | undefined>;
   readonly clock?: Clock;
   readonly log: Log;
 }
+
+/** What the links get of this host. */
+export type LinkedFacts = Pick<HostLinksOptions, 'own'> & Pick<HostLinksOptions['hooks'], 'onReport'>;
 
 /** Routers choose other hosts within this time: BIRD and FRR take some ms, hardware up to half a second. */
 const MOVE_MS = 500;
@@ -44,23 +50,26 @@ export class HostAlone {
   readonly #file: MaintenanceFile;
   readonly #parity: Parity;
   readonly #standing: OwnStanding;
+  readonly #links: HostLinks | undefined;
   /** The last standing that routers get. */
   #told: Promise<void> = Promise.resolve();
 
   constructor(options: HostAloneOptions) {
-    const { settings, desired, dataplane, announcer, log } = options;
+    const { settings, host, dataplane, announcer, log } = options;
+    const { desired, objects } = host;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#file = new MaintenanceFile(join(settings().stateDir, 'maintenance'));
     this.#parity = new Parity({ desired, served: (key) => dataplane.served(key) });
+    this.#links = options.links?.({ own: () => this.#own(), onReport: () => this.#standing.judge() });
     this.#standing = new OwnStanding({
-      ...options,
+      ...{ settings, objects, dataplane, log },
       // Every VIP is local here, so each listener can be tried.
       vrrp: { roles: () => ({ bgp: announcer.isActive ? 'master' : 'backup' }), holds: () => true },
       compared: {
         parity: this.#parity,
         orders: () => ({ isLocked: this.#file.isLocked, handsOver: false }),
-        peer: () => undefined,
+        peer: () => this.#other,
       },
       hooks: {
         onChecked: () => {
@@ -73,16 +82,18 @@ export class HostAlone {
         },
         onChanged: (reasons) => {
           this.#told = announcer.standing(reasons);
+          this.#links?.send();
         },
       },
     });
   }
 
-  /** Restores the operator's lock. */
+  /** Restores the operator's lock and connects to the other hosts. What cannot be done is a fault, not an error. */
   async start(): Promise<void> {
     if (await this.#file.read())
       this.#options.log.warn('This host is in maintenance: headgate maintenance off ends it');
     this.#standing.judge();
+    await this.#links?.renew();
     this.#standing.start();
   }
 
@@ -97,7 +108,10 @@ export class HostAlone {
 
   changed(keys: Iterable<string>): void {
     this.#parity.mark(keys);
-    void this.#parity.settle().then(() => this.#standing.judge());
+    void this.#parity.settle().then(() => {
+      this.#standing.judge();
+      this.#links?.send();
+    });
   }
 
   /** Locks this host, or unlocks it; returns when routers have chosen. Errors: FILE_WRITE. */
@@ -132,7 +146,44 @@ export class HostAlone {
     return { ok: true, active: 'unknown', tookMs, message };
   }
 
+  /** Reads the credentials and the settings again. */
+  async renew(): Promise<void> {
+    await this.#links?.renew();
+  }
+
+  /** undefined if the settings do not name the other hosts. */
+  hosts(): HostsStatus | undefined {
+    return this.#links?.status();
+  }
+
+  /** How each host announces a VIP, by name; undefined if the settings do not name them. */
+  announcements(address: string): ReturnType<HostLinks['announcements']> | undefined {
+    return this.#links?.announcements(address);
+  }
+
   close(): void {
     this.#standing.close();
+    this.#links?.close();
+  }
+
+  #own(): OwnReport {
+    const { host, dataplane } = this.#options;
+    const { version, desired, objects } = host;
+    const { model, running, pending } = this.#parity;
+    return {
+      version,
+      lowered: this.lowered.map(({ reason }) => reason),
+      synced: objects() !== 'unread',
+      loadBalancers: desired.size,
+      pending,
+      model,
+      running: dataplane.status().serving ? running : '',
+    };
+  }
+
+  /** A host that has other objects than this one, or any. */
+  get #other(): PairReport | undefined {
+    const reports = [...(this.#links?.reports().values() ?? [])].filter(({ model }) => model !== '');
+    return reports.find(({ model }) => model !== this.#parity.model) ?? reports[0];
   }
 }

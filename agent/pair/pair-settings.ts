@@ -1,6 +1,7 @@
 // The settings of a pair: whether this host has a peer, and the addresses of both. Pure.
 
 import { HeadgateError } from '../base/errors.ts';
+import type { HostGroup, LbHost } from '../model/host-group.ts';
 
 export interface StandingSettings {
   /** Milliseconds that a fault of HAProxy must last before it counts, and be gone before it counts no more. */
@@ -26,10 +27,11 @@ export interface PairSettings extends StandingSettings {
   readonly hosts: readonly unknown[];
 }
 
-/** The addresses and the port between which the HAProxies of the two hosts connect. */
+/** The addresses and the port between which the HAProxies of the hosts connect. */
 export interface TablesAddresses {
   readonly address: string;
-  readonly peerAddress: string;
+  /** The addresses of the other hosts. */
+  readonly peers: readonly string[];
   readonly port: number;
 }
 
@@ -54,10 +56,24 @@ export function pairSettings<T extends PairSettings>(settings: T): T | undefined
 /** In a network namespace of its own, HAProxy reaches the peer's only at the addresses of VRRP. */
 export function tablesAddresses(settings: PairSettings): TablesAddresses | undefined {
   const { netns, vrrp, pairAddress, pairPeer, pairTablesPort: port } = settings;
-  if (netns === '') return { address: pairAddress, peerAddress: pairPeer, port };
+  if (netns === '') return { address: pairAddress, peers: [pairPeer], port };
   const [peerAddress] = vrrp?.peers ?? [];
   if (vrrp === undefined || peerAddress === undefined) return undefined;
-  return { address: vrrp.address, peerAddress, port };
+  return { address: vrrp.address, peers: [peerAddress], port };
+}
+
+/**
+ * As tablesAddresses(), of the setting `hosts`. In a network namespace of its own, HAProxy reaches the others only at the back
+ * addresses.
+ */
+export function tablesOfGroup(
+  { netns, pairTablesPort: port }: Pick<PairSettings, 'netns' | 'pairTablesPort'>,
+  { self, hosts }: HostGroup,
+): TablesAddresses | undefined {
+  const placeOf = ({ address, back }: LbHost): string => (netns === '' ? address : (back[0] ?? ''));
+  const peers = hosts.filter(({ name }) => name !== self.name).map(placeOf);
+  const all = [placeOf(self), ...peers];
+  return peers.length === 0 || all.includes('') ? undefined : { address: placeOf(self), peers, port };
 }
 
 function faultsOf(

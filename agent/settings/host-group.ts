@@ -8,19 +8,19 @@ import type { Settings } from './table.ts';
 
 type Given = Pick<Settings, 'hosts' | 'announce' | 'pairAddress' | 'pairCredentials'>;
 
-/** What this machine is called, and has. */
-export interface Machine {
+/** What this host is called, and has. */
+export interface OwnNames {
   readonly hostname: string;
   /** Canonical. */
   readonly addresses: readonly string[];
 }
 
 /** undefined without the setting `hosts`. Errors: SETTINGS_INVALID. */
-export function hostGroup(settings: Given, machine: () => Machine = thisMachine): HostGroup | undefined {
+export function hostGroup(settings: Given, names: () => OwnNames = ownNames): HostGroup | undefined {
   const { hosts } = settings;
   if (hosts.length === 0) return undefined;
   const fault = faultOf(settings);
-  const self = fault === '' ? selfIn(settings, machine()) : fault;
+  const self = fault === '' ? selfIn(settings, names()) : fault;
   if (typeof self !== 'string') return { self, hosts };
   throw new HeadgateError('SETTINGS_INVALID', `Cannot use these settings:\n  ${self}`, { retry: 'never' });
 }
@@ -51,7 +51,7 @@ function faultOf({ hosts, announce, pairCredentials }: Given): string {
 }
 
 /** This host; a text says why it is none of them. */
-function selfIn({ hosts, pairAddress }: Given, { hostname: name, addresses }: Machine): LbHost | string {
+function selfIn({ hosts, pairAddress }: Given, { hostname: name, addresses }: OwnNames): LbHost | string {
   const list = hosts.map((host) => `${host.name} (${host.address})`).join(', ');
   const named = hosts.find((host) => host.address === pairAddress);
   if (pairAddress !== '')
@@ -67,7 +67,7 @@ function selfIn({ hosts, pairAddress }: Given, { hostname: name, addresses }: Ma
     : `hosts: this host has the addresses of ${here.map((host) => host.name).join(' and ')}: set pairAddress to its own`;
 }
 
-function thisMachine(): Machine {
+function ownNames(): OwnNames {
   const addresses = Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
     .map(({ address }) => parseAddress(address.replace(/%.*$/, ''))?.address ?? '');

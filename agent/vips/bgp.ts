@@ -53,6 +53,19 @@ export interface BgpSettings {
 /** `first`: routers prefer it. `last`: routers send no traffic here as long as another host announces the VIP. */
 export type Worn = 'first' | 'last';
 
+/** How a host announces a VIP; the texts are short. */
+export interface VipAnnouncement {
+  readonly address: string;
+  readonly worn: Worn | 'none';
+  /** How many routers have it of this host, of how many. */
+  readonly count: number;
+  readonly of: number;
+  /** Their names. */
+  readonly routers: string;
+  /** Why it is not announced as the first choice; '' if it is. */
+  readonly why: string;
+}
+
 /** The session with a router, as BIRD reports it. */
 export interface BgpSession {
   readonly peer: string;

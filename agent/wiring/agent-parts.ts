@@ -83,7 +83,10 @@ export async function agentParts(settings: CurrentSettings) {
     settings: () => settings.now,
     desired: desired.loadBalancers,
     dataplane,
+    haproxy,
     bgp: reached.bgp,
+    group: common.group,
+    metrics: metrics.pair,
     objects: () => objects.sources.objects,
     log,
   });

@@ -1,29 +1,43 @@
 // Creates what lowers a host that announces by BGP, and connects it with the dataplane and the announcer.
 
+import { messageOf } from '../base/errors.ts';
+import { version } from '../base/version.ts';
+import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { Log } from '../host/log.ts';
 import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
+import type { HostGroup } from '../model/host-group.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
 import { connectionsIn, SS_ARGUMENTS } from '../pair/handover/connections.ts';
 import { HostAlone, type HostAloneOptions } from '../pair/host-alone.ts';
+import { HostLinks, type HostLinksOptions } from '../pair/host-links.ts';
+import { tablesOfGroup } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
 
-export interface AlonePartsOptions extends Pick<HostAloneOptions, 'desired' | 'dataplane' | 'objects'> {
+export interface AlonePartsOptions
+  extends Pick<HostAloneOptions, 'dataplane'>,
+    Omit<HostAloneOptions['host'], 'version'> {
   /** The settings in force. */
   readonly settings: () => Settings;
   /** undefined if this host does not announce by BGP. */
   readonly bgp: BirdAnnouncer | undefined;
+  readonly group: () => HostGroup | undefined;
+  /** Shares its stick-tables with the HAProxies of the other hosts. */
+  readonly haproxy: Pick<HaproxyDataplane, 'shareTables'>;
+  readonly metrics: { readonly pairRefused: HostLinksOptions['hooks']['onRefused'] };
   readonly log: Log;
 }
 
 /** undefined if this host does not announce by BGP. */
-export function hostAlone({ settings, bgp, ...rest }: AlonePartsOptions): HostAlone | undefined {
+export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
+  const { settings, dataplane, desired, objects, bgp, log } = given;
   if (bgp === undefined) return undefined;
   const { netns } = settings();
   return new HostAlone({
-    ...rest,
     settings,
+    host: { version, desired, objects },
+    dataplane,
     announcer: {
       standing: (reasons) => bgp.standing(reasons),
       get isActive() {
@@ -31,8 +45,43 @@ export function hostAlone({ settings, bgp, ...rest }: AlonePartsOptions): HostAl
       },
       fault: () => bgp.status().fault,
     },
-    connections: () => openConnections(netns, rest.desired),
+    links: linksOf(given, bgp),
+    connections: () => openConnections(netns, desired),
+    log,
   });
+}
+
+/** undefined without the setting `hosts`, or with this host alone in it. */
+function linksOf(
+  { settings, group, haproxy, metrics, log }: AlonePartsOptions,
+  bgp: BirdAnnouncer,
+): HostAloneOptions['links'] {
+  const atStart = group();
+  const { pairPort: port, pairCredentials: credentials } = settings();
+  if (atStart === undefined || credentials === '') return undefined;
+  const hosts = () => group() ?? atStart;
+  const place = () => tablesOfGroup(settings(), hosts());
+  return ({ own, onReport }) =>
+    new HostLinks({
+      group: hosts,
+      link: { port, credentials, tables: () => JSON.stringify(place() ?? '') },
+      own,
+      living: bgp.living,
+      announcement: (address) => bgp.seen(address),
+      hooks: {
+        onReport,
+        onProved: async (proved) => {
+          try {
+            const now = place();
+            if (now !== undefined) await haproxy.shareTables(now, proved);
+          } catch (error) {
+            log.error('Cannot share session affinity with the other hosts', { error: messageOf(error) });
+          }
+        },
+        onRefused: (why) => metrics.pairRefused(why),
+      },
+      log,
+    });
 }
 
 /** Connections to HAProxy: the kernel's flows are no sockets. undefined if `ss` does not answer. */

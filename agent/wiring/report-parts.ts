@@ -113,7 +113,7 @@ function clusterReporters(
 }
 
 function statusSourcesOf(
-  { common, certificates, dataplane, reached, objects, pair, connectionSync }: ReportedParts,
+  { common, certificates, dataplane, reached, objects, pair, alone, connectionSync }: ReportedParts,
   operating: HealthTracker['book'],
   recorded: { readonly recordedMembers: RecordedMembers; readonly recordedPorts: RecordedPorts },
 ): StatusSources {
@@ -131,6 +131,7 @@ function statusSourcesOf(
     announcers,
     reach,
     pair,
+    alone,
     connectionSync,
     addresses,
     api: () => sources.api,

@@ -14,6 +14,7 @@ const NOTHING: AgentState = {
   api: undefined,
   vrrp: undefined,
   pair: undefined,
+  hosts: undefined,
   connectionSync: undefined,
 };
 
@@ -165,4 +166,31 @@ test('Each certificate has a sample with its expiry, and thousands of them are o
   const family = (await metrics.families()).find((each) => each.name === name);
   t.is(family?.parts.length, 1);
   t.is(family?.type, 'gauge');
+});
+
+test('The metrics of hosts have a sample for each other host, and whether it is up without BFD too', async (t) => {
+  const host = { lowered: [], parity: { model: 'same', running: 'differs' } } as const;
+  const metrics = withState({
+    hosts: {
+      hosts: [
+        { ...host, name: 'lb1', isSelf: true, fault: '', bfd: '', lowered: ['maintenance'] },
+        { ...host, name: 'lb2', isSelf: false, fault: '', bfd: 'down' },
+        { ...host, name: 'lb3', isSelf: false, fault: 'it is not heard', bfd: 'up' },
+        { ...host, name: 'lb4', isSelf: false, fault: '', bfd: '' },
+      ],
+      credentialsExpire: 5_000,
+    },
+  });
+  t.deepEqual(await rowsOf(metrics, 'headgate_host_up'), {
+    'host="lb2"': 0,
+    'host="lb3"': 1,
+    'host="lb4"': 1,
+  });
+  t.like(await rowsOf(metrics, 'headgate_host_connected'), { 'host="lb2"': 1, 'host="lb3"': 0 });
+  t.like(await rowsOf(metrics, 'headgate_host_lowered'), { 'host="lb1"': 1, 'host="lb2"': 0 });
+  t.like(await rowsOf(metrics, 'headgate_host_parity'), {
+    'host="lb2",of="model"': 1,
+    'host="lb2",of="running"': 0,
+  });
+  t.deepEqual(await rowsOf(withState({}), 'headgate_host_up'), {});
 });

@@ -1,5 +1,7 @@
 // Several hosts that know one another: whole agents with the real BIRD and HAProxy, and a network between the hosts.
 
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import ava from 'ava';
 import type { HostGroup } from '../../agent/model/host-group.ts';
 import { HostBfd } from '../../agent/vips/bird/host-bfd.ts';
@@ -9,6 +11,7 @@ import { BgpWorld } from '../support/bgp/bgp-world.ts';
 import type { TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
 import { webObjects } from '../support/values/service-objects.ts';
+import { order } from '../support/vrrp/agent-pair.ts';
 
 const test = requires(ava, {
   haproxy: true,
@@ -20,6 +23,72 @@ const VIP = '198.51.100.1';
 
 const web = (host: TestHost, network: TestNetwork, address = VIP, name = 'web') =>
   host.write(`${name}.yaml`, webObjects({ name, address, members: [network.v4('client')] }));
+
+/** All agents report that all hosts are connected, alike and living. */
+async function areAlike({ hosts }: BgpWorld): Promise<void> {
+  for (const { name, host } of hosts)
+    await until(`${name} has all hosts as it should`, async () => {
+      const { hosts: known } = await host.status();
+      return (
+        known?.fault === '' &&
+        known.hosts.length === hosts.length &&
+        known.hosts.every(({ parity, lowered }) => parity.running === 'same' && lowered.length === 0)
+      );
+    });
+}
+
+test.serial(
+  'Three hosts know one another: a table in status, metrics, shared tables of HAProxy, and a looking glass',
+  async (t) => {
+    const world = await BgpWorld.create(t, { hosts: ['a', 'b', 'c'], group: true, prepare: web });
+    const { network } = world;
+    await world.leadsTo(VIP, 'a', 'b', 'c');
+    await areAlike(world);
+    const { host, agent } = world.host('a');
+    const { stdout, status } = await host.command('status');
+    t.is(status, 0, stdout);
+    t.regex(stdout, /Hosts: +3, 3 of them connected and not lowered/);
+    t.regex(stdout, / a, 127\.[0-9.]+: this host, HAProxy as desired, Headgate /);
+    t.regex(stdout, / b, 127\.[0-9.]+: connected, desired state same, HAProxy same, Headgate [^,]+, BFD up/);
+    const metric = await agent.metrics();
+    for (const other of ['b', 'c']) {
+      t.is(metric('headgate_host_up', { host: other }), 1);
+      t.is(metric('headgate_host_connected', { host: other }), 1);
+      t.is(metric('headgate_host_parity', { host: other, of: 'running' }), 1);
+    }
+    const file = await readFile(join(host.stateDir, 'haproxy', 'haproxy.cfg'), 'utf8');
+    for (const each of ['a', 'b', 'c']) t.true(file.includes(`server ${network.back4(each)}:9182`), each);
+
+    const seen = await host.command('why', [VIP]);
+    t.regex(
+      seen.stdout,
+      /3 hosts of the setting "hosts":\n +a: announced to 1 of 1 router \(tor-a\)\n +b: announced .*\n +c: announced/,
+    );
+    t.regex((await order(world.host('b').host, 'maintenance', 'on')).message, /^This host is locked/);
+    const lowered = await host.command('why', [VIP]);
+    t.regex(lowered.stdout, / b: announced to 1 of 1 router \(tor-a\), as the last choice: .*maintenance/);
+    await until('b is shown as lowered', async () =>
+      (await host.command('status')).stdout.includes('BFD up, lowered: maintenance'),
+    );
+    await order(world.host('b').host, 'maintenance', 'off');
+
+    await world.cut('c');
+    await world.host('c').agent.stop();
+    await until('c is away', async () => {
+      const { hosts: known } = await host.status();
+      return (
+        known?.hosts.some(({ name, fault, bfd }) => name === 'c' && fault !== '' && bfd === 'down') === true
+      );
+    });
+    t.regex((await host.command('why', [VIP])).stdout, / c: does not answer/);
+    t.is((await agent.metrics())('headgate_host_up', { host: 'c' }), 0);
+    const pid = (await host.status()).haproxy.workerPid;
+    await world.host('a').without('c');
+    await until('c is out of the list', async () => (await host.status()).hosts?.hosts.length === 2);
+    await until('HAProxy has the others', async () => (await host.status()).haproxy.workerPid !== pid);
+    t.is((await host.status()).fault, '');
+  },
+);
 
 test.serial(
   'A host that loses its power is known to be dead within 0.3 s, and lives again once it is back',

@@ -21,7 +21,10 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     ...values,
     description: descriptionOf(structure),
     usualWeight: USUAL_WEIGHT,
-    sharedTables: sharedTables === undefined ? [] : [{ ...sharedTables }],
+    sharedTables:
+      sharedTables === undefined
+        ? []
+        : [{ ...sharedTables, peers: sharedTables.peers.map((each) => ({ ...each })) }],
   });
 }
 

@@ -1,4 +1,4 @@
-// Stick tables that the HAProxies of two hosts share: by TLS with certificates on both sides, because any sender could
+// Stick tables that the HAProxies of several hosts share: by TLS with certificates on both sides, because any sender could
 // write to a table with the plain peers protocol.
 
 import { readFile } from 'node:fs/promises';
@@ -8,8 +8,9 @@ import { KeptFile } from '../../host/kept-file.ts';
 
 export interface TablesSettings {
   readonly address: string;
-  readonly peerAddress: string;
-  /** Equal on both hosts. */
+  /** The addresses of the other hosts. */
+  readonly peers: readonly string[];
+  /** Equal on all hosts. */
   readonly port: number;
 }
 
@@ -23,11 +24,10 @@ export interface TablesCredentials {
 
 /** The values in haproxy.cfg. */
 export interface SharedTables {
-  /** The names of the two peers, equal on both hosts. */
+  /** HAProxy's name of this host, as the other hosts have it. */
   readonly ownName: string;
-  readonly peerName: string;
   readonly own: string;
-  readonly peer: string;
+  readonly peers: readonly { readonly name: string; readonly place: string }[];
   readonly identityFile: string;
   readonly trustedFile: string;
   /** Part of the structure, so that new credentials cause a reload. */
@@ -36,16 +36,16 @@ export interface SharedTables {
 
 /** The credentials are in the folder of `configFile`. */
 export function sharedTables(
-  { address, peerAddress, port }: TablesSettings,
+  { address, peers, port }: TablesSettings,
   fingerprint: string,
   configFile: string,
 ): SharedTables {
   const folder = dirname(configFile);
   return {
     ownName: `${address}:${port}`,
-    peerName: `${peerAddress}:${port}`,
     own: socketAddress(address, port),
-    peer: socketAddress(peerAddress, port),
+    // In one order, so that another order of the hosts is no reason for a reload.
+    peers: peers.toSorted().map((each) => ({ name: `${each}:${port}`, place: socketAddress(each, port) })),
     identityFile: join(folder, 'pair.pem'),
     trustedFile: join(folder, 'pair-trusted.pem'),
     fingerprint,

@@ -109,15 +109,26 @@ export class PeerLink {
 
   /** '' if both directions work with all peers. */
   get fault(): string {
-    if (this.#credentialsFault !== '') return this.#credentialsFault;
-    if (this.#connection === undefined) return 'The credentials of the pair are not read yet';
-    const { listener, senders } = this.#connection;
-    if (listener.fault !== '') return listener.fault;
-    for (const [peer, sender] of senders) {
-      if (listener.reportOf(peer) === undefined) return `The peer ${peer} is not heard`;
-      if (sender.fault !== '') return `The peer does not hear this host: ${sender.fault}`;
+    if (this.localFault !== '') return this.localFault;
+    for (const peer of this.#connection?.senders.keys() ?? []) {
+      if (this.reportOf(peer) === undefined) return `The peer ${peer} is not heard`;
+      const fault = this.faultOf(peer);
+      if (fault !== '') return `The peer does not hear this host: ${fault}`;
     }
     return '';
+  }
+
+  /** Why this host can connect with no peer; '' if it can. */
+  get localFault(): string {
+    if (this.#credentialsFault !== '') return this.#credentialsFault;
+    return this.#connection === undefined
+      ? 'The credentials of the pair are not read yet'
+      : this.#connection.listener.fault;
+  }
+
+  /** Why no report of this host reaches the peer at this address; '' if reports do. */
+  faultOf(address: string): string {
+    return this.#connection?.senders.get(address)?.fault ?? 'Not connected yet';
   }
 
   close(): void {

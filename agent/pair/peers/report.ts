@@ -19,7 +19,7 @@ import type { Family } from '../../model/load-balancer.ts';
 import type { Roles } from '../roles.ts';
 
 /** Bytes of one report with its line feed; no report comes near it. */
-export const MAX_REPORT_BYTES = 2048;
+export const MAX_REPORT_BYTES = 4096;
 /** More virtual routers than any pair has, and more reasons for a lower priority than there are. */
 const MAX_ENTRIES = 16;
 
@@ -73,6 +73,35 @@ export type HandoverReport = Readonly<Valid<typeof handoverSchema>>;
 
 export const noHandover: HandoverReport = handoverSchema.parse({});
 
+const seenSchema = object({
+  /** Canonical. */
+  address: text(/^[0-9a-f.:]{2,45}$/),
+  /** `none`: not announced. */
+  worn: oneOf('first', 'last', 'none'),
+  /** How many routers have it of this host, of how many. */
+  count,
+  of: count,
+  /** The names of these routers. */
+  routers: text(/^[a-z0-9., -]{0,100}$/),
+  /** Why it is not announced as the first choice; '' if it is. */
+  why: text(/^[^\p{C}]{0,160}$/u),
+});
+
+const vipsSchema = object({
+  /** The VIP of which this host asks how others announce it; '' for none. */
+  asks: text(/^[0-9a-f.:]{0,45}$/).default(''),
+  answers: listOf(seenSchema)
+    .refine((list, refuse) => {
+      if (list.length > MAX_ENTRIES) refuse([], 'is too long');
+    })
+    .default([]),
+});
+
+/** The part of a report about how hosts announce single VIPs. */
+export type VipsReport = Readonly<Valid<typeof vipsSchema>>;
+
+export const noVips: VipsReport = vipsSchema.parse({});
+
 /**
  * A field without a default must be there. The default of a field that an agent of another version does not send is
  * what makes the peer the least ready.
@@ -101,6 +130,7 @@ const reportSchema = object({
   announced: tokens.default([]),
   /** How many load balancers are new there and are not served at its VIPs yet. */
   unannounced: count.default(1),
+  vips: vipsSchema.default(noVips),
 });
 
 export type PairReport = Readonly<Valid<typeof reportSchema>>;

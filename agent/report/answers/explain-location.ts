@@ -4,6 +4,7 @@
 import type { LoadBalancer, Member, OwnerKey } from '../../model/load-balancer.ts';
 import { listenerInWords, ownerOf } from '../../model/names.ts';
 import type { OperatingStatus } from '../../model/operating-status.ts';
+import type { VipAnnouncement } from '../../vips/bgp.ts';
 import { operatingStatus } from '../operating/operating-status.ts';
 import { explainService, type ServiceExplanation } from './explain.ts';
 import type { StatusSources } from './status.ts';
@@ -25,6 +26,14 @@ export interface LocationExplanation {
   readonly members: readonly MemberOf[];
   /** How many more of both there are. */
   readonly more: number;
+  /** How each host of the setting `hosts` announces the address; undefined without it, or if it is no VIP. */
+  readonly hosts?: readonly HostAnnouncement[];
+}
+
+export interface HostAnnouncement {
+  readonly name: string;
+  /** undefined if the host does not answer. */
+  readonly announcement: VipAnnouncement | undefined;
 }
 
 export interface MemberOf {
@@ -50,6 +59,21 @@ export function placeOf(query: URLSearchParams): AskedLocation {
     port: Number(text('port')) || 0,
     target: text('target'),
     namespace: text('namespace'),
+  };
+}
+
+/** As explainLocation(), with how all hosts announce a VIP. */
+export async function explainVip(place: AskedLocation, sources: StatusSources): Promise<LocationExplanation> {
+  const explanation = explainLocation(place, sources);
+  const { address } = place;
+  const isVip = [...sources.desired.loadBalancers.values()].some((each) =>
+    hasVip(each, { ...place, port: 0 }),
+  );
+  const hosts = isVip ? await sources.alone?.announcements(address) : undefined;
+  if (hosts === undefined) return explanation;
+  return {
+    ...explanation,
+    hosts: [...hosts].map(([name, announcement]) => ({ name, announcement })),
   };
 }
 

@@ -13,6 +13,8 @@ import type { Cluster } from '../../kubernetes/cluster.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { ownerOf, serviceOfPool } from '../../model/names.ts';
+import type { HostAlone } from '../../pair/host-alone.ts';
+import type { HostsStatus } from '../../pair/host-links.ts';
 import type { Pair, PairStatus } from '../../pair/pair.ts';
 import type { AnnouncerSections, Announcers } from '../../vips/announcers.ts';
 import type { ClusterWriters, WritingStatus } from '../cluster/cluster-writers.ts';
@@ -35,6 +37,8 @@ export interface StatusSources {
   readonly reach: FactSources['reach'];
   /** undefined if this host has no peer. */
   readonly pair: Pair | undefined;
+  /** The host as one of several by BGP; its hosts are undefined if the settings do not name them. */
+  readonly alone: Pick<HostAlone, 'hosts' | 'announcements'> | undefined;
   /** Its status is undefined if connections are not synchronised. */
   readonly connectionSync: { status(): ConnectionSyncStatus | undefined };
   readonly addresses: AddressKeeper;
@@ -105,6 +109,8 @@ export interface AgentStatus extends AnnouncerSections {
   readonly haproxy: DataplaneStatus;
   readonly disk: DiskState;
   readonly pair: PairStatus | undefined;
+  /** Every host of the setting `hosts`; undefined without it. */
+  readonly hosts: HostsStatus | undefined;
   readonly connectionSync: ConnectionSyncStatus | undefined;
   readonly addresses: AddressStatus;
   readonly problems: readonly Problem[];
@@ -115,6 +121,7 @@ export interface AgentStatus extends AnnouncerSections {
 export function agentStatus(sources: StatusSources): AgentStatus {
   const { version, startedAt, cluster, desired, dataplane, addresses } = sources;
   const pair = sources.pair?.status();
+  const hosts = sources.alone?.hosts();
   const connectionSync = sources.connectionSync.status();
   const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxy = dataplane.status();
@@ -139,6 +146,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     disk: sources.disk(),
     ...sources.announcers.sections(),
     pair,
+    hosts,
     connectionSync,
     addresses: addresses.status(),
     problems: allProblems(sources),
@@ -149,6 +157,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
         haproxy.unserved,
         sources.announcers.fault,
         pair?.fault,
+        hosts?.fault,
         connectionSync?.fault,
       ].find(Boolean) ?? '',
   };
@@ -172,7 +181,8 @@ export interface StateSources {
 
 /** For the metrics, at each scrape. */
 export function agentState({ known, certificates, changes, sources, writers }: StateSources): AgentState {
-  const { cluster, desired, dataplane, operating, announcers, pair, connectionSync, addresses } = known;
+  const { cluster, desired, dataplane, operating, announcers, pair, alone, connectionSync, addresses } =
+    known;
   return {
     objects: cluster.counts(),
     loadBalancers: desired.loadBalancers.size,
@@ -185,6 +195,7 @@ export function agentState({ known, certificates, changes, sources, writers }: S
     api: writers && { ...writers.leadership(), watches: sources.api?.status() ?? [] },
     ...announcers.sections(),
     pair: pair?.status(),
+    hosts: alone?.hosts(),
     connectionSync: connectionSync.status(),
     addresses: addresses.status(),
   };

@@ -11,7 +11,7 @@ import { makeFolder } from '../../host/make-directory.ts';
 import type { OwnFile } from '../../host/own-files.ts';
 import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import type { StandingReason, Withheld } from '../announcer.ts';
-import type { BgpAnnouncer, BgpSettings, BgpStatus, Worn } from '../bgp.ts';
+import type { BgpAnnouncer, BgpSettings, BgpStatus, VipAnnouncement, Worn } from '../bgp.ts';
 import { localRoutes } from '../local-addresses.ts';
 import { BirdDaemon } from './bird-daemon.ts';
 import { bgpFamilies } from './bird-metrics.ts';
@@ -172,19 +172,25 @@ export class BirdAnnouncer implements BgpAnnouncer {
   announced(address: string): string {
     const { peers, since } = this.#monitor.haveRoute(address);
     const whyNot = this.#wear.whyNotFirst(address, this.#reasons);
-    if (peers.length === 0) {
-      const sessions = this.#monitor.sessions
-        .filter(({ why }) => why !== '')
-        .map(({ peer, why }) => `${peer}: ${why}`);
-      const reasons = whyNot === '' || this.#files.routes.has(address) ? sessions : [];
-      const why =
-        [whyNot, ...reasons].filter(Boolean).join('; ') || 'no router takes routes of its IP version yet';
-      return `${address} is not announced: ${why}`;
-    }
+    if (peers.length === 0) return `${address} is not announced: ${this.#whyNot(address)}`;
     const time = since === 0 ? '' : ` since ${new Date(since).toISOString().replace('.000', '')}`;
     const last = whyNot === '' ? '' : `, as the last choice: ${whyNot}`;
     const all = this.#bgp.peers.length;
     return `${address} is announced to ${peers.length} of ${all} ${all === 1 ? 'router' : 'routers'}${time}${last}`;
+  }
+
+  /** How it is announced, for other hosts. */
+  seen(address: string): VipAnnouncement {
+    const { peers } = this.#monitor.haveRoute(address);
+    const why = peers.length > 0 ? this.#wear.whyNotFirst(address, this.#reasons) : this.#whyNot(address);
+    return {
+      address,
+      worn: peers.length === 0 ? 'none' : (this.#files.routes.get(address) ?? 'none'),
+      count: peers.length,
+      of: this.#bgp.peers.length,
+      routers: short(peers.join(', '), 100),
+      why: short(why, 160),
+    };
   }
 
   problemsOf(): readonly Problem[] {
@@ -231,6 +237,16 @@ export class BirdAnnouncer implements BgpAnnouncer {
     await this.#local.keepOnly(new Set());
   }
 
+  /** Why no router has a route to it. */
+  #whyNot(address: string): string {
+    const whyNot = this.#wear.whyNotFirst(address, this.#reasons);
+    const sessions = this.#monitor.sessions
+      .filter(({ why }) => why !== '')
+      .map(({ peer, why }) => `${peer}: ${why}`);
+    const reasons = whyNot === '' || this.#files.routes.has(address) ? sessions : [];
+    return [whyNot, ...reasons].filter(Boolean).join('; ') || 'no router takes routes of its IP version yet';
+  }
+
   #apply(): Promise<void> {
     return this.#isOpen ? this.#reconciler.reconcile() : Promise.resolve();
   }
@@ -252,4 +268,8 @@ export class BirdAnnouncer implements BgpAnnouncer {
     if (isDue) void this.#local.restore().catch((error) => this.#reconciler.fail(error));
     if (this.#wear.lookAgain() || isDue) void this.#reconciler.reconcile();
   }
+}
+
+function short(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 4)} ...`;
 }

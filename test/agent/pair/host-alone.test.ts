@@ -20,18 +20,18 @@ async function world(t: ExecutionContext, given: Given = {}) {
   const clock = new FakeClock();
   const host = new HostAlone({
     settings: () => ({ pairLowerAfter: 1_000, pairRaiseAfter: 1_000, stateDir }),
-    desired: new Map(),
+    host: { version: '1.0.0', desired: new Map(), objects: () => 'live' },
     dataplane: {
       served: () => undefined,
       status: () => ({ serving: true, isReloading: false }) as never,
       liveness: async () => ({ control: '', listeners: '' }),
     },
-    objects: () => 'live',
     announcer: {
       standing: async (reasons) => void told.push(reasons),
       isActive: true,
       fault: () => given.fault ?? '',
     },
+    links: undefined,
     connections: async () => 3,
     clock,
     log: silentLog(),

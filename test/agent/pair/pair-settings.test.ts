@@ -65,12 +65,12 @@ test("tablesAddresses() has the agents' addresses, or those of VRRP in a network
   const own = { pairAddress: '198.51.100.1', pairPeer: '198.51.100.2' };
   t.deepEqual(tablesAddresses(given(own)), {
     address: '198.51.100.1',
-    peerAddress: '198.51.100.2',
+    peers: ['198.51.100.2'],
     port: 9182,
   });
   t.deepEqual(tablesAddresses(given({ ...own, vrrp: VRRP, netns: 'lb' })), {
     address: '192.0.2.1',
-    peerAddress: '192.0.2.2',
+    peers: ['192.0.2.2'],
     port: 9182,
   });
   t.is(tablesAddresses(given({ ...own, netns: 'lb' })), undefined);

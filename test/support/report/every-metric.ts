@@ -52,6 +52,15 @@ const STATE = {
     handover: { left: 1 },
     credentialsExpire: 0,
   },
+  hosts: {
+    hosts: [
+      {
+        ...{ name: 'lb2', isSelf: false, fault: '', bfd: 'up' as const, lowered: [] },
+        parity: { model: 'same', running: 'same' },
+      } as const,
+    ],
+    credentialsExpire: 0,
+  },
   operating: { member: { ONLINE: 1 } },
   addresses: {
     pools: [{ name: 'a', family: 'v4', free: '1', used: '0', held: '0', conflicting: '0' }] as const,

@@ -238,7 +238,7 @@ const PLACES: readonly Place[] = [
   // The announcer moves addresses; the pair decides which host has them, through the announcer's contract.
   {
     name: 'pair',
-    files: /^agent\/pair\/(pair|host-alone)\.ts$/,
+    files: /^agent\/pair\/(pair|host-alone|host-links)\.ts$/,
     imports: ['standing', 'handover', 'orders', 'peers', 'pair-values', 'announcer', 'dataplane', ...LOW],
   },
   {

@@ -1,7 +1,7 @@
 // The report of the other agent of a pair whose host has no fault; tests change single fields.
 
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
-import { noHandover } from '../../../agent/pair/peers/report.ts';
+import { noHandover, noVips } from '../../../agent/pair/peers/report.ts';
 
 export const pairReport: PairReport = {
   version: '1.0.0',
@@ -17,4 +17,5 @@ export const pairReport: PairReport = {
   handover: noHandover,
   announced: [],
   unannounced: 0,
+  vips: noVips,
 };

@@ -13,7 +13,7 @@ test('GlobalSection.keepFiles() restores the folder and the files of the shared 
   // In another network namespace no address is tried.
   const settings = (() => ({ netns: 'elsewhere' })) as unknown as GlobalSectionOptions['settings'];
   const section = new GlobalSection({ paths, settings, isRunning: async () => false, log: silentLog() });
-  const place = { address: '192.0.2.1', peerAddress: '192.0.2.2', port: 1024 };
+  const place = { address: '192.0.2.1', peers: ['192.0.2.2'], port: 1024 };
   await section.shareTables(place, { identity: 'key\n', trusted: 'certificates\n', fingerprint: 'f' });
   const folder = dirname(paths.config);
   const [identity, trusted] = [join(folder, 'pair.pem'), join(folder, 'pair-trusted.pem')];

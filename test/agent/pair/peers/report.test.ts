@@ -4,6 +4,7 @@ import {
   type HandoverReport,
   MAX_REPORT_BYTES,
   noHandover,
+  noVips,
   type PairReport,
   parseReport,
   ReportReader,
@@ -11,6 +12,15 @@ import {
 } from '../../../../agent/pair/peers/report.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../../agent/pair/standing/readiness.ts';
 import { standingReasons } from '../../../../agent/vips/announcer.ts';
+
+const SEEN = {
+  address: '198.51.100.1',
+  worn: 'last',
+  count: 1,
+  of: 2,
+  routers: 'tor-a',
+  why: 'this host is lowered: maintenance',
+} as const;
 
 const REPORT: PairReport = {
   version: '1.2.3-rc.1',
@@ -26,6 +36,7 @@ const REPORT: PairReport = {
   handover: noHandover,
   announced: ['0123abcd'],
   unannounced: 2,
+  vips: { asks: '198.51.100.7', answers: [SEEN] },
 };
 
 const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
@@ -65,6 +76,10 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   handover: anyHandover,
   announced: fc.array(fc.stringMatching(/^[0-9a-f]{8}$/), { maxLength: 24 }),
   unannounced: fc.nat(),
+  vips: fc.record({
+    asks: fc.constantFrom('', '198.51.100.7', '2001:db8::7'),
+    answers: fc.array(fc.constant(SEEN), { maxLength: 2 }),
+  }),
 });
 
 test('ReportReader gives any report unchanged, however the stream is cut', (t) => {
@@ -180,6 +195,7 @@ test('parseReport() fills missing fields with what makes the peer the least read
     handover: noHandover,
     announced: [],
     unannounced: 1,
+    vips: noVips,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
