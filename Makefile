@@ -104,7 +104,7 @@ test-deb: install
 
 image: install
 	@sh scripts/install.sh image
-	@$(NODE) scripts/build-image.ts $(if $(CONFIG),--config '$(CONFIG)') $(if $(VRRP),--vrrp)
+	@$(NODE) scripts/build-image.ts $(if $(CONFIG),--config '$(CONFIG)') $(if $(VRRP),--vrrp) $(if $(BGP),--bgp)
 
 test-image: install
 	@sh scripts/install.sh image

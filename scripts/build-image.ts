@@ -1,5 +1,5 @@
 // Builds the root filesystem of a load-balancer host, boots it and tests that it serves: build-image.ts [--output DIR]
-// [--config FILE] [--vrrp]. Writes DIR/headgate-rootfs_VERSION_ARCH.tar.gz and prints its path. Needs root.
+// [--config FILE] [--vrrp] [--bgp]. Writes DIR/headgate-rootfs_VERSION_ARCH.tar.gz and prints its path. Needs root.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -15,6 +15,7 @@ const { values } = parseArgs({
     output: { type: 'string', default: '.cache/image' },
     config: { type: 'string', default: '' },
     vrrp: { type: 'boolean', default: false },
+    bgp: { type: 'boolean', default: false },
   },
 });
 if (process.getuid?.() !== 0) {
@@ -36,7 +37,11 @@ try {
   fillImageRoot({
     root,
     deb,
-    variables: { DIB_HEADGATE_CONFIG: config, DIB_HEADGATE_VRRP: values.vrrp ? '1' : '0' },
+    variables: {
+      DIB_HEADGATE_CONFIG: config,
+      DIB_HEADGATE_VRRP: values.vrrp ? '1' : '0',
+      DIB_HEADGATE_BGP: values.bgp ? '1' : '0',
+    },
   });
   const made = join(work, basename(deb).replace(/^headgate_(.*)\.deb$/, 'headgate-rootfs_$1.tar.gz'));
   const owners = ['--numeric-owner', '--xattrs', '--sort=name'];

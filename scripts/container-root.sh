@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes the root filesystem of the container image into the archive $1, from Debian's packages: what HAProxy, keepalived,
-# nftables and conntrack need, without documents, languages and Perl's modules, which only installing packages needs.
+# BIRD, nftables and conntrack need, without documents, languages and Perl's modules, which only installing packages needs.
 # HEADGATE_DEBIAN_MIRROR sets another mirror.
 set -eu
 
@@ -9,7 +9,7 @@ mirror=${HEADGATE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 security=${HEADGATE_DEBIAN_SECURITY_MIRROR:-http://deb.debian.org/debian-security}
 
 exec mmdebstrap --quiet --variant=essential --components=main \
-  --include=haproxy,keepalived,nftables,conntrack,conntrackd,iproute2,libstdc++6 \
+  --include=haproxy,keepalived,bird2,nftables,conntrack,conntrackd,iproute2,libstdc++6 \
   --aptopt='APT::Install-Recommends "false"' \
   --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
   --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \

@@ -266,6 +266,29 @@ export const rows: readonly DashboardRow[] = [
     ],
   },
   {
+    title: 'BGP',
+    panels: [
+      graph('Sessions', '1 while the session with the router is established.', 'short', {
+        '{{instance}} {{name}} IPv{{ip_version}}': ofHost('bird_protocol_up'),
+      }),
+      graph('BFD', '1 while BFD with the router is up.', 'short', {
+        '{{instance}} {{name}}': ofHost('bird_bfd_session_up'),
+      }),
+      graph('Routes', 'Routes that the router has of the host.', 'short', {
+        '{{instance}} {{name}} IPv{{ip_version}}': ofHost('bird_protocol_prefix_export_count'),
+      }),
+      graph('VIPs by route', 'First, last (other hosts are preferred) or withheld.', 'short', {
+        '{{instance}} {{worn}}': ofHost('headgate_bgp_vips'),
+      }),
+      graph('Sessions lost', 'Established sessions that have ended, per second.', 'short', {
+        '{{instance}} {{name}}': rateOfHost('headgate_bgp_session_losses_total', 'instance, name'),
+      }),
+      graph('VIPs without a router', 'VIPs that the host announces and no router has.', 'short', {
+        '{{instance}}': `count by (instance) (${ofHost('headgate_bgp_vip_routers')} == 0)`,
+      }),
+    ],
+  },
+  {
     title: 'Reconfiguration latency',
     panels: [
       graph('From the change of pods to traffic', "Kubernetes' network programming latency.", 's', {

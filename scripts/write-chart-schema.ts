@@ -5,12 +5,22 @@ import { readFileSync } from 'node:fs';
 import { settingsSchema } from './settings-schema.ts';
 import { writeDocument } from './write-document.ts';
 
+/** The chart makes them of the values `bgp`. */
+const OF_BGP = ['announce', 'bgp', 'hosts'];
 /** The chart sets them itself. */
-const OF_CHART = ['inCluster', 'kubeconfig', 'leaseNamespace', 'vrrp', 'pairCredentials'];
+const OF_CHART = ['inCluster', 'kubeconfig', 'leaseNamespace', 'vrrp', 'pairCredentials', ...OF_BGP];
 const FILE = 'deploy/helm/headgate/values.schema.json';
 
 const values = JSON.parse(readFileSync(new URL(`../${FILE}`, import.meta.url), 'utf8'));
 const { $schema: _, ...settings } = JSON.parse(settingsSchema());
+const { asn, peers, routerId, ...more } = settings.properties.bgp.properties;
+const { nodes } = values.properties.bgp.properties;
+Object.assign(values.properties.bgp.properties, {
+  asn,
+  peers,
+  more: { type: 'object', additionalProperties: false, properties: more },
+});
+Object.assign(nodes.items.properties, { routerId, peers });
 for (const name of OF_CHART) delete settings.properties[name];
 values.properties.settings = {
   ...settings,

@@ -217,14 +217,18 @@ function vrrpLines(vrrp: VrrpStatus | undefined, isPair: boolean): readonly Line
 
 function bgpLines(bgp: BgpStatus | undefined): readonly Line[] {
   if (bgp === undefined) return [];
-  const { version, pid, asn, sessions, vips, lowered, unready, fault } = bgp;
+  const { version, pid, asn, sessions, vips, unreached, lowered, unready, fault } = bgp;
   const worn = [
     `${counted(vips.first, 'VIP')} announced`,
     ...(vips.last > 0 ? [`${vips.last} as the last choice`] : []),
     ...(vips.withheld > 0 ? [`${vips.withheld} withheld`] : []),
   ];
   return [
-    row('BGP', `AS ${asn}, ${worn.join(', ')}`),
+    row(
+      'BGP',
+      `AS ${asn}, ${worn.join(', ')}`,
+      ...(unreached > 0 ? [', ', bad(`${unreached} that no router has`)] : []),
+    ),
     ...sessions.map(({ peer, address, asn: theirs, state, since, why, routes, bfd }): Line => {
       const router = `  router ${peer}, ${address}, AS ${theirs}: `;
       if (state !== 'Established') return [router, bad(why)];

@@ -303,6 +303,7 @@ export type ProblemReason =
   | 'AddressPending'
   | 'AddressInUse'
   | 'AddressUnavailable'
+  | 'AddressNotAnnounced'
   | 'AddressConflict'
   | 'AddressNotInPool'
   | 'AddressNotAllowed'

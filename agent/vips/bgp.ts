@@ -92,6 +92,8 @@ export interface BgpStatus extends AnnouncerStatus {
   readonly sessions: readonly BgpSession[];
   /** VIPs by how their routes are worn; `withheld`: not announced. */
   readonly vips: { readonly first: number; readonly last: number; readonly withheld: number };
+  /** VIPs that it announces and no router has. */
+  readonly unreached: number;
   /** What of this host is not as BGP needs it, with the remedy. */
   readonly unready: readonly { readonly what: string; readonly detail: string }[];
 }

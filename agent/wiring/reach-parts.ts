@@ -32,6 +32,7 @@ export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 
       settings: { ...now, bgp: routes },
       desired: loadBalancers,
       group,
+      onChanged: changed,
       serves: (listener, address) => dataplane.serves(listener, address),
       log,
     });

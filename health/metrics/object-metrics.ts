@@ -30,6 +30,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   AddressPending: 0,
   AddressInUse: 0,
   AddressUnavailable: 0,
+  AddressNotAnnounced: 0,
   AddressConflict: 0,
   AddressNotInPool: 0,
   AddressNotAllowed: 0,

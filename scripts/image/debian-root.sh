@@ -12,7 +12,7 @@ security=${HEADGATE_DEBIAN_SECURITY_MIRROR:-http://deb.debian.org/debian-securit
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/headgate/image
 root=$cache/$SUITE-$(dpkg --print-architecture)
 # That the tests install.
-packages='haproxy iproute2 keepalived nftables conntrack conntrackd procps cloud-init'
+packages='haproxy iproute2 keepalived bird2 nftables conntrack conntrackd procps cloud-init'
 log=$cache/log
 offline='' ansible=''
 for word in "$@"; do

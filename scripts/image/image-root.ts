@@ -29,7 +29,13 @@ export function fillImageRoot({ root, deb, variables }: ImageOptions): void {
   const hooks = join(root, HOOKS);
   mkdirSync(hooks, { recursive: true });
   cpSync(element, hooks, { recursive: true });
-  const env = { DIB_DEBUG_TRACE: '0', DIB_HEADGATE_CONFIG: '', DIB_HEADGATE_VRRP: '0', ...variables };
+  const env = {
+    DIB_DEBUG_TRACE: '0',
+    DIB_HEADGATE_CONFIG: '',
+    DIB_HEADGATE_VRRP: '0',
+    DIB_HEADGATE_BGP: '0',
+    ...variables,
+  };
   for (const script of scriptsOf('extra-data.d'))
     execFileSync('bash', [join(element, script)], {
       stdio: ['ignore', 'ignore', 'inherit'],

@@ -316,13 +316,48 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   HeadgateVrrpFault: { fires: vrrp(a, 'unknown'), quiet: vrrp(a, 'backup') },
+  HeadgateVipNotAnnounced: {
+    fires: {
+      [a('headgate_bgp_vip_routers', 'vip="198.51.100.1"')]: always(0),
+      [b('headgate_bgp_vip_routers', 'vip="198.51.100.1"')]: always(0),
+      [b('headgate_bgp_vip_routers', 'vip="198.51.100.2"')]: always(1),
+    },
+    // Another host announces it.
+    quiet: {
+      [a('headgate_bgp_vip_routers', 'vip="198.51.100.1"')]: always(0),
+      [b('headgate_bgp_vip_routers', 'vip="198.51.100.1"')]: always(1),
+    },
+  },
+  HeadgateBgpNoSession: {
+    fires: {
+      [a('bird_protocol_up', 'proto="BGP",name="tor-a",ip_version="4"')]: always(0),
+      [a('bird_protocol_up', 'proto="BGP",name="tor-b",ip_version="4"')]: always(0),
+    },
+    quiet: {
+      [a('bird_protocol_up', 'proto="BGP",name="tor-a",ip_version="4"')]: always(0),
+      [a('bird_protocol_up', 'proto="BGP",name="tor-b",ip_version="4"')]: always(1),
+      'bird_protocol_up{job="bird",instance="a",proto="BGP",name="upstream",ip_version="4"}': always(0),
+    },
+  },
   HeadgateBgpSessionDown: {
-    fires: { [a('bird_protocol_up', 'proto="BGP",name="tor-a",ip_version="4"')]: always(0) },
+    fires: {
+      [a('bird_protocol_up', 'proto="BGP",name="tor-a",ip_version="4"')]: always(0),
+      [a('bird_protocol_up', 'proto="BGP",name="tor-b",ip_version="4"')]: always(1),
+    },
     quiet: {
       [a('bird_protocol_up', 'proto="BGP",name="tor-a",ip_version="4"')]: always(1),
       // The operator's own BIRD, by its own exporter.
       'bird_protocol_up{job="bird",instance="a",proto="BGP",name="upstream",ip_version="4"}': always(0),
     },
+  },
+  HeadgateBgpFlapping: {
+    fires: { [a('headgate_bgp_session_losses_total', 'name="tor-a"')]: growing(1) },
+    // A router that restarts.
+    quiet: { [a('headgate_bgp_session_losses_total', 'name="tor-a"')]: `0+0x10 1+0x${LONG}` },
+  },
+  HeadgateBgpRoutesRefused: {
+    fires: { [a('headgate_problems', 'reason="BgpRoutesHeldBack"')]: flapping(0, 1) },
+    quiet: { [a('headgate_problems', 'reason="BgpRoutesHeldBack"')]: always(0) },
   },
   HeadgateKeepalivedFault: {
     fires: { ...vrrp(a, 'master'), [a('headgate_keepalived_fault')]: always(1) },

@@ -34,6 +34,34 @@ const PAIR = {
   },
   certificates: { allNamespaces: true, namespaces: ['default'] },
 };
+const BGP = {
+  bgp: {
+    nodes: [
+      { name: 'lb-1', address: '192.0.2.11', back: ['10.9.9.1'] },
+      { name: 'lb-2', address: '192.0.2.12', back: ['10.9.9.2'] },
+      {
+        name: 'lb-3',
+        address: '192.0.2.13',
+        back: ['10.9.9.3'],
+        peers: [{ name: 'tor-b', address: '192.0.2.2', asn: 65_000 }],
+      },
+    ],
+    asn: 4_200_000_001,
+    peers: [
+      {
+        name: 'tor-a',
+        address: '192.0.2.1',
+        asn: 65_000,
+        bfd: true,
+        passwordFile: '/etc/headgate-bgp/tor-a',
+      },
+    ],
+    more: { holdTime: '6s' },
+    passwordsSecret: 'headgate-bgp',
+    credentialsSecret: 'headgate-pair',
+    drainSeconds: 30,
+  },
+};
 const MONITORED = { metrics: { podMonitor: { enabled: true }, prometheusRule: { enabled: true } } };
 
 let directory: string;
@@ -57,6 +85,7 @@ test.after.always(async () => {
 for (const [what, values] of [
   ['the default values', {}],
   ['a pair', PAIR],
+  ['BGP', BGP],
   ['the Prometheus operator', MONITORED],
 ] as const)
   test(`\`helm lint --strict\` finds no fault with ${what}`, async (t) => {
@@ -69,6 +98,7 @@ for (const [what, values] of [
 for (const [what, values] of [
   ['one node', {}],
   ['a pair', PAIR],
+  ['BGP', BGP],
 ] as const)
   test(`The API server accepts every object of the chart for ${what}`, async (t) => {
     const text = await template(values);
@@ -117,6 +147,39 @@ test('The agents take the settings of each node, and the two of a pair name each
   );
   t.is(first?.pairDrainTimeout, 60_000);
   t.is(first?.pools.length, 1);
+});
+
+test('Nodes with BGP take the settings of each, have no right for VRRP, and leave in order', async (t) => {
+  const text = await template(BGP);
+  const [first, , third] = ['lb-1.yaml', 'lb-2.yaml', 'lb-3.yaml'].map((name) => settingsIn(text, name));
+  t.like(first, { announce: 'bgp', vrrp: undefined });
+  t.like(first?.bgp, { asn: 4_200_000_001, routerId: '192.0.2.11', holdTime: 6_000 });
+  t.like(first?.bgp?.peers[0], { name: 'tor-a', passwordFile: '/etc/headgate-bgp/tor-a' });
+  t.deepEqual(
+    third?.bgp?.peers.map(({ name }) => name),
+    ['tor-b'],
+  );
+  t.deepEqual(
+    third?.hosts.map(({ name, address, back }) => [name, address, ...back]),
+    [
+      ['lb-1', '192.0.2.11', '10.9.9.1'],
+      ['lb-2', '192.0.2.12', '10.9.9.2'],
+      ['lb-3', '192.0.2.13', '10.9.9.3'],
+    ],
+  );
+  const daemonSet = objectsIn(text).find(({ kind }) => kind === 'DaemonSet');
+  const { spec } = daemonSet?.spec.template ?? {};
+  const [container] = spec.containers;
+  t.deepEqual(container.securityContext.capabilities.add.slice(0, 2), ['NET_ADMIN', 'NET_BIND_SERVICE']);
+  t.false(container.securityContext.capabilities.add.includes('NET_RAW'));
+  t.regex(container.lifecycle.preStop.exec.command.join(' '), /headgate maintenance on; \}\nsleep 30/);
+  t.is(spec.terminationGracePeriodSeconds, 90);
+  t.deepEqual(
+    spec.volumes.flatMap(({ secret }: { secret?: { secretName: string } }) => secret?.secretName ?? []),
+    ['headgate-bgp', 'headgate-pair'],
+  );
+  const alone = await template({ bgp: { ...BGP.bgp, credentialsSecret: '' } });
+  t.is(settingsIn(alone, 'lb-1.yaml').hosts.length, 0);
 });
 
 test.serial('`helm uninstall` removes what `helm install` created, but for the definitions', async (t) => {
@@ -183,6 +246,12 @@ for (const [what, values, said] of [
     /pair.*nodes/s,
   ],
   ['a pair without an anchor', { pair: { ...PAIR.pair, anchors: [] } }, /pair.*anchors/s],
+  ['a pair with BGP', { ...PAIR, ...BGP }, /not/],
+  [
+    'a misspelt field of a router',
+    { bgp: { ...BGP.bgp, peers: [{ adress: '192.0.2.1', asn: 1 }] } },
+    /peers/,
+  ],
   ['a value that there is not', { replicas: 2 }, /replicas/],
   ['a setting that the chart makes', { settings: { kubeconfig: '/x' } }, /settings/],
   ['a misspelt setting', { settings: { drainTimout: '5m' } }, /drainTimout/],
@@ -211,7 +280,16 @@ test('`helm lint` and `helm upgrade` refuse a misspelt setting, too', async (t) 
 test('The schema of the values takes every setting that the agent takes, but for those that the chart makes', (t) => {
   const { properties } = JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8'));
   const ofAgent = JSON.parse(readFileSync(join(chart, '../../headgate.schema.json'), 'utf8'));
-  const made = ['inCluster', 'kubeconfig', 'leaseNamespace', 'pairCredentials', 'vrrp'];
+  const made = [
+    'announce',
+    'bgp',
+    'hosts',
+    'inCluster',
+    'kubeconfig',
+    'leaseNamespace',
+    'pairCredentials',
+    'vrrp',
+  ];
   const missing = Object.keys(ofAgent.properties).filter((name) => !(name in properties.settings.properties));
   t.deepEqual(missing.sort(), made);
   t.false(properties.settings.additionalProperties);

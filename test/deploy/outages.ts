@@ -253,10 +253,34 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     fires: 2,
     ends: 0,
   },
-  HeadgateBgpSessionDown: {
+  HeadgateVipNotAnnounced: {
+    courses: one('headgate_bgp_vip_routers', 2, 0, 'vip="198.51.100.1"'),
+    fires: 1,
+    ends: 0,
+  },
+  HeadgateBgpNoSession: {
     courses: one('bird_protocol_up', 1, 0, 'proto="BGP",name="tor-a",ip_version="4"'),
+    fires: 1,
+    ends: 0,
+  },
+  HeadgateBgpSessionDown: {
+    courses: {
+      ...one('bird_protocol_up', 1, 0, 'proto="BGP",name="tor-a",ip_version="4"'),
+      ...one('bird_protocol_up', 1, 1, 'proto="BGP",name="tor-b",ip_version="4"'),
+    },
     fires: 2,
     ends: 0,
+  },
+  HeadgateBgpFlapping: {
+    courses: count('headgate_bgp_session_losses_total', 'name="tor-a"', 1),
+    fires: 3,
+    ends: 11,
+  },
+  HeadgateBgpRoutesRefused: {
+    courses: one('headgate_problems', 0, 1, 'reason="BgpRoutesHeldBack"'),
+    lasts: 15,
+    fires: 5,
+    ends: 5,
   },
   HeadgateKeepalivedFault: {
     courses: { ...vrrp('a', 'master', 'master'), ...one('headgate_keepalived_fault', 0, 1) },

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
+import { HOST_ASN, ROUTER_ASN, TestRouter, VIPS } from '../support/bgp/bgp-world.ts';
 import { Container, type PodAccess } from '../support/host/container.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
 import { deploy } from '../support/kube/deploy.ts';
@@ -16,7 +17,7 @@ import { Kube } from '../support/kube/kube.ts';
 import { servicePath } from '../support/kube/kube-objects.ts';
 import { MEMBER_PORT, webObjects } from '../support/values/service-objects.ts';
 
-const test = requires(ava, { root: true, programs: ['buildah', 'unshare', 'curl'] });
+const test = requires(ava, { root: true, programs: ['buildah', 'unshare', 'curl', 'bird', 'sysctl', 'ip'] });
 
 const image = process.env.HEADGATE_CONTAINER ?? '';
 const MEMBER = `require('http').createServer((_, response) => response.end('the member')).listen(${MEMBER_PORT})`;
@@ -92,6 +93,55 @@ test.serial('Two containers are a pair: when one ends, the other serves its addr
   });
   t.is(await two.stop(), 0, two.log);
 });
+
+test.serial(
+  'A container with BGP announces its address with the rights of the chart, and BIRD outlives the agent',
+  async (t) => {
+    t.timeout(240_000);
+    const network = await TestNetwork.create(t, ['lb', 'router', 'client']);
+    network.start('client', process.execPath, '-e', MEMBER);
+    const folder = await mkdtemp(join(tmpdir(), 'hg-router-'));
+    t.teardown(() => rm(folder, { recursive: true, force: true }));
+    await network.run('router', 'sysctl', '-qw', 'net.ipv4.ip_forward=1');
+    await network.run('client', 'ip', 'route', 'add', VIPS, 'via', network.v4('router'));
+    const router = await TestRouter.create(t, network, folder, ['lb'], '');
+    const vip = '198.51.100.1';
+    const objects = webObjects({ address: vip, port: 80, members: [network.v4('client')] });
+    const peer = { name: 'tor-a', address: network.v4('router'), asn: ROUTER_ASN, bfd: true };
+    const bgp = { asn: HOST_ASN, routerId: network.v4('lb'), peers: [peer] };
+    const container = await Container.start(t, {
+      image,
+      network,
+      host: 'lb',
+      objects,
+      settings: { announce: 'bgp', bgp },
+    });
+    const ask = async () => (await network.try('client', 'curl', '-s', '-m', '1', `http://${vip}/`)).stdout;
+    await until('the router leads clients to it', async () => (await ask()) === 'the member', {
+      seconds: 90,
+      seen: () => container.log,
+    });
+    t.deepEqual(await router.hopsOf(vip), [network.v4('lb')]);
+    const before = await container.processes();
+    for (const pid of [before.agent, before.bird]) {
+      const { had, given } = await container.capabilities(pid);
+      t.is(had, given);
+    }
+    const scrape = async () =>
+      (await network.try('lb', 'curl', '-s', 'http://127.0.0.1:9180/metrics')).stdout;
+    await until('BFD is up', async () => /^bird_bfd_session_up\{.*\} 1$/m.test(await scrape()));
+    process.kill(before.agent, 'SIGKILL');
+    await until('another agent runs', async () => {
+      const { agent } = await container.processes();
+      return agent > 0 && agent !== before.agent;
+    });
+    t.is(await ask(), 'the member');
+    t.is((await container.processes()).bird, before.bird);
+    t.is(await container.written(), '');
+    t.is(await container.stop(), 0, container.log);
+    await until('its route is gone', async () => (await router.hopsOf(vip)).length === 0);
+  },
+);
 
 test.serial('A container in a cluster serves a Service with the rights of its account', async (t) => {
   t.timeout(360_000);

@@ -145,7 +145,7 @@ test.serial('What a router refuses is said in words', async (t) => {
       async () => {
         const { problems } = await a.host.status();
         seen = problems
-          .filter(({ reason }) => reason === 'BgpSessionDown')
+          .filter(({ reason }) => reason.startsWith('Bgp'))
           .map(({ message }) => message)
           .join();
         return pattern.test(seen);
@@ -163,7 +163,7 @@ test.serial('What a router refuses is said in words', async (t) => {
   await router.configure('password "right";', { asn: 65_007 });
   await says(/its ASN is another than 65000/);
   await router.configure('password "right";', { limit: 'import limit 1 action disable;' });
-  await says(/it takes fewer routes than this host announces|it does not answer|shut/);
+  await says(/it takes fewer routes than this host announces/);
   t.false(a.agent.text.includes('"right"'), 'no password is in the log');
   const { announced } = await a.host.why();
   t.regex(announced.join(), /^198\.51\.100\.1 is not announced: tor-a: /);

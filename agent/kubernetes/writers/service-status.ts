@@ -111,6 +111,7 @@ const PORT_FAULTS: readonly ProblemReason[] = [
   'NodePortMissing',
   'AddressInUse',
   'AddressUnavailable',
+  'AddressNotAnnounced',
 ];
 
 /** A port with such a problem is not served unless it has a certificate from before. */
@@ -135,10 +136,16 @@ function portState(
   return { address, listener, fault: cause?.reason ?? 'Pending', message: cause?.message ?? '' };
 }
 
+/** Their messages name the address. */
+const OF_ONE_ADDRESS: readonly ProblemReason[] = [
+  'AddressInUse',
+  'AddressUnavailable',
+  'AddressNotAnnounced',
+];
+
 function isAbout({ port, reason, message }: Problem, listener: Listener, address: string): boolean {
   if (port?.port !== listener.port || port.protocol !== listener.protocol) return false;
-  if (reason === 'AddressInUse' || reason === 'AddressUnavailable')
-    return message.split(' ').includes(address);
+  if (OF_ONE_ADDRESS.includes(reason)) return message.split(' ').includes(address);
   return true;
 }
 

@@ -13,7 +13,7 @@ import type { ObjectStatus, RouteKind, StatusKind } from '../../model/object-sta
 import { type StatusName, statusName, subjectOfName } from '../../model/object-statuses.ts';
 import type { ChangeObserver } from '../change-observers.ts';
 import { type FactSources, problemsOf } from '../operating/load-balancer-view.ts';
-import { isReachable } from '../operating/reachable.ts';
+import { isReachable, UNREACHED } from '../operating/reachable.ts';
 import type { StatusBook } from '../operating/status-book.ts';
 import type { ClusterWriters } from './cluster-writers.ts';
 import { eventSubject } from './event-subject.ts';
@@ -242,9 +242,7 @@ export class ObjectReporter implements ChangeObserver {
 /** Listeners at addresses that reach no host at all; those that this host cannot announce its peer may. */
 function unreachedPorts(loadBalancer: LoadBalancer | undefined, sources: Pick<FactSources, 'reach'>) {
   const problems = loadBalancer === undefined ? [] : (sources.reach?.problemsOf(loadBalancer) ?? []);
-  const ofPorts = problems.filter(
-    ({ reason, port }) => reason === 'AddressUnavailable' && port !== undefined,
-  );
+  const ofPorts = problems.filter(({ reason, port }) => UNREACHED.includes(reason) && port !== undefined);
   const listeners = ofPorts.length === 0 ? [] : (loadBalancer?.listeners ?? []);
   const unreached = listeners.filter(
     (each) => loadBalancer && !isReachable(loadBalancer, each, sources.reach),

@@ -10,6 +10,7 @@ import type { Finding } from '../../host/finding.ts';
 import { makeFolder } from '../../host/make-directory.ts';
 import type { OwnFile } from '../../host/own-files.ts';
 import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
+import { objectOf } from '../../model/names.ts';
 import type { StandingReason, Withheld } from '../announcer.ts';
 import type { BgpAnnouncer, BgpSettings, BgpStatus, VipAnnouncement, Worn } from '../bgp.ts';
 import { localRoutes } from '../local-addresses.ts';
@@ -22,6 +23,7 @@ import { LocalRoutes } from './local-routes.ts';
 import type { BirdOptions } from './options.ts';
 import { type BirdPaths, birdPaths } from './paths.ts';
 import { birdReadiness } from './readiness.ts';
+import { UnreachedVips } from './unreached-vips.ts';
 import { VipFiles } from './vip-files.ts';
 import { VipWear } from './vip-wear.ts';
 
@@ -42,6 +44,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   readonly #daemon: BirdDaemon;
   readonly #monitor: BirdMonitor;
   readonly #reconciler: Reconciler;
+  readonly #unreached: UnreachedVips;
   readonly #fault = new Fault();
   #bgp: BgpSettings;
   #reasons: readonly StandingReason[] = [];
@@ -109,6 +112,10 @@ export class BirdAnnouncer implements BgpAnnouncer {
       pid: () => this.#daemon.pid,
       onRound: () => this.#check(),
       log,
+    });
+    this.#unreached = new UnreachedVips({
+      isReached: (address) => this.#monitor.isReached(address),
+      now: () => performance.now(),
     });
   }
 
@@ -193,8 +200,20 @@ export class BirdAnnouncer implements BgpAnnouncer {
     };
   }
 
-  problemsOf(): readonly Problem[] {
-    return [];
+  /** The text stays the same while sessions come and go: it gets into conditions and Events. */
+  problemsOf({ key, vips, listeners }: Pick<LoadBalancer, 'key' | 'vips' | 'listeners'>): readonly Problem[] {
+    const object = objectOf(key);
+    const unreached = vips.filter(({ address }) => this.#unreached.has(address));
+    return unreached.flatMap(({ address }) =>
+      listeners
+        .filter(({ addresses }) => addresses.includes(address))
+        .map(({ protocol, port }) => ({
+          object,
+          reason: 'AddressNotAnnounced',
+          message: `No router has a route to ${address} by this host: "headgate status" says why`,
+          port: { protocol, port },
+        })),
+    );
   }
 
   /** What is wrong with the sessions with routers. */
@@ -212,6 +231,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
       asn: this.#bgp.asn,
       sessions: this.#monitor.sessions,
       vips,
+      unreached: this.#unreached.size,
       lowered: this.#reasons,
       unready: this.#unready.map(({ what, detail }) => ({ what, detail })),
       fault: this.#daemon.fault || this.#fault.text,
@@ -219,7 +239,17 @@ export class BirdAnnouncer implements BgpAnnouncer {
   }
 
   families(): readonly MetricFamily[] {
-    return bgpFamilies(this.#bgp, this.#monitor.facts, this.status(), Date.now());
+    return bgpFamilies({
+      bgp: this.#bgp,
+      facts: this.#monitor.facts,
+      status: this.status(),
+      losses: this.#monitor.losses,
+      routers: [...this.#files.routes.keys()].map((each) => [
+        each,
+        this.#monitor.haveRoute(each).peers.length,
+      ]),
+      now: Date.now(),
+    });
   }
 
   async close(): Promise<void> {
@@ -264,6 +294,9 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   #check(): void {
     if (!this.#isOpen) return;
+    const changed = this.#unreached.look(this.#files.routes);
+    if (changed.length > 0)
+      this.#options.onChanged(new Set(changed.flatMap((each) => [...this.#wear.ownersOf(each)])));
     const isDue = ++this.#rounds % ROUNDS_OF_A_CHECK === 0;
     if (isDue) void this.#local.restore().catch((error) => this.#reconciler.fail(error));
     if (this.#wear.lookAgain() || isDue) void this.#reconciler.reconcile();

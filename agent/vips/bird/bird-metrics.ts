@@ -10,12 +10,20 @@ interface Row extends MetricRow {
   readonly value: number;
 }
 
-export function bgpFamilies(
-  bgp: BgpSettings,
-  facts: ReadonlyMap<string, ProtocolFacts>,
-  status: Pick<BgpStatus, 'vips' | 'sessions'>,
-  now: number,
-): readonly MetricFamily[] {
+export interface BgpFacts {
+  readonly bgp: BgpSettings;
+  /** By the name of the protocol. */
+  readonly facts: ReadonlyMap<string, ProtocolFacts>;
+  readonly status: Pick<BgpStatus, 'vips' | 'sessions'>;
+  /** How often sessions have ended, by the name of the peer. */
+  readonly losses: ReadonlyMap<string, number>;
+  /** The VIPs that this host announces, with the number of routers that have each. */
+  readonly routers: readonly (readonly [vip: string, routers: number])[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export function bgpFamilies({ bgp, facts, status, losses, routers, now }: BgpFacts): readonly MetricFamily[] {
   const channels = bgp.peers.flatMap((peer) =>
     peer.families.map((family) => ({ peer, family, facts: facts.get(protocolOf(peer)) })),
   );
@@ -59,6 +67,19 @@ export function bgpFamilies(
       'VIPs by how their routes are announced: first, last (another host is preferred) or withheld',
       Object.entries(status.vips).map(([worn, value]) => ({ labels: `worn="${worn}"`, value })),
     ),
+    gauge(
+      'headgate_bgp_vip_routers',
+      'Routers that have a route to the VIP by this host, for each VIP that it announces',
+      routers.map(([vip, value]) => ({ labels: `vip="${vip}"`, value })),
+    ),
+    {
+      ...gauge(
+        'headgate_bgp_session_losses_total',
+        'Sessions with the router that have ended after they were established',
+        bgp.peers.map(({ name }) => ({ labels: `name="${name}"`, value: losses.get(name) ?? 0 })),
+      ),
+      type: 'counter',
+    },
   ];
 }
 

@@ -8,7 +8,7 @@ import type { BgpPeer, BgpSession, BgpSettings } from '../bgp.ts';
 import type { BirdSocket } from './bird-socket.ts';
 import { protocolOf } from './render.ts';
 import { bfdIn, type ProtocolFacts, routesIn, sessionsIn } from './session-facts.ts';
-import { whyNotEstablished } from './session-words.ts';
+import { FULL_WORDS, isFull, whyNotEstablished } from './session-words.ts';
 import { type SignatureFaults, signatureFaults } from './signature-faults.ts';
 
 export interface BirdMonitorOptions {
@@ -25,6 +25,8 @@ export interface BirdMonitorOptions {
 const INTERVAL_MS = 1_000;
 /** A session that is being established is no problem. */
 const PATIENCE_MS = 3_000;
+/** A router that ends a session at its limit of routes establishes it again, and ends it again. */
+const FULL_MEMORY_MS = 20_000;
 /** A router that has another password tries again at least so often. */
 const SIGNATURE_MEMORY_MS = 10_000;
 
@@ -44,6 +46,10 @@ export class BirdMonitor {
   #signature: { readonly kind: keyof SignatureFaults; readonly at: number } | undefined;
   /** Name of the protocol → since when it is not established, by performance.now(). */
   readonly #downSince = new Map<string, number>();
+  /** Names of protocols whose router takes fewer routes, also while their sessions are established for a moment. */
+  readonly #full = new Set<string>();
+  /** Name of a peer → how often its session has ended. */
+  readonly #losses = new Map<string, number>();
   /** Name of the protocol → what the log has last. */
   readonly #logged = new Map<string, string>();
 
@@ -75,6 +81,17 @@ export class BirdMonitor {
     return this.#options.bgp().peers.map((peer) => this.#session(peer));
   }
 
+  /** A router has a route to this address. */
+  isReached(address: string): boolean {
+    for (const routes of this.#routes.values()) if (routes.has(address)) return true;
+    return false;
+  }
+
+  /** How often sessions that were established have ended, by the name of the peer. */
+  get losses(): ReadonlyMap<string, number> {
+    return this.#losses;
+  }
+
   /** The peers whose routers have a route to this address, and since when the last of them has it; 0 if unknown. */
   haveRoute(address: string): { readonly peers: readonly string[]; readonly since: number } {
     const peers: string[] = [];
@@ -102,8 +119,16 @@ export class BirdMonitor {
         return [
           {
             object,
-            reason: 'BgpSessionDown',
+            reason: this.#full.has(name) ? 'BgpRoutesHeldBack' : 'BgpSessionDown',
             message: `The router ${router} gets no routes of this host: ${this.#why(peer)}`,
+          },
+        ];
+      if (this.#full.has(name))
+        return [
+          {
+            object,
+            reason: 'BgpRoutesHeldBack',
+            message: `The router ${router} ends each session: ${FULL_WORDS}`,
           },
         ];
       const { limited = [] } = this.#facts.get(name) ?? {};
@@ -125,13 +150,28 @@ export class BirdMonitor {
       onRound();
       return;
     }
-    this.#facts = sessionsIn((await socket.ask('show protocols all')).lines);
+    this.#follow(sessionsIn((await socket.ask('show protocols all')).lines));
     if (bgp().peers.some(({ bfd }) => bfd !== undefined))
       this.#bfd = bfdIn((await socket.ask('show bfd sessions')).lines);
     for (const peer of bgp().peers) await this.#readRoutes(protocolOf(peer));
     await this.#readSignatures(pid());
     this.#judge();
     onRound();
+  }
+
+  /** A session that is another than before has ended in between. */
+  #follow(facts: ReadonlyMap<string, ProtocolFacts>): void {
+    for (const peer of this.#options.bgp().peers) {
+      const name = protocolOf(peer);
+      const [before, now] = [this.#facts.get(name), facts.get(name)];
+      const isSettled = now?.state === 'Established' && Date.now() - now.since > FULL_MEMORY_MS;
+      if (isFull(now)) this.#full.add(name);
+      else if (isSettled || now?.lastError.startsWith('Received:')) this.#full.delete(name);
+      if (before?.state !== 'Established') continue;
+      if (now?.state === 'Established' && now.since === before.since) continue;
+      this.#losses.set(peer.name, (this.#losses.get(peer.name) ?? 0) + 1);
+    }
+    this.#facts = facts;
   }
 
   async #readRoutes(name: string): Promise<void> {
@@ -159,7 +199,7 @@ export class BirdMonitor {
 
   /** Without an answer nothing is known. */
   #forget(): void {
-    this.#facts = new Map();
+    this.#follow(new Map());
     this.#bfd = new Map();
     this.#routes.clear();
     this.#readFor.clear();
@@ -205,6 +245,8 @@ export class BirdMonitor {
     const isRecent =
       this.#signature !== undefined && performance.now() - this.#signature.at < SIGNATURE_MEMORY_MS;
     const kind = isRecent ? (this.#signature?.kind ?? '') : '';
-    return whyNotEstablished(peer, this.#facts.get(protocolOf(peer)), bgp().asn, kind);
+    const facts = this.#facts.get(protocolOf(peer));
+    if (kind === '' && facts?.state !== 'Established' && this.#full.has(protocolOf(peer))) return FULL_WORDS;
+    return whyNotEstablished(peer, facts, bgp().asn, kind);
   }
 }

@@ -2,7 +2,7 @@
 
 import type { Log } from '../../host/log.ts';
 import type { HostGroup } from '../../model/host-group.ts';
-import type { LoadBalancer } from '../../model/load-balancer.ts';
+import type { LoadBalancer, OwnerKey } from '../../model/load-balancer.ts';
 import type { BgpSettings } from '../bgp.ts';
 
 export interface BirdSettings {
@@ -23,5 +23,7 @@ export interface BirdOptions {
   readonly group: () => HostGroup | undefined;
   /** As of Dataplane. */
   readonly serves: (listener: string, address: string) => boolean;
+  /** problemsOf() of these load balancers has changed. */
+  readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   readonly log: Log;
 }

@@ -26,6 +26,16 @@ export function whyNotEstablished(
   return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour, or ${password}`;
 }
 
+/** The router has ended the session because of its limit of routes. */
+export function isFull(facts: Pick<ProtocolFacts, 'lastError'> | undefined): boolean {
+  return FULL.test(facts?.lastError ?? '');
+}
+
+export const FULL_WORDS =
+  'it takes fewer routes than this host announces: raise the limit of prefixes on the router';
+
+const FULL = /Maximum number of prefixes reached/;
+
 type Words = (peer: BgpPeer, asn: number) => string;
 
 /** What BIRD reports → the words. */
@@ -40,10 +50,7 @@ const REFUSALS: readonly (readonly [RegExp, Words])[] = [
     ({ asn }) => `its ASN is another than ${asn}: correct "asn" of this peer of the setting bgp`,
   ],
   [/Bad BGP identifier/, () => 'both have the same router ID: correct "routerId" of the setting bgp'],
-  [
-    /Maximum number of prefixes reached/,
-    () => 'it takes fewer routes than this host announces: raise the limit of prefixes on the router',
-  ],
+  [FULL, () => FULL_WORDS],
   [
     /^Received: Administrative shutdown/,
     () => 'its operator has shut the session down, or it is being stopped',

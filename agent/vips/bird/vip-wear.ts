@@ -96,6 +96,11 @@ export class VipWear {
     return this.#vips.has(address);
   }
 
+  /** The load balancers that have this VIP. */
+  ownersOf(address: string): Iterable<OwnerKey> {
+    return this.#vips.get(address)?.owners.keys() ?? [];
+  }
+
   /** All VIPs of this host, announced or not. */
   addresses(): Iterable<string> {
     return this.#vips.keys();

@@ -39,10 +39,12 @@ export interface PodAccess {
  */
 const ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount';
 const daemonSet = new URL('../../../deploy/helm/headgate/templates/daemonset.yaml', import.meta.url);
-/** The rights that the chart gives. */
-const CAPABILITIES = / add: \[(.*)\]/.exec(readFileSync(daemonSet, 'utf8'))?.[1]?.split(', ') ?? [];
+/** The rights that the chart gives; the template has those of nodes with BGP first. */
+const [WITH_BGP = [], WITHOUT_BGP = []] = [
+  ...readFileSync(daemonSet, 'utf8').matchAll(/ add: \[(.*)\]/g),
+].map(([, names = '']) => names.split(', '));
 /** Rights that a container has by default, and the chart does not give. */
-const UNUSED = ['AUDIT_WRITE', 'FSETID', 'MKNOD', 'SETFCAP', 'SETPCAP', 'SYS_CHROOT'];
+const UNUSED = ['NET_RAW', 'AUDIT_WRITE', 'FSETID', 'MKNOD', 'SETFCAP', 'SETPCAP', 'SYS_CHROOT'];
 /** https://man7.org/linux/man-pages/man7/capabilities.7.html */
 const NUMBERS: Readonly<Record<string, number>> = {
   CHOWN: 0,
@@ -81,7 +83,7 @@ export class Container {
   }
 
   /** The process ids of its main programs, 0 for none. */
-  async processes(): Promise<Record<'start' | 'agent' | 'haproxy' | 'keepalived', number>> {
+  async processes(): Promise<Record<'start' | 'agent' | 'haproxy' | 'keepalived' | 'bird', number>> {
     const { network, host } = this.#options;
     const pids = (await network.run('bridge', 'ip', 'netns', 'pids', network.netns(host))).split('\n');
     const lines = await Promise.all(
@@ -96,14 +98,20 @@ export class Container {
       agent: pidOf(/agent\.mjs\0run/),
       haproxy: pidOf(/haproxy\0-W.*\/var\/lib\/headgate\/haproxy\//),
       keepalived: pidOf(/^\S*keepalived\0/),
+      bird: pidOf(/^\S*bird\0-f/),
     };
   }
 
   /** The capabilities that a process may have, and those that the chart gives, as in /proc/PID/status. */
   async capabilities(pid: number): Promise<{ readonly had: bigint; readonly given: bigint }> {
     const [, bits = ''] = /^CapBnd:\s*(\w+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
-    const given = CAPABILITIES.reduce((sum, name) => sum | (1n << BigInt(NUMBERS[name] ?? 63)), 0n);
+    const given = this.#rights.reduce((sum, name) => sum | (1n << BigInt(NUMBERS[name] ?? 63)), 0n);
     return { had: BigInt(`0x${bits}`), given };
+  }
+
+  get #rights(): readonly string[] {
+    const { settings = {} } = this.#options;
+    return 'bgp' in settings ? WITH_BGP : WITHOUT_BGP;
   }
 
   /** Files that it has written outside its volumes; the chart mounts the root filesystem read-only. */
@@ -149,8 +157,11 @@ export class Container {
       ? { KUBERNETES_SERVICE_HOST: cluster.address, KUBERNETES_SERVICE_PORT: cluster.port }
       : {};
     const flags = [
-      ...UNUSED.flatMap((name) => ['--cap-drop', `CAP_${name}`]),
-      ...CAPABILITIES.flatMap((name) => ['--cap-add', `CAP_${name}`]),
+      ...UNUSED.filter((name) => !this.#rights.includes(name)).flatMap((name) => [
+        '--cap-drop',
+        `CAP_${name}`,
+      ]),
+      ...this.#rights.flatMap((name) => ['--cap-add', `CAP_${name}`]),
       ...volumes.flatMap((volume) => ['--volume', join(this.#work, volume)]),
       ...Object.entries(variables).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     ];

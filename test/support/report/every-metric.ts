@@ -193,6 +193,7 @@ const BGP = new BirdAnnouncer({
   desired: new Map(),
   group: () => undefined,
   serves: () => false,
+  onChanged: () => undefined,
   log: createLog({ level: 'error' }),
 });
 

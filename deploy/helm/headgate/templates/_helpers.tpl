@@ -16,6 +16,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ mergeOverwrite (deepCopy .Values.settings) (dict "inCluster" true "leaseNamespace" .Release.Namespace) | toYaml }}
 {{- end }}
 
+{{/* The Secret with the credentials of the links between nodes; empty for none. */}}
+{{- define "headgate.credentials" -}}
+{{- ternary .Values.bgp.credentialsSecret .Values.pair.credentialsSecret (not (empty .Values.bgp.nodes)) -}}
+{{- end }}
+
 {{- define "headgate.image" -}}
 {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
 {{- end }}
