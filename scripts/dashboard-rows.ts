@@ -283,6 +283,9 @@ export const rows: readonly DashboardRow[] = [
       graph('Sessions lost', 'Established sessions that have ended, per second.', 'short', {
         '{{instance}} {{name}}': rateOfHost('headgate_bgp_session_losses_total', 'instance, name'),
       }),
+      graph('Hosts', '1 while the host of the setting hosts answers BFD.', 'short', {
+        '{{instance}}: {{host}}': ofHost('headgate_host_up'),
+      }),
       graph('VIPs without a router', 'VIPs that the host announces and no router has.', 'short', {
         '{{instance}}': `count by (instance) (${ofHost('headgate_bgp_vip_routers')} == 0)`,
       }),

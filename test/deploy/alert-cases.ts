@@ -355,6 +355,16 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     // A router that restarts.
     quiet: { [a('headgate_bgp_session_losses_total', 'name="tor-a"')]: `0+0x10 1+0x${LONG}` },
   },
+  HeadgateHostMissing: {
+    fires: {
+      [a('headgate_host_up', 'host="lb3"')]: always(0),
+      [b('headgate_host_up', 'host="lb3"')]: always(0),
+    },
+    quiet: {
+      [a('headgate_host_up', 'host="lb2"')]: always(1),
+      [b('headgate_host_up', 'host="lb1"')]: always(1),
+    },
+  },
   HeadgateBgpRoutesRefused: {
     fires: { [a('headgate_problems', 'reason="BgpRoutesHeldBack"')]: flapping(0, 1) },
     quiet: { [a('headgate_problems', 'reason="BgpRoutesHeldBack"')]: always(0) },

@@ -276,6 +276,7 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     fires: 3,
     ends: 11,
   },
+  HeadgateHostMissing: { courses: one('headgate_host_up', 1, 0, 'host="lb2"'), fires: 1, ends: 0 },
   HeadgateBgpRoutesRefused: {
     courses: one('headgate_problems', 0, 1, 'reason="BgpRoutesHeldBack"'),
     lasts: 15,
