@@ -8,6 +8,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { AclIds } from '../agent/haproxy/config/acl-ids.ts';
 import { configText, inFileOrder } from '../agent/haproxy/config/config-text.ts';
 import { logWords } from '../agent/haproxy/config/connection-log.ts';
+import { needsOf } from '../agent/haproxy/config/limits.ts';
 import type { RenderContext } from '../agent/haproxy/config/render-context.ts';
 import { sharedTables } from '../agent/haproxy/config/shared-tables.ts';
 import { runCommand } from '../agent/host/run-command.ts';
@@ -44,6 +45,7 @@ const CONTEXT: RenderContext = {
   pages: '/var/lib/headgate/haproxy/pages',
   forgetsSessions: false,
   hasRoutes: false,
+  reportsErrors: false,
   countsRoutes: false,
   boot: '',
   log: logWords({ kind: 'journald' }, ''),
@@ -59,7 +61,10 @@ async function rendered(
 ): Promise<readonly [string, string]> {
   const model = translateCluster(clusterOf(objects), settings);
   const loadBalancers = inFileOrder(model.loadBalancers);
-  const { chunks, structure } = await configText(loadBalancers, context);
+  const { chunks, structure } = await configText(loadBalancers, {
+    ...context,
+    reportsErrors: needsOf(loadBalancers).reportsErrors,
+  });
   const problems = loadBalancers.flatMap((loadBalancer) =>
     loadBalancer.problems.map(({ object, reason, message }) => `${object}: ${reason}: ${message}\n`),
   );

@@ -113,6 +113,7 @@ async function writeAll(
       hasHttp: needs.hasHttp,
       hasTls: needs.hasTls,
       hasRoutes: needs.hasRoutes,
+      reportsErrors: needs.reportsErrors,
     }),
   );
   const path = join(output, 'haproxy', 'haproxy.cfg');

@@ -135,13 +135,14 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
    */
   async start(): Promise<void> {
     const { monitor, statistics, checkWatches, namespaceWatch, active } = this.#parts;
-    const { failureWatch, logNames, logTargetWatch } = this.#parts;
+    const { failureWatch, errorWatch, logNames, logTargetWatch } = this.#parts;
     await this.#prepare();
     monitor.start();
     if (this.#hasOwnStatistics) await statistics.start();
     for (const watch of checkWatches) watch.start();
     namespaceWatch.start();
     failureWatch.start();
+    errorWatch.start();
     logNames.start();
     logTargetWatch.start();
     this.#isStarted = true;
@@ -156,6 +157,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
 
   async apply(plans: readonly HaproxyPlan[]): Promise<Outcome> {
     const { active, persister, arbiter, checkWatches, quarantine, certificates, logNames } = this.#parts;
+    const { ejector, errorWatch } = this.#parts;
+    ejector.changed(plans.map(({ key }) => key));
     if (active.worker === undefined) return { ...NOTHING, pending: new Set(plans.map(({ key }) => key)) };
     const { desired, other, log } = this.#options;
     for (const { key } of plans) {
@@ -164,6 +167,7 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
     }
     for (const watch of checkWatches) watch.changed(plans.map(({ key }) => key));
     logNames.changed(plans.map(({ key }) => key));
+    errorWatch.look();
     if (plans.some(({ effort }) => effort !== 'none')) persister.soon();
     // Clients reach a listener in both HAProxies until the one that it leaves has let go of it.
     const isGone = (key: string): boolean => !desired.has(key) && !other?.hasAlone(key);
@@ -269,14 +273,16 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   }
 
   members(listener: string): ReadonlyMap<string, MemberFact> {
-    const { active, checkResults } = this.#parts;
+    const { active, checkResults, ejector } = this.#parts;
     const servers = active.worker?.running.get(listener)?.servers;
     if (servers === undefined) return NO_MEMBERS;
     const checks = checkResults.get(listener);
     const facts = new Map<string, MemberFact>();
     for (const [name, { state, weight }] of servers) {
       const check = checks?.get(name);
-      facts.set(name, { state, weight, isDown: check?.isDown, cause: check?.cause ?? '' });
+      const rests = check?.isDown === false ? '' : ejector.causeOf(listener, name);
+      const isDown = rests === '' ? check?.isDown : true;
+      facts.set(name, { state, weight, isDown, cause: rests || (check?.cause ?? '') });
     }
     return facts;
   }
@@ -323,7 +329,8 @@ export class HaproxyDataplane implements Dataplane<HaproxyPlan, HaproxySettings>
   async close(): Promise<void> {
     const { active, supervisor, monitor, checkWatches, namespaceWatch, arbiter, statistics, persister } =
       this.#parts;
-    const { failureWatch, logNames, logTargetWatch, logWriter } = this.#parts;
+    const { failureWatch, errorWatch, logNames, logTargetWatch, logWriter } = this.#parts;
+    await errorWatch.close();
     active.close();
     supervisor.close();
     monitor.close();

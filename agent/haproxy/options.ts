@@ -15,6 +15,8 @@ export interface HaproxyMetrics {
   commandRefused(kind: string): void;
   repaired(what: Repair): void;
   reloaded(cause: ReloadCause, result: 'done' | 'failed'): void;
+  /** A member failed clients: it rests, or its pool does not let it. */
+  ejected(result: 'rested' | 'kept'): void;
   persisted(result: 'done' | 'failed'): void;
 }
 

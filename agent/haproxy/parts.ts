@@ -71,6 +71,7 @@ export function haproxyParts(options: HaproxyOptions, settings: () => HaproxySet
       isReloading,
       requestReload: (cause) => arbiter.request(cause),
       replan,
+      onTaken: () => watches.errorWatch.look(),
       onKnown: () => options.hooks?.onKnown?.(),
     },
     log,

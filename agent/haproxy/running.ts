@@ -204,6 +204,7 @@ export class Running {
         this.#touch(this.listenerOfAcl(command.acl) ?? '');
         return;
       case 'AssumeHealth':
+      case 'AssumeFailure':
       case 'ForgetClients':
       case 'SetCookieKey':
       case 'RememberClient':

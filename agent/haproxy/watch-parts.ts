@@ -7,6 +7,8 @@ import type { Listener } from '../model/load-balancer.ts';
 import type { BootedWorker } from './booted-worker.ts';
 import { isForHaproxy, isOnlyChecked, isRoutePool } from './config/listener-config.ts';
 import { logWriterText } from './config/log-writer-text.ts';
+import { Ejector } from './ejection/ejector.ts';
+import { ErrorWatch } from './ejection/error-watch.ts';
 import type { HaproxyOptions } from './options.ts';
 import type { HaproxyPaths } from './paths.ts';
 import { LogWriter } from './process/log-writer.ts';
@@ -57,12 +59,22 @@ export function watchParts(options: HaproxyOptions, paths: HaproxyPaths, hooks: 
     { isRead: isServed, interval: readInterval },
     { isRead: isOnlyChecked, interval: () => Math.min(readInterval(), KERNEL_READ_INTERVAL_MS) },
   ].map((which) => new CheckWatch({ results: checkResults, worker, desired, onChanged, log, ...which }));
+  const ejector = new Ejector({
+    desired,
+    checkResults,
+    certificates: paths.certificates,
+    onChanged,
+    onEjected: (result) => options.metrics.ejected(result),
+    log,
+  });
   /** The pods and nodes in the connection log. */
   const logNames = new LogNames({ worker, desired, log });
   return {
     statistics,
     checkResults,
     checkWatches,
+    ejector,
+    errorWatch: new ErrorWatch({ paths, worker, ejector, keys: () => desired.keys() }),
     failureWatch: new FailureWatch({ active, desired, onChanged, log }),
     namespaceWatch: new NamespaceWatch({
       worker,

@@ -200,6 +200,10 @@ export interface Pool {
   /** The engine `kernel`: clients with the same bits in front, so many, share a member; absent: each address has its own. */
   readonly persistencePrefix?: number | undefined;
   readonly monitor: HealthMonitor | undefined;
+  /** When a member that fails clients gets no more of them for a while; absent: never. */
+  readonly ejection?: Ejection | undefined;
+  /** Milliseconds in which the share of a member that is new or comes back grows to its own; absent: at once. */
+  readonly slowStart?: number | undefined;
   /** undefined: members get what is inside TLS, or what clients send. */
   readonly tls: MemberTls | undefined;
   /** The version of HTTP that members get; `1.1` except in mode http. */
@@ -227,6 +231,15 @@ export interface Pool {
   readonly whenAllDown: 'serve' | 'reject';
   /** Sorted by name; names are unique. */
   readonly members: readonly Member[];
+}
+
+export interface Ejection {
+  /** Errors in a row, 1 or more. */
+  readonly after: number;
+  /** The status codes that count as errors in mode http: codes and ranges, comma-separated. */
+  readonly statuses: string;
+  /** Percent of the ready members that may rest at a time, 1 to 99; one may always, if another takes connections. */
+  readonly share: number;
 }
 
 export interface PoolRetry {

@@ -71,6 +71,7 @@ await serveAck(async (order: AckOrder) => {
     commandRefused: nothing,
     repaired: nothing,
     reloaded: nothing,
+    ejected: nothing,
     persisted: nothing,
   };
   const replan = (keys: Iterable<string>): void => changes.addReplan(keys);

@@ -39,6 +39,8 @@ export const REPAIRS = [
   'stale-vips',
   'rules',
 ] as const;
+/** What becomes of a member that fails clients. */
+const EJECTIONS = ['rested', 'kept'] as const;
 const RESULTS = ['done', 'failed'] as const;
 type Result = (typeof RESULTS)[number];
 
@@ -90,6 +92,12 @@ export function dataplaneMetrics(registry: MetricRegistry, state: () => Dataplan
       'Repairs of what differed from the desired state',
       ['what'],
       REPAIRS.map((what) => [what]),
+    ),
+    ejected: registry.counter<[result: (typeof EJECTIONS)[number]]>(
+      'headgate_ejections_total',
+      'Members that failed clients: those that rest, and those that their pools kept',
+      ['result'],
+      EJECTIONS.map((result) => [result]),
     ),
     persisted: registry.counter<[result: Result]>(
       'headgate_persist_total',

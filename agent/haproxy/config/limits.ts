@@ -3,7 +3,7 @@
 
 import { asksForCertificates } from '../../model/client-guards.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import { hasSection, isForHaproxy } from './listener-config.ts';
+import { hasSection, isForHaproxy, reportsErrors } from './listener-config.ts';
 
 /** Sockets, pipes, log, peers, and a margin for idle server connections. */
 const OWN_DESCRIPTORS = 500;
@@ -22,6 +22,8 @@ export interface Needs {
   readonly asksForCertificates: boolean;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
+  /** A listener reports requests that fail to the agent. */
+  readonly reportsErrors: boolean;
 }
 
 export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
@@ -31,6 +33,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let hasTls = false;
   let isAsking = false;
   let hasRoutes = false;
+  let isReporting = false;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
       if (isForHaproxy(listener)) {
@@ -39,11 +42,13 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
         hasTls ||= listener.tls !== undefined;
         isAsking ||= listener.tls !== undefined && asksForCertificates(listener.tls);
         hasRoutes ||= listener.routing !== undefined;
+        isReporting ||= reportsErrors(listener);
       }
       if (hasSection(listener) && listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }
   }
-  return { listeners, checks, hasHttp, hasTls, asksForCertificates: isAsking, hasRoutes };
+  const has = { hasHttp, hasTls, hasRoutes, asksForCertificates: isAsking, reportsErrors: isReporting };
+  return { listeners, checks, ...has };
 }
 
 /**

@@ -64,6 +64,11 @@ export function isRouted(listener: Listener): boolean {
   return isForHaproxy(listener) && listener.routing !== undefined;
 }
 
+/** True for listeners that report each request that fails to the agent, which lets members rest: those of a pool, or of routes. */
+export function reportsErrors(listener: Listener): boolean {
+  return isForHaproxy(listener) && (listener.routing !== undefined || listener.pool.ejection !== undefined);
+}
+
 /** True for a backend without a frontend, to which routes send. */
 export function isRoutePool({ engine, reachedBy }: Listener): boolean {
   return engine === 'haproxy' && reachedBy === 'routes';
@@ -149,13 +154,16 @@ function optionsOf(listener: Listener): readonly unknown[] {
       pool.memberConnectionLimit,
     ],
     pool.monitor === undefined ? '' : pool.whenAllDown,
+    // How many errors, which ones and which share may change without a reload.
+    ...(pool.ejection === undefined ? [] : ['errors']),
+    ...(pool.slowStart === undefined ? [] : ['slow start', pool.slowStart]),
   ];
 }
 
 /** The rules are the same for all routes, which are rows of maps. */
 function routingOf({ routing }: Listener): readonly unknown[] {
   if (routing === undefined) return [];
-  return [routing.kind, routing.kind === 'http' && routing.detectMisdirected];
+  return ['errors', routing.kind, routing.kind === 'http' && routing.detectMisdirected];
 }
 
 /** A key from the Service's secret, so that no client can make the cookie of a member; the same on both hosts. */
@@ -188,6 +196,7 @@ export function serverKeywords(
   if (pool.proxyProtocol === 'v2') words.push('send-proxy-v2');
   if (pool.tls !== undefined) words.push(...memberTlsWords(certificates, pool.tls));
   if (pool.httpVersion === '2') words.push(...(pool.tls === undefined ? ['proto'] : ['alpn']), 'h2');
+  if (pool.slowStart !== undefined) words.push('slowstart', `${pool.slowStart}ms`);
   const { monitor } = pool;
   if (monitor !== undefined) {
     words.push(

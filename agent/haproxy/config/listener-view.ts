@@ -17,6 +17,7 @@ import {
   hasFallback,
   isRouted,
   isRoutePool,
+  reportsErrors,
   serverKeywords,
   USUAL_WEIGHT,
 } from './listener-config.ts';
@@ -66,6 +67,7 @@ export function clientsView(listener: Listener, context: RenderContext): View {
     rateLimit: listener.rateLimit,
     persistence: isRouted(listener) ? 0 : listener.pool.persistence,
     log: logView(listener, context.log, context.logFormat),
+    errors: reportsErrors(listener) ? [errorsView(listener)] : [],
   };
 }
 
@@ -99,6 +101,12 @@ export function besideView(listener: Listener, context: RenderContext): View {
     dispatch: dispatch === undefined ? [] : [dispatchView(listener, placesOf(listener), context)],
     userLists: userListViews(listener, context.users ?? NO_USERS),
   };
+}
+
+/** A line for each request that fails; beside a connection log, the lines of this one that say so. */
+function errorsView({ log, mode }: Listener): View {
+  const line = mode === 'http' ? 'headgate %s %ts %ST' : 'headgate %s %ts -';
+  return { line, isBesideLog: log !== 'none', isBesideAll: log === 'all' };
 }
 
 function placesOf({ addresses, port, family }: Listener): readonly string[] {

@@ -54,6 +54,8 @@ export interface RenderContext {
   readonly forgetsSessions: boolean;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
+  /** A listener reports requests that fail to the agent. */
+  readonly reportsErrors: boolean;
   /** HAProxy counts the responses of each route. */
   readonly countsRoutes: boolean;
   /**
@@ -99,6 +101,7 @@ export function renderContext(
     hasTls = false,
     asksForCertificates = false,
     hasRoutes = false,
+    reportsErrors = false,
     users = NO_USERS,
   }: {
     readonly sharedTables?: SharedTables | undefined;
@@ -106,6 +109,7 @@ export function renderContext(
     readonly hasTls?: boolean;
     readonly asksForCertificates?: boolean;
     readonly hasRoutes?: boolean;
+    readonly reportsErrors?: boolean;
     readonly users?: UsersText;
   } = {},
 ): RenderContext {
@@ -132,6 +136,7 @@ export function renderContext(
     ambiguousPaths: settings.ambiguousPaths ?? 'reject-where-guarded',
     forgetsSessions: asksForCertificates,
     hasRoutes,
+    reportsErrors,
     countsRoutes: settings.routeMetrics,
     boot: hasTls ? bootId() : '',
     log: logWords(settings.connectionLogTarget, paths.logSocket),

@@ -62,6 +62,8 @@ function wordsOf(command: Command, capabilities: Capabilities): readonly string[
       return ['enable health', server(command)];
     case 'AssumeHealth':
       return ['set server', server(command), 'health up'];
+    case 'AssumeFailure':
+      return ['set server', server(command), 'health down'];
     case 'SetServerWeight':
       return ['set server', server(command), 'weight', number('weight', command.weight, 0, 256)];
     case 'SetCookieKey':

@@ -9,6 +9,7 @@ export type Command =
   | SetServerState
   | EnableHealth
   | AssumeHealth
+  | AssumeFailure
   | SetServerWeight
   | ForgetClients
   | RememberClient
@@ -47,6 +48,9 @@ export type EnableHealth = ServerCommand<'EnableHealth'>;
 
 /** Treats all checks as passed: after that only `fall` failed checks in a row take the server down, not the first. */
 export type AssumeHealth = ServerCommand<'AssumeHealth'>;
+
+/** Gives the server no new connections, until AssumeHealth or, with a check, until this passes. */
+export type AssumeFailure = ServerCommand<'AssumeFailure'>;
 
 export interface SetServerWeight extends ServerCommand<'SetServerWeight'> {
   /** 0 to 256. */

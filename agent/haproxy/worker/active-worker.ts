@@ -35,6 +35,8 @@ export interface ActiveWorkerHooks {
   readonly isReloading: () => boolean;
   readonly requestReload: (cause: 'adopted' | 'settings') => void;
   readonly replan: (keys: Iterable<string>) => void;
+  /** There is another active worker. */
+  readonly onTaken: () => void;
   /** See HaproxyOptions. */
   readonly onKnown: () => void;
 }
@@ -152,6 +154,7 @@ export class ActiveWorker {
     this.#reaper?.close();
     this.#reaper = this.#reaperOf(next);
     this.#oldWorkers.replaced(next, old);
+    hooks.onTaken();
     if (old !== undefined) this.#drain(old);
     void next.runtime.closed.then((error) => {
       const isSilent = error instanceof HeadgateError && error.code === 'RUNTIME_TIMEOUT';

@@ -100,7 +100,8 @@ function memberStatus(
     ...{ name, status, cause, fails },
   });
   if (fact === undefined || fact.state === 'maint' || fact.state === 'gone') return is('OFFLINE');
-  if (pool.monitor !== undefined && fact.isDown === true) return is('ERROR', fact.cause);
+  const canBeDown = pool.monitor !== undefined || pool.ejection !== undefined;
+  if (canBeDown && fact.isDown === true) return is('ERROR', fact.cause);
   if (state === 'drain' || fact.state === 'drain') return is('DRAINING');
   if (own?.isAll) return is('ERROR', traffic, true);
   // HAProxy treats a member as up until its check has failed.

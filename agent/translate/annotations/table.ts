@@ -347,6 +347,42 @@ const TABLE = {
     example: '8081',
     monitors: monitored,
   }),
+  ejectAfter: annotation(wholeNumber(0, 1000), {
+    default: undefined,
+    defaultWords: '`3` in HTTP mode and for pools of HTTP routes, `0` (never) otherwise',
+    doc: [
+      'How many errors in a row, over all ports and routes, a ready member may give to clients before it [rests](health-monitors.md#members-that-fail-clients).',
+      'An error is a response with one of the `eject-statuses`, a connection that is refused or reset, and a time-out; in TCP mode a connection that cannot be opened, or that the member resets.',
+      '`0` lets no member rest.',
+    ],
+    example: '5',
+  }),
+  ejectStatuses: annotation(statusCodes, {
+    default: '500,502-504',
+    doc: [
+      'The status codes that `eject-after` counts.',
+      'The default leaves out what the request itself can cause, such as 501 and 505.',
+    ],
+    example: '502-504',
+  }),
+  ejectShare: annotation(wholeNumber(1, 99), {
+    default: 34,
+    defaultWords: '`34`, a third',
+    doc: [
+      'The percentage of the ready members of a pool that may rest at a time because of `eject-after`.',
+      'One may always, unless it is the last that takes connections.',
+    ],
+    example: '50',
+  }),
+  slowStart: annotation(durationOrOff(500 * MILLISECOND, 10 * MINUTE), {
+    default: 0,
+    defaultWords: '`0`: at once',
+    doc: [
+      'The time in which a member that is new, or comes back, gets more and more connections, up to its share.',
+      'For members that are slow while their caches are empty; not at a start of HAProxy, and not with `source-hash`.',
+    ],
+    example: '20s',
+  }),
   proxyProtocol: annotation(choice('none', 'v1', 'v2'), {
     default: 'none',
     doc: [

@@ -18,7 +18,7 @@ import { type ReadAnnotations, readAnnotations } from '../annotations/annotation
 import { healthMonitor } from '../service/health-monitor.ts';
 import { usableMembers } from '../service/member-rules.ts';
 import { membersFromEndpoints } from '../service/members.ts';
-import { loadBalancerOf, plainListener, plainPool } from '../service/plain-listener.ts';
+import { ejectionOf, loadBalancerOf, plainListener, plainPool } from '../service/plain-listener.ts';
 import { selectEndpoints } from '../service/select-endpoints.ts';
 import { type CertificatesView, certificateOf, memberTlsOf } from '../service/tls.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
@@ -122,6 +122,7 @@ export class PoolTranslator implements Translator {
         ...(retry && { retry }),
         proxyProtocol: values.proxyProtocol,
         memberConnectionLimit: values.memberConnectionLimit,
+        ...ejectionOf(values, mode),
         members,
       },
     };

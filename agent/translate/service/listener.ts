@@ -16,7 +16,7 @@ import type {
 import { listenerName } from '../../model/names.ts';
 import type { AnnotationValues } from '../annotations/annotations.ts';
 import { engineOf } from './engine.ts';
-import { plainListener, plainPool } from './plain-listener.ts';
+import { ejectionOf, plainListener, plainPool } from './plain-listener.ts';
 import type { SourceRanges } from './source-ranges.ts';
 
 export interface ListenerParts {
@@ -95,6 +95,7 @@ function poolOf({ values, service, memberTls, members, monitor }: ListenerParts,
       httpVersion: values.mode === 'tcp' ? '1.1' : values.memberHttpVersion,
       proxyProtocol,
       memberConnectionLimit,
+      ...ejectionOf(values, values.mode === 'tcp' ? 'tcp' : 'http'),
     }),
   };
 }

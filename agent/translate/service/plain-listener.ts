@@ -62,6 +62,18 @@ export function plainPool(values: AnnotationValues): Pool {
   };
 }
 
+/** Which members rest after errors, in this mode; without fields of features that no object asks for. */
+export function ejectionOf(
+  { ejectAfter, ejectStatuses: statuses, ejectShare: share, slowStart }: AnnotationValues,
+  mode: Listener['mode'],
+): Pick<Pool, 'ejection' | 'slowStart'> {
+  const after = ejectAfter ?? (mode === 'http' ? HTTP_EJECT_AFTER : 0);
+  return { ...(after > 0 && { ejection: { after, statuses, share } }), ...(slowStart > 0 && { slowStart }) };
+}
+
+/** One error has many causes, and three in a row of a member that is well are rare. */
+const HTTP_EJECT_AFTER = 3;
+
 export function loadBalancerOf(
   key: OwnerKey,
   vips: readonly Vip[],

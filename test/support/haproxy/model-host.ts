@@ -137,6 +137,7 @@ export class ModelHost {
         commandRefused: nothing,
         repaired: () => void this.repairs++,
         reloaded: () => void this.reloads++,
+        ejected: nothing,
         persisted: nothing,
       },
       log: silentLog(),

@@ -59,13 +59,13 @@ export async function socketReceiver(t: ExecutionContext<unknown>, path: string)
   return { ...receiver(`socket:${path}`, messages), pause, resume: () => void child.kill('SIGCONT') };
 }
 
-/** Severity 6 of facility 16, `local0`. */
-const OF_TRAFFIC = '<134>';
+/** Severity 6 of facility 16, `local0`, and 3 for what failed beside other lines. */
+const OF_TRAFFIC = /^<13[14]>/;
 
 function receiver(target: string, messages: readonly string[]): LogReceiver {
   const lines = (): readonly LogLine[] =>
     messages
-      .filter((message) => message.startsWith(OF_TRAFFIC))
+      .filter((message) => OF_TRAFFIC.test(message))
       .map((message) => JSON.parse(message.slice(message.indexOf('{'))) as LogLine);
   return { target, messages, lines };
 }
