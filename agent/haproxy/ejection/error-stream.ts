@@ -2,6 +2,7 @@
 // this worker. Owns the socket. A worker without the ring, or of another process, ends the connection.
 
 import { connect, type Socket } from 'node:net';
+import type { Clock } from '../../base/clock.ts';
 import type { BootedWorker } from '../booted-worker.ts';
 import type { HaproxyPaths } from '../paths.ts';
 
@@ -9,13 +10,12 @@ export interface ErrorStreamOptions {
   readonly paths: Pick<HaproxyPaths, 'adminSocket' | 'masterSocket'>;
   readonly worker: BootedWorker;
   readonly onLine: (line: string) => void;
-  /** HAProxy's answer has begun: lines from now on are not missed. */
-  readonly onOpen?: () => void;
   /** Called once, not after close(). */
   readonly onEnd: () => void;
+  readonly clock: Clock;
 }
 
-export const RING = 'headgate:errors';
+const RING = 'headgate:errors';
 const MAX_LINE_LENGTH = 16_384;
 /** A part of the stream with more lines than this is followed by a rest: HAProxy drops what the agent does not read. */
 const MANY_LINES = 200;
@@ -39,7 +39,6 @@ export class ErrorStream {
     this.#socket.unref();
     this.#socket.once('connect', () => {
       this.#socket.write(isByMaster ? `@!${pid} ${events}\n` : `show info;${events}\n`);
-      if (isByMaster) options.onOpen?.();
     });
     this.#socket.on('data', (chunk: string) => this.#receive(chunk));
     this.#socket.on('error', () => this.#end());
@@ -61,7 +60,7 @@ export class ErrorStream {
     }
     if (lines.length <= MANY_LINES) return;
     this.#socket.pause();
-    setTimeout(() => this.#socket.resume(), REST_MS).unref();
+    this.#options.clock.after(REST_MS, () => this.#socket.resume());
   }
 
   /** The lines of `show info`, which end with an empty one. */
@@ -70,7 +69,6 @@ export class ErrorStream {
     if (pid !== undefined && Number(pid) !== this.#options.worker.runtime.worker.pid) this.#end();
     if (line !== '') return;
     this.#isOpen = true;
-    this.#options.onOpen?.();
   }
 
   #end(): void {

@@ -1,5 +1,6 @@
 // Keeps the agent connected to the lines about errors of the active worker, and gives them to the ejector.
 
+import { systemClock } from '../../base/clock.ts';
 import { Rounds } from '../../base/rounds.ts';
 import type { BootedWorker } from '../booted-worker.ts';
 import type { HaproxyPaths } from '../paths.ts';
@@ -52,6 +53,7 @@ export class ErrorWatch {
     const stream: ErrorStream = new ErrorStream({
       paths,
       worker: active,
+      clock: systemClock,
       onLine: (line) => ejector.line(line),
       onEnd: () => {
         if (this.#stream === stream) this.#stream = undefined;

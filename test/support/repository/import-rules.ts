@@ -297,6 +297,7 @@ const PLACES: readonly Place[] = [
       /^agent\/haproxy\/(dataplane|dataplane-status|after-apply|parts|file-parts|watch-parts|outcome|options|write-certificates)\.ts$/,
     imports: [
       ...[
+        'haproxy-ejection',
         'haproxy-worker',
         'haproxy-process',
         'haproxy-instance',
@@ -308,6 +309,14 @@ const PLACES: readonly Place[] = [
         'haproxy-routes',
       ],
       ...['dataplane', ...LOW],
+    ],
+  },
+  {
+    name: 'haproxy-ejection',
+    files: /^agent\/haproxy\/ejection\//,
+    imports: [
+      ...['haproxy-worker', 'haproxy-stats', 'haproxy-doors', 'haproxy-paths', 'haproxy-socket'],
+      ...['haproxy-config', ...LOW],
     ],
   },
   {

@@ -49,6 +49,7 @@ function serving(desired: readonly LoadBalancer[]) {
     hooks: {
       isReloading: () => true,
       replan: (keys: Iterable<string>) => planned.push([...keys]),
+      onTaken: () => undefined,
       onKnown: () => undefined,
     },
     log: silentLog(),
