@@ -1,6 +1,6 @@
 // Lets members rest that fail clients: counts the errors of each member over all pools of one HAProxy, gives it no more
 // connections after some in a row, and brings it back when it has rested and a probe has passed.
-// Why: docs/design/decisions/0094-ejection-by-lines.md
+// Why: docs/design/decisions/0093-ejection-by-lines.md
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';

@@ -83,10 +83,11 @@ export async function startRendered(
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };
-  const { hasTls, hasRoutes } = needsOf(loadBalancers);
+  const { hasTls, hasRoutes, reportsErrors } = needsOf(loadBalancers);
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, {
     hasTls,
     hasRoutes,
+    reportsErrors,
     ...(pems.users && { users: pems.users }),
   });
 

@@ -28,6 +28,7 @@ test('needsOf() counts each address of a listener and each checked member', (t) 
     checks: 3,
     hasHttp: false,
     hasRoutes: false,
+    reportsErrors: false,
     hasTls: false,
     asksForCertificates: false,
   });
@@ -57,6 +58,7 @@ test('needsOf() ignores a listener without an address', (t) => {
     checks: 0,
     hasHttp: false,
     hasRoutes: false,
+    reportsErrors: false,
     hasTls: false,
     asksForCertificates: false,
   });
@@ -67,6 +69,7 @@ const none = {
   checks: 0,
   hasHttp: false,
   hasRoutes: false,
+  reportsErrors: false,
   hasTls: false,
   asksForCertificates: false,
 };
