@@ -2,14 +2,18 @@
 // settings name them.
 
 import { join } from 'node:path';
-import { type Clock, passed, systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { counted } from '../base/counted.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
+import type { LoadBalancer } from '../model/load-balancer.ts';
 import type { StandingReason } from '../vips/announcer.ts';
 import type { HostLinks, HostLinksOptions, HostsStatus, OwnReport } from './host-links.ts';
+import type { Arriving } from './orders/arrival-counter.ts';
+import { Arrivals, type ArrivalsOptions } from './orders/arrivals.ts';
 import { MaintenanceFile } from './orders/maintenance-file.ts';
+import { type Move, movedAway } from './orders/moved-away.ts';
 import type { OrderOutcome } from './orders/orders.ts';
 import type { PairedHost } from './pair.ts';
 import type { StandingSettings } from './pair-settings.ts';
@@ -29,20 +33,30 @@ export interface HostAloneOptions {
     readonly isActive: boolean;
     /** Why it cannot tell the routers, '' if it can. */
     readonly fault: () => string;
+    /** How many routers have the routes of this host now, of how many, and why not all. */
+    readonly told: () => Promise<ToldRouters>;
   };
   /** Makes the links to the other hosts; undefined if the settings do not name them. */
   readonly links: ((facts: LinkedFacts) => HostLinks) | undefined;
-  /** The connections of clients that are open; undefined if they cannot be counted. */
-  readonly connections: () => Promise<number | undefined>;
+  readonly clients: ClientsOfHost;
   readonly clock?: Clock;
   readonly log: Log;
 }
 
+export interface ToldRouters {
+  readonly count: number;
+  readonly of: number;
+  readonly why: string;
+}
+
+export interface ClientsOfHost {
+  /** The connections of clients that are open; undefined if they cannot be counted. */
+  readonly connections: () => Promise<number | undefined>;
+  readonly counter: ArrivalsOptions['counter'];
+}
+
 /** What the links get of this host. */
 export type LinkedFacts = Pick<HostLinksOptions, 'own'> & Pick<HostLinksOptions['hooks'], 'onReport'>;
-
-/** Routers choose other hosts within this time: BIRD and FRR take some ms, hardware up to half a second. */
-const MOVE_MS = 500;
 
 export class HostAlone {
   readonly #options: HostAloneOptions;
@@ -51,6 +65,7 @@ export class HostAlone {
   readonly #parity: Parity;
   readonly #standing: OwnStanding;
   readonly #links: HostLinks | undefined;
+  readonly #arrivals: Arrivals;
   /** The last standing that routers get. */
   #told: Promise<void> = Promise.resolve();
 
@@ -61,7 +76,13 @@ export class HostAlone {
     this.#clock = options.clock ?? systemClock;
     this.#file = new MaintenanceFile(join(settings().stateDir, 'maintenance'));
     this.#parity = new Parity({ desired, served: (key) => dataplane.served(key) });
-    this.#links = options.links?.({ own: () => this.#own(), onReport: () => this.#standing.judge() });
+    this.#links = options.links?.({ own: () => this.#own(), onReport: () => this.#reported() });
+    this.#arrivals = new Arrivals({
+      counter: options.clients.counter,
+      arriving: () => arrivingOf(desired.values()),
+      onCounted: () => this.#links?.send(),
+      clock: this.#clock,
+    });
     this.#standing = new OwnStanding({
       ...{ settings, objects, dataplane, log },
       // Every VIP is local here, so each listener can be tried.
@@ -114,36 +135,20 @@ export class HostAlone {
     });
   }
 
-  /** Locks this host, or unlocks it; returns when routers have chosen. Errors: FILE_WRITE. */
+  /** Locks this host, or unlocks it; returns when routers have chosen, or with why that is not known. Errors: FILE_WRITE. */
   async maintenance(isLocked: boolean): Promise<OrderOutcome> {
-    const { announcer, connections, log } = this.#options;
+    const { log } = this.#options;
     const wasLocked = this.#file.isLocked;
-    const began = this.#clock.monotonic();
-    await this.#file.set(isLocked);
-    if (wasLocked !== isLocked) log.info(isLocked ? 'This host is locked' : 'This host is unlocked');
-    this.#standing.judge();
-    await this.#told;
-    const fault = announcer.fault();
-    if (fault === '' && wasLocked !== isLocked) await passed(this.#clock, MOVE_MS);
-    const tookMs = wasLocked === isLocked ? 0 : Math.round(this.#clock.monotonic() - began);
-    const state = isLocked ? 'This host is locked' : 'This host is not locked';
-    if (fault !== '')
-      return {
-        ok: false,
-        active: 'unknown',
-        tookMs,
-        message: `${state}, but the routers are not told: ${fault}`,
-      };
-    const others = this.lowered.filter(({ reason }) => reason !== 'maintenance').map(({ reason }) => reason);
-    if (!isLocked) {
-      const message = others.length === 0 ? state : `${state}, but still lowered: ${others.join(', ')}`;
-      return { ok: true, active: 'this host', tookMs, message };
+    // Counted from before the routers are told.
+    if (isLocked && !wasLocked) await this.#arrivals.ask('order', true);
+    try {
+      await this.#file.set(isLocked);
+      if (wasLocked !== isLocked) log.info(isLocked ? 'This host is locked' : 'This host is unlocked');
+      return isLocked ? await this.#lock(wasLocked) : await this.#unlock(wasLocked);
+    } finally {
+      await this.#arrivals.ask('order', false);
+      this.#links?.send();
     }
-    const left = await connections();
-    const open =
-      left === undefined ? 'connections that are open continue' : `${counted(left, 'connection')} left`;
-    const message = `${state}: its routes are the last choice of the routers; ${open}`;
-    return { ok: true, active: 'unknown', tookMs, message };
   }
 
   /** Reads the credentials and the settings again. */
@@ -162,8 +167,68 @@ export class HostAlone {
   }
 
   close(): void {
+    this.#arrivals.close();
     this.#standing.close();
     this.#links?.close();
+  }
+
+  async #lock(wasLocked: boolean): Promise<OrderOutcome> {
+    const { announcer, clients } = this.#options;
+    this.#standing.judge();
+    await this.#told;
+    const fault = announcer.fault();
+    const state = 'This host is locked';
+    if (fault !== '') return untold(state, fault);
+    const move = wasLocked ? undefined : await this.#untilMoved();
+    const left = await clients.connections();
+    const open =
+      left === undefined ? 'connections that are open continue' : `${counted(left, 'connection')} left`;
+    const { kind = 'quiet', lastMs: tookMs = 0 } = move ?? {};
+    return {
+      ok: kind !== 'arriving' && kind !== 'alone',
+      active:
+        kind === 'moved' ? 'other hosts' : kind === 'quiet' || kind === 'uncounted' ? 'unknown' : 'this host',
+      tookMs,
+      message: `${state}: ${moveInWords(move, this.#arrivals.fault)}; ${open}`,
+    };
+  }
+
+  async #unlock(wasLocked: boolean): Promise<OrderOutcome> {
+    const { announcer } = this.#options;
+    const began = this.#clock.monotonic();
+    this.#standing.judge();
+    await this.#told;
+    const fault = announcer.fault();
+    const state = 'This host is not locked';
+    if (fault !== '') return untold(state, fault);
+    const { count, of, why } = await announcer.told();
+    const tookMs = wasLocked ? Math.round(this.#clock.monotonic() - began) : 0;
+    const others = this.lowered.map(({ reason }) => reason);
+    const lowered = others.length === 0 ? '' : `, but still lowered: ${others.join(', ')}`;
+    const routers = `${count} of ${counted(of, 'router')} ${count === 1 ? 'has' : 'have'} its routes`;
+    const message = `${state}${lowered}; ${routers}${why === '' ? '' : `: ${why}`}`;
+    return { ok: count > 0, active: count > 0 ? 'this host' : 'unknown', tookMs, message };
+  }
+
+  #untilMoved(): Promise<Move> {
+    const links = this.#links;
+    const others = (): ReadonlyMap<string, number> | undefined =>
+      links &&
+      new Map(
+        [...links.reports()]
+          .filter(([, { lowered }]) => lowered.length === 0)
+          .map(([name, { arrivals }]) => [name, arrivals.count]),
+      );
+    return movedAway({ here: () => this.#arrivals.count, others, clock: this.#clock });
+  }
+
+  #reported(): void {
+    const reports = [...(this.#links?.reports().values() ?? [])];
+    void this.#arrivals.ask(
+      'others',
+      reports.some(({ arrivals }) => arrivals.asks),
+    );
+    this.#standing.judge();
   }
 
   #own(): OwnReport {
@@ -178,6 +243,7 @@ export class HostAlone {
       pending,
       model,
       running: dataplane.status().serving ? running : '',
+      arrivals: { asks: this.#arrivals.isOrdered, count: this.#arrivals.count },
     };
   }
 
@@ -186,4 +252,39 @@ export class HostAlone {
     const reports = [...(this.#links?.reports().values() ?? [])].filter(({ model }) => model !== '');
     return reports.find(({ model }) => model !== this.#parity.model) ?? reports[0];
   }
+}
+
+function untold(state: string, fault: string): OrderOutcome {
+  const message = `${state}, but the routers are not told: ${fault}`;
+  return { ok: false, active: 'unknown', tookMs: 0, message };
+}
+
+const LAST = 'its routes are the last choice of the routers';
+
+/** `fault`: why new connections are not counted. */
+function moveInWords(move: Move | undefined, fault: string): string {
+  if (move === undefined) return `${LAST} since an earlier order`;
+  const { kind, here, there } = move;
+  switch (kind) {
+    case 'moved':
+      return `${LAST}, which have moved: the last ${counted(there, 'new connection')} came to other hosts`;
+    case 'quiet':
+      return `${LAST}; no new connection comes here, but too few come to other hosts to know if the routers have moved`;
+    case 'arriving':
+      return `${LAST}, but new connections still come here: ${here} since the order`;
+    case 'alone':
+      return `${LAST}, but no other host is connected and not lowered: clients still come here`;
+    case 'uncounted':
+      return `${LAST}; if they have moved is not known: ${fault || 'new connections are not counted'}`;
+  }
+}
+
+function arrivingOf(loadBalancers: Iterable<LoadBalancer>): Arriving {
+  const vips = new Set<string>();
+  let hasDatagrams = false;
+  for (const each of loadBalancers) {
+    for (const { address } of each.vips) vips.add(address);
+    hasDatagrams ||= each.listeners.some(({ protocol }) => protocol === 'UDP' || protocol === 'SCTP');
+  }
+  return { vips: [...vips], hasDatagrams };
 }

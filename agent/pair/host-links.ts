@@ -32,7 +32,7 @@ export interface HostLinksOptions {
 
 export type OwnReport = Pick<
   PairReport,
-  'version' | 'lowered' | 'synced' | 'loadBalancers' | 'pending' | 'model' | 'running'
+  'version' | 'lowered' | 'synced' | 'loadBalancers' | 'pending' | 'model' | 'running' | 'arrivals'
 >;
 
 export interface HostLinksHooks {

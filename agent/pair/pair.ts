@@ -17,7 +17,7 @@ import { type PairSettings, tablesAddresses } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
 import type { Refusal } from './peers/heard-peer.ts';
 import { PeerLink } from './peers/peer-link.ts';
-import { noHandover, noVips, type PairReport } from './peers/report.ts';
+import { noArrivals, noHandover, noVips, type PairReport } from './peers/report.ts';
 import type { Priorities, Roles } from './roles.ts';
 import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts';
 import { Parity } from './standing/parity.ts';
@@ -311,6 +311,7 @@ export class Pair {
       announced: this.#announced.named,
       unannounced: this.#announced.open,
       vips: noVips,
+      arrivals: noArrivals,
     };
   }
 

@@ -1,5 +1,6 @@
 // Creates what lowers a host that announces by BGP, and connects it with the dataplane and the announcer.
 
+import { hash } from 'node:crypto';
 import { messageOf } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import type { HaproxyDataplane } from '../haproxy/dataplane.ts';
@@ -11,6 +12,7 @@ import type { LoadBalancer } from '../model/load-balancer.ts';
 import { connectionsIn, SS_ARGUMENTS } from '../pair/handover/connections.ts';
 import { HostAlone, type HostAloneOptions } from '../pair/host-alone.ts';
 import { HostLinks, type HostLinksOptions } from '../pair/host-links.ts';
+import { ArrivalCounter } from '../pair/orders/arrival-counter.ts';
 import { tablesOfGroup } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
@@ -33,7 +35,7 @@ export interface AlonePartsOptions
 export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
   const { settings, dataplane, desired, objects, bgp, log } = given;
   if (bgp === undefined) return undefined;
-  const { netns } = settings();
+  const { netns, nft, runtimeDir } = settings();
   return new HostAlone({
     settings,
     host: { version, desired, objects },
@@ -44,9 +46,17 @@ export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
         return bgp.isActive;
       },
       fault: () => bgp.status().fault,
+      told: () => bgp.told(),
     },
     links: linksOf(given, bgp),
-    connections: () => openConnections(netns, desired),
+    clients: {
+      connections: () => openConnections(netns, desired),
+      counter: new ArrivalCounter({
+        ...{ netns, nft, scratch: runtimeDir },
+        // No other agent has the same folder.
+        table: `headgate_arrivals_${hash('sha256', runtimeDir).slice(0, 8)}`,
+      }),
+    },
     log,
   });
 }

@@ -10,13 +10,14 @@ import { until } from '../support/basics/until.ts';
 import { BgpWorld } from '../support/bgp/bgp-world.ts';
 import type { TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
-import { webObjects } from '../support/values/service-objects.ts';
+import { VIP_PORT, webObjects } from '../support/values/service-objects.ts';
 import { order } from '../support/vrrp/agent-pair.ts';
+import { SteadyClient } from '../support/vrrp/steady-client.ts';
 
 const test = requires(ava, {
   haproxy: true,
   root: true,
-  programs: ['bird', 'ip', 'nsenter', 'openssl', 'ss', 'sysctl'],
+  programs: ['bird', 'ip', 'nft', 'nsenter', 'openssl', 'ss', 'sysctl'],
 });
 
 const VIP = '198.51.100.1';
@@ -87,6 +88,47 @@ test.serial(
     await until('c is out of the list', async () => (await host.status()).hosts?.hosts.length === 2);
     await until('HAProxy has the others', async () => (await host.status()).haproxy.workerPid !== pid);
     t.is((await host.status()).fault, '');
+  },
+);
+
+test.serial(
+  'Maintenance returns once routers have moved as the counts of all hosts prove, and says it if no other host could serve',
+  async (t) => {
+    const world = await BgpWorld.create(t, { hosts: ['a', 'b', 'c'], group: true, prepare: web });
+    const { network } = world;
+    await world.leadsTo(VIP, 'a', 'b', 'c');
+    await areAlike(world);
+    const clients = [1, 2, 3, 4].map(() => new SteadyClient(network, 'client', VIP, VIP_PORT));
+    const [a, b, c] = world.hosts.map(({ host }) => host) as [TestHost, TestHost, TestHost];
+    const locked = await order(a, 'maintenance', 'on');
+    t.log(locked.message, locked.tookMs);
+    t.regex(
+      locked.message,
+      /which have moved: the last \d+ new connections came to other hosts; \d+ connections? left$/,
+    );
+    t.like(locked, { ok: true, active: 'other hosts' });
+    t.true(locked.tookMs < 1_000, String(locked.tookMs));
+    t.deepEqual(await world.router.hopsOf(VIP), [network.v4('b'), network.v4('c')].sort());
+    t.false(
+      (await network.run('b', 'nft', 'list', 'tables')).includes('headgate_arrivals'),
+      'b counts no more',
+    );
+    t.is((await order(b, 'maintenance', 'on')).active, 'other hosts');
+    const last = await order(c, 'maintenance', 'on');
+    t.like(last, { ok: false, active: 'this host' });
+    t.regex(last.message, /but no other host is connected and not lowered: clients still come here/);
+    await world.leadsTo(VIP, 'a', 'b', 'c');
+    for (const each of [a, b, c])
+      t.is(
+        (await order(each, 'maintenance', 'off')).message,
+        'This host is not locked; 1 of 1 router has its routes',
+      );
+    await world.leadsTo(VIP, 'a', 'b', 'c');
+    for (const client of clients) {
+      const { answered, failures } = await client.stop();
+      t.deepEqual(failures, {});
+      t.true(answered > 50, String(answered));
+    }
   },
 );
 

@@ -47,7 +47,7 @@ export interface OrderOutcome {
   /** The order is carried out. */
   readonly ok: boolean;
   /** Which host has the traffic now. */
-  readonly active: 'this host' | 'peer' | 'both' | 'unknown';
+  readonly active: 'this host' | 'peer' | 'both' | 'other hosts' | 'unknown';
   /** Until the traffic had moved, milliseconds; 0 if nothing moved. */
   readonly tookMs: number;
   readonly message: string;

@@ -102,6 +102,18 @@ export type VipsReport = Readonly<Valid<typeof vipsSchema>>;
 
 export const noVips: VipsReport = vipsSchema.parse({});
 
+const arrivalsSchema = object({
+  /** This host moves clients away, and asks the others to count. */
+  asks: boolean().default(false),
+  /** New connections to VIPs since this host counts them; -1 if it does not. */
+  count: wholeNumber(-1, Number.MAX_SAFE_INTEGER).default(-1),
+});
+
+/** The part of a report about new connections. */
+export type ArrivalsReport = Readonly<Valid<typeof arrivalsSchema>>;
+
+export const noArrivals: ArrivalsReport = arrivalsSchema.parse({});
+
 /**
  * A field without a default must be there. The default of a field that an agent of another version does not send is
  * what makes the peer the least ready.
@@ -131,6 +143,7 @@ const reportSchema = object({
   /** How many load balancers are new there and are not served at its VIPs yet. */
   unannounced: count.default(1),
   vips: vipsSchema.default(noVips),
+  arrivals: arrivalsSchema.default(noArrivals),
 });
 
 export type PairReport = Readonly<Valid<typeof reportSchema>>;

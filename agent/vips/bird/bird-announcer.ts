@@ -186,6 +186,14 @@ export class BirdAnnouncer implements BgpAnnouncer {
     return `${address} is announced to ${peers.length} of ${all} ${all === 1 ? 'router' : 'routers'}${time}${last}`;
   }
 
+  /** How many routers have the routes of this host as they are now, of how many; waits a moment for the last change. */
+  async told(): Promise<{ readonly count: number; readonly of: number; readonly why: string }> {
+    await this.#monitor.look();
+    const { sessions } = this.#monitor;
+    const whys = sessions.filter(({ why }) => why !== '').map(({ peer, why }) => `${peer}: ${why}`);
+    return { count: sessions.length - whys.length, of: sessions.length, why: whys.join('; ') };
+  }
+
   /** How it is announced, for other hosts. */
   seen(address: string): VipAnnouncement {
     const { peers } = this.#monitor.haveRoute(address);

@@ -77,6 +77,12 @@ export class BirdMonitor {
     void this.#rounds.now();
   }
 
+  /** Asks BIRD now, after a round that is under way. Never rejects. */
+  async look(): Promise<void> {
+    await this.#rounds.now();
+    await this.#rounds.now();
+  }
+
   get sessions(): readonly BgpSession[] {
     return this.#options.bgp().peers.map((peer) => this.#session(peer));
   }

@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { HostAlone } from '../../../agent/pair/host-alone.ts';
+import { HostAlone, type HostAloneOptions } from '../../../agent/pair/host-alone.ts';
+import type { HostLinks } from '../../../agent/pair/host-links.ts';
+import type { PairReport } from '../../../agent/pair/peers/report.ts';
 import type { StandingReason } from '../../../agent/vips/announcer.ts';
 import { FakeClock } from '../../support/basics/fake-clock.ts';
 import { until } from '../../support/basics/until.ts';
@@ -11,6 +13,9 @@ import { silentLog } from '../../support/values/silent-log.ts';
 interface Given {
   readonly fault?: string;
   readonly stateDir?: string;
+  /** A new connection each 100 ms of this time after the order. */
+  readonly arrivingMs?: number;
+  readonly links?: HostAloneOptions['links'];
 }
 
 async function world(t: ExecutionContext, given: Given = {}) {
@@ -18,6 +23,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
   t.teardown(() => rm(stateDir, { recursive: true, force: true }));
   const told: (readonly StandingReason[])[] = [];
   const clock = new FakeClock();
+  const opened = { at: 0 };
   const host = new HostAlone({
     settings: () => ({ pairLowerAfter: 1_000, pairRaiseAfter: 1_000, stateDir }),
     host: { version: '1.0.0', desired: new Map(), objects: () => 'live' },
@@ -30,9 +36,19 @@ async function world(t: ExecutionContext, given: Given = {}) {
       standing: async (reasons) => void told.push(reasons),
       isActive: true,
       fault: () => given.fault ?? '',
+      told: async () => ({ count: 1, of: 2, why: 'tor-b: it does not answer' }),
     },
-    links: undefined,
-    connections: async () => 3,
+    links: given.links,
+    clients: {
+      connections: async () => 3,
+      counter: {
+        open: async () => {
+          opened.at = clock.monotonic();
+        },
+        read: async () => Math.floor(Math.min(clock.monotonic() - opened.at, given.arrivingMs ?? 0) / 100),
+        close: async () => undefined,
+      },
+    },
     clock,
     log: silentLog(),
   });
@@ -43,23 +59,57 @@ async function world(t: ExecutionContext, given: Given = {}) {
     const before = told.length;
     const outcome = host.maintenance(isLocked);
     await until('routers are told', () => told.length > before);
-    await clock.advance(500);
+    await clock.advance(6_000);
     return outcome;
   };
   return { host, told, order, stateDir };
 }
 
-test('HostAlone locks a host, waits until routers have chosen, and says how many connections are left', async (t) => {
-  const { host, told, order } = await world(t);
-  t.deepEqual(await order(true), {
-    ok: true,
-    active: 'unknown',
-    tookMs: 500,
-    message: 'This host is locked: its routes are the last choice of the routers; 3 connections left',
+test('HostAlone locks a host, waits until no new connection comes, and says how many connections are left', async (t) => {
+  const { host, told, order } = await world(t, { arrivingMs: 400 });
+  const locked = await order(true);
+  t.like(locked, { ok: true, active: 'unknown' });
+  t.true(locked.tookMs >= 300 && locked.tookMs <= 500, String(locked.tookMs));
+  t.regex(
+    locked.message,
+    /no new connection comes here, but too few come to other hosts to know .*; 3 connections left$/,
+  );
+  t.like(await host.maintenance(true), {
+    tookMs: 0,
+    message:
+      'This host is locked: its routes are the last choice of the routers since an earlier order; 3 connections left',
   });
-  t.is((await host.maintenance(true)).tookMs, 0);
-  t.like(await order(false), { ok: true, active: 'this host', message: 'This host is not locked' });
+  t.like(await order(false), {
+    ok: true,
+    active: 'this host',
+    message: 'This host is not locked; 1 of 2 routers has its routes: tor-b: it does not answer',
+  });
   t.deepEqual(told, [[], ['maintenance'], []]);
+});
+
+test('HostAlone says that new connections still come, and from how many it knows that they do not', async (t) => {
+  const still = await world(t, { arrivingMs: 60_000 });
+  const outcome = await still.order(true);
+  t.like(outcome, { ok: false, active: 'this host' });
+  t.regex(outcome.message, /but new connections still come here: 5\d since the order/);
+  const report = (lowered: readonly string[], count: number) =>
+    ({ lowered, arrivals: { asks: false, count }, model: '' }) as unknown as PairReport;
+  const count = { now: 0 };
+  const links = (lowered: readonly string[]) => () =>
+    ({
+      renew: async () => undefined,
+      send: () => {
+        count.now += 10;
+      },
+      reports: () => new Map([['lb2', report(lowered, count.now)]]),
+      close: () => undefined,
+    }) as unknown as HostLinks;
+  const moved = await world(t, { links: links([]) });
+  const there = await moved.order(true);
+  t.like(there, { ok: true, active: 'other hosts' });
+  t.regex(there.message, /which have moved: the last \d+ new connections came to other hosts/);
+  const alone = await world(t, { links: links(['maintenance']) });
+  t.like(await alone.order(true), { ok: false, active: 'this host' });
 });
 
 test('HostAlone keeps the lock of an agent before this one', async (t) => {

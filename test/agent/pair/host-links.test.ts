@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { LbHost } from '../../../agent/model/host-group.ts';
 import { HostLinks, type OwnReport } from '../../../agent/pair/host-links.ts';
+import { noArrivals } from '../../../agent/pair/peers/report.ts';
 import { requires } from '../../support/basics/requirements.ts';
 import { until } from '../../support/basics/until.ts';
 import { ownNetwork } from '../../support/host/own-network.ts';
@@ -35,7 +36,7 @@ async function threeHosts(t: ExecutionContext) {
   const links = groups.map((_, at) => {
     own[at] = {
       ...{ version: `1.0.${at + 1}`, lowered: [], synced: true, loadBalancers: 1, pending: 0 },
-      ...{ model: same, running: same },
+      ...{ model: same, running: same, arrivals: noArrivals },
     };
     return new HostLinks({
       group: () => groups[at] as (typeof groups)[number],

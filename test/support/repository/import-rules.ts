@@ -68,6 +68,7 @@ const PLACES: readonly Place[] = [
         'pair',
         'pair-values',
         'handover',
+        'orders',
         'health',
         'metrics',
         'pushed',

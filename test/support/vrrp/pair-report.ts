@@ -1,7 +1,7 @@
 // The report of the other agent of a pair whose host has no fault; tests change single fields.
 
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
-import { noHandover, noVips } from '../../../agent/pair/peers/report.ts';
+import { noArrivals, noHandover, noVips } from '../../../agent/pair/peers/report.ts';
 
 export const pairReport: PairReport = {
   version: '1.0.0',
@@ -18,4 +18,5 @@ export const pairReport: PairReport = {
   announced: [],
   unannounced: 0,
   vips: noVips,
+  arrivals: noArrivals,
 };

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Handover } from '../../../../agent/pair/handover/handover.ts';
 import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
-import { noLink, noVips } from '../../../../agent/pair/peers/report.ts';
+import { noArrivals, noLink, noVips } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
@@ -91,6 +91,7 @@ class Host {
       announced: [],
       unannounced: 0,
       vips: noVips,
+      arrivals: noArrivals,
     };
   }
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {
   type HandoverReport,
   MAX_REPORT_BYTES,
+  noArrivals,
   noHandover,
   noVips,
   type PairReport,
@@ -37,6 +38,7 @@ const REPORT: PairReport = {
   announced: ['0123abcd'],
   unannounced: 2,
   vips: { asks: '198.51.100.7', answers: [SEEN] },
+  arrivals: { asks: true, count: 7 },
 };
 
 const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
@@ -80,6 +82,7 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
     asks: fc.constantFrom('', '198.51.100.7', '2001:db8::7'),
     answers: fc.array(fc.constant(SEEN), { maxLength: 2 }),
   }),
+  arrivals: fc.record({ asks: fc.boolean(), count: fc.integer({ min: -1 }) }),
 });
 
 test('ReportReader gives any report unchanged, however the stream is cut', (t) => {
@@ -196,6 +199,7 @@ test('parseReport() fills missing fields with what makes the peer the least read
     announced: [],
     unannounced: 1,
     vips: noVips,
+    arrivals: noArrivals,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
