@@ -33,6 +33,8 @@ export interface PageSummary {
   readonly instances: readonly PageInstance[];
   /** undefined if this host has no peer. */
   readonly peer: PagePeer | undefined;
+  /** undefined without BGP. */
+  readonly bgp: PageBgp | undefined;
   /** Reasons that lower this host's standing. */
   readonly lowered: readonly string[];
   readonly maintenance: boolean;
@@ -131,6 +133,48 @@ export interface PagePeer {
   /** Why it cannot take over now; '' if it can. */
   readonly notReady: string;
   readonly lowered: readonly string[];
+}
+
+/** What routers have of this host, and the hosts that serve the same VIPs. */
+export interface PageBgp {
+  readonly asn: number;
+  /** VIPs by how their routes are announced. */
+  readonly vips: { readonly first: number; readonly last: number; readonly withheld: number };
+  /** VIPs that it announces and no router has. */
+  readonly unreached: number;
+  readonly sessions: readonly PageSession[];
+  /** Empty without the setting `hosts`. */
+  readonly hosts: readonly PageBgpHost[];
+}
+
+/** The session with a router. */
+export interface PageSession {
+  readonly peer: string;
+  readonly address: string;
+  readonly asn: number;
+  /** It is established. */
+  readonly isUp: boolean;
+  /** ISO 8601; '' if it is unknown. */
+  readonly since: string;
+  /** Why it is not established; '' if it is. */
+  readonly why: string;
+  readonly routes: number;
+  /** `Up` or `Down`; '' without BFD. */
+  readonly bfd: string;
+}
+
+/** A host of the setting `hosts`. */
+export interface PageBgpHost {
+  readonly name: string;
+  readonly address: string;
+  readonly isSelf: boolean;
+  /** '' if its agent reports here. */
+  readonly fault: string;
+  readonly bfd: string;
+  readonly version: string;
+  readonly lowered: readonly string[];
+  /** It has the same desired state as this host, and serves the same. */
+  readonly hasSame: boolean;
 }
 
 /** The problems of one reason. */

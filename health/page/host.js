@@ -2,6 +2,7 @@
 
 /** @import { PageBroken, PageInstance, PageLoad, PageSummary } from '../page-model.ts' */
 
+import { showBgp } from './bgp.js';
 import { chart, historyCharts } from './charts.js';
 import { byId, element, keyed, link, setText } from './elements.js';
 import { showProblems } from './problems.js';
@@ -23,6 +24,7 @@ export function showHost(summary) {
   showVerdicts(counts);
   showVitals(summary);
   showRouters(summary.instances);
+  showBgp(summary.bgp);
   showProblems(summary);
   showDashboard(summary.dashboard);
   setText(byId('about'), `Headgate ${version} on ${host}, since ${moment(startedAt)}`);
@@ -37,6 +39,8 @@ function headline({ fault, counts, members, problemCount, haproxy, cluster, ...p
   if (!haproxy.serving) return { tone: 'poor', text: '✕ HAProxy does not serve' };
   if (pair.role === 'fault')
     return { tone: 'poor', text: '✕ VRRP has a fault: this host cannot hold the VIPs' };
+  if (pair.bgp !== undefined && !pair.bgp.sessions.some(({ isUp }) => isUp))
+    return { tone: 'poor', text: '✕ No router has routes of this host' };
   const out = outOf(counts);
   if (out > 0)
     return {
@@ -59,11 +63,16 @@ function headline({ fault, counts, members, problemCount, haproxy, cluster, ...p
 /**
  * What prevents a failover; '' for nothing.
  *
- * @param {Pick<PageSummary, 'role' | 'maintenance' | 'lowered' | 'peer'>} pair
+ * @param {Pick<PageSummary, 'role' | 'maintenance' | 'lowered' | 'peer' | 'bgp'>} pair
  */
-function failover({ role, maintenance, lowered, peer }) {
+function failover({ role, maintenance, lowered, peer, bgp }) {
   if (maintenance) return 'In maintenance';
-  if (lowered.length > 0) return `Served, but this host has a lower priority: ${lowered.join(', ')}`;
+  if (lowered.length > 0) {
+    const how = bgp === undefined ? 'has a lower priority' : 'is the last choice of routers';
+    return `Served, but this host ${how}: ${lowered.join(', ')}`;
+  }
+  const gone = bgp?.hosts.filter(({ fault }) => fault !== '') ?? [];
+  if (gone.length > 0) return `Served, but not connected: ${gone.map(({ name }) => name).join(', ')}`;
   if (role === 'unknown') return 'Served, but the state of VRRP is unknown';
   if (peer !== undefined && !peer.isHeard) return 'Served, but the peer sends no reports';
   if (peer !== undefined && peer.notReady !== '')
@@ -72,13 +81,14 @@ function failover({ role, maintenance, lowered, peer }) {
 }
 
 /** @param {PageSummary} summary */
-function subline({ counts, members, role, lowered, maintenance, cluster }) {
+function subline({ counts, members, role, lowered, maintenance, bgp, cluster }) {
   const words = [
     `${countOf(counts.served, 'load balancer')} served with ${countOf(members.ready, 'ready member')}`,
   ];
   if (role !== 'alone') words.push(`this host is ${ROLES[role].toLowerCase()}`);
   if (maintenance) words.push('in maintenance');
-  if (lowered.length > 0) words.push(`lower priority: ${lowered.join(', ')}`);
+  if (lowered.length > 0)
+    words.push(`${bgp === undefined ? 'lower priority' : 'last choice'}: ${lowered.join(', ')}`);
   if (cluster !== undefined && cluster.fault !== '') words.push('the API server does not answer');
   return `${words.join('; ')}.`;
 }

@@ -2,6 +2,7 @@
 
 /** @import { PageDisk, PageInstance, PageKernel, PageSummary } from '../page-model.ts' */
 
+import { announcedInWords } from './bgp.js';
 import { byId, element, keyed, setText } from './elements.js';
 import { count, countOf, large, minute, ROLES } from './words.js';
 
@@ -10,7 +11,7 @@ import { count, countOf, large, minute, ROLES } from './words.js';
 
 /** @param {PageSummary} summary */
 export function showVitals(summary) {
-  setText(byId('host-title'), summary.peer === undefined ? 'This host' : 'This host and its peer');
+  setText(byId('host-title'), titleOf(summary));
   keyed(
     byId('vitals'),
     vitalsOf(summary),
@@ -26,11 +27,17 @@ export function showVitals(summary) {
   );
 }
 
+/** @param {PageSummary} summary */
+function titleOf({ peer, bgp }) {
+  if (peer !== undefined) return 'This host and its peer';
+  return bgp === undefined || bgp.hosts.length === 0 ? 'This host' : 'This host and the others';
+}
+
 /**
  * @param {PageSummary} summary
  * @returns {readonly Vital[]}
  */
-function vitalsOf({ role, instances, peer, haproxy, vips, cluster, pools, morePools, kernel, disk }) {
+function vitalsOf({ role, instances, peer, bgp, haproxy, vips, cluster, pools, morePools, kernel, disk }) {
   /** @type {Vital[]} */
   const vitals = [
     {
@@ -41,12 +48,14 @@ function vitalsOf({ role, instances, peer, haproxy, vips, cluster, pools, morePo
     },
   ];
   if (kernel !== undefined) vitals.push(kernelVital(kernel));
-  vitals.push({
-    term: 'Role',
-    tone: role === 'fault' ? 'poor' : role === 'unknown' ? 'fair' : role === 'alone' ? 'idle' : 'good',
-    value: role === 'alone' ? 'Alone, without VRRP' : `${ROLES[role]}, ${mastered(instances)}`,
-    more: [],
-  });
+  if (bgp !== undefined) vitals.push({ term: 'BGP', ...announcedInWords(bgp) });
+  else
+    vitals.push({
+      term: 'Role',
+      tone: role === 'fault' ? 'poor' : role === 'unknown' ? 'fair' : role === 'alone' ? 'idle' : 'good',
+      value: role === 'alone' ? 'Alone, without VRRP' : `${ROLES[role]}, ${mastered(instances)}`,
+      more: [],
+    });
   if (peer !== undefined) {
     const isReady = peer.isHeard && peer.notReady === '';
     vitals.push({

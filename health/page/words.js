@@ -116,7 +116,7 @@ const ROUTERS = {
  */
 export function showRouterState(badge, state) {
   const [tone, sign] = ROUTERS[state] ?? ['idle', '…'];
-  show(badge, tone, `${sign} ${state || 'unknown'}`);
+  showTone(badge, tone, `${sign} ${state || 'unknown'}`);
 }
 
 /**
@@ -126,7 +126,7 @@ export function showRouterState(badge, state) {
  */
 export function showVerdict(badge, verdict, isTroubled) {
   const [tone, sign] = verdict === 'served' && isTroubled ? ['fair', '!'] : VERDICTS[verdict];
-  show(badge, tone, `${sign} ${verdict}`);
+  showTone(badge, tone, `${sign} ${verdict}`);
 }
 
 /**
@@ -135,7 +135,7 @@ export function showVerdict(badge, verdict, isTroubled) {
  */
 export function showMemberState(badge, state) {
   const [tone, sign] = MEMBERS[state];
-  show(badge, tone, `${sign} ${state === 'NO_MONITOR' ? 'not known' : state}`);
+  showTone(badge, tone, `${sign} ${state === 'NO_MONITOR' ? 'not known' : state}`);
 }
 
 /**
@@ -143,7 +143,7 @@ export function showMemberState(badge, state) {
  * @param {string} tone
  * @param {string} text
  */
-function show(badge, tone, text) {
+export function showTone(badge, tone, text) {
   badge.className = 'state';
   badge.dataset.tone = tone;
   if (badge.textContent !== text) badge.textContent = text;

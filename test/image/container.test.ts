@@ -136,6 +136,10 @@ test.serial(
       return agent > 0 && agent !== before.agent;
     });
     t.is(await ask(), 'the member');
+    await until('it answers a scrape', async () => /^headgate_build_info/m.test(await scrape()));
+    const checked = await container.command('headgate', 'check', '--config', '/etc/headgate/headgate.yaml');
+    t.regex(checked, /^ok +BIRD: 2\./m);
+    t.notRegex(checked, /^BAD/m);
     t.is((await container.processes()).bird, before.bird);
     t.is(await container.written(), '');
     t.is(await container.stop(), 0, container.log);

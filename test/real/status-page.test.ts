@@ -592,6 +592,7 @@ test.serial(
           lowered: [],
           peer: undefined,
           problemCount: 0,
+          bgp: bgpWith(''),
           cluster: { isSynced: true, fault: '', lastAnswer: '', isWriter: false, writer: 'lb1' },
           dashboard: 'https://g.example.org/',
         },
@@ -741,6 +742,7 @@ function everyTextIs(text: string): PageView {
       host: text,
       version: text,
       fault: text,
+      bgp: bgpWith(text),
       role: 'master',
       instances: [
         { name: text, state: text, since: '', priority: 1, anchors: [text], vips: 1, peerState: text },
@@ -789,5 +791,15 @@ function everyTextIs(text: string): PageView {
         },
       ],
     },
+  };
+}
+
+function bgpWith(text: string): PageSummary['bgp'] {
+  const session = { address: text, asn: 65_000, since: text, why: text, routes: 1, bfd: text };
+  const host = { address: text, fault: text, bfd: text, version: text, lowered: [text], hasSame: false };
+  return {
+    ...{ asn: 65_001, vips: { first: 0, last: 1, withheld: 1 }, unreached: 1 },
+    sessions: [false, true].map((isUp, at) => ({ ...session, peer: `${at}${text}`, isUp })),
+    hosts: [false, true].map((isSelf, at) => ({ ...host, name: `${at}${text}`, isSelf })),
   };
 }

@@ -20,6 +20,7 @@ import type { StatusSources } from '../answers/status.ts';
 import { allClassProblems } from '../operating/class-problems.ts';
 import { takesConnections } from '../operating/load-balancer-view.ts';
 import { dashboardOf, dashboardOfOne } from './dashboard-link.ts';
+import { bgpOf } from './overview-bgp.ts';
 import { clusterOf, diskOf, kernelOf, poolsOf } from './overview-host.ts';
 import { listOf } from './overview-list.ts';
 import { foldedPools } from './overview-pools.ts';
@@ -67,8 +68,8 @@ export class Overview {
   async #summary(): Promise<PageSummary> {
     const { version, startedAt } = this.#sources;
     const haproxy = this.#sources.dataplane.status();
-    const { announcers } = this.#sources;
-    const { vrrp } = announcers.sections();
+    const { announcers, alone } = this.#sources;
+    const { vrrp, bgp } = announcers.sections();
     const pair = this.#sources.pair?.status();
     const found = await this.#problems();
     const broken = await this.#rows.worstFirst(
@@ -94,8 +95,9 @@ export class Overview {
       role: roleOf(instances.map(({ state }) => state)),
       instances,
       peer,
-      lowered: pair?.lowered.map(({ reason }) => reason) ?? vrrp?.lowered ?? [],
-      maintenance: pair?.maintenance ?? false,
+      bgp: bgpOf(bgp, alone?.hosts()),
+      lowered: pair?.lowered.map(({ reason }) => reason) ?? vrrp?.lowered ?? bgp?.lowered ?? [],
+      maintenance: pair?.maintenance ?? bgp?.lowered.includes('maintenance') ?? false,
       haproxy: {
         version: haproxy.version,
         serving: haproxy.serving,
@@ -118,9 +120,10 @@ export class Overview {
 
   /** Problems of the host and of the sources first, then those of the load balancers, the worst first. */
   async #problems(): Promise<readonly Found[]> {
-    const { sourceProblems, addresses, pair, desired } = this.#sources;
+    const { sourceProblems, addresses, announcers, pair, desired } = this.#sources;
     const ofNone = [
       ...(pair?.problems() ?? []),
+      ...announcers.problems(),
       ...sourceProblems(),
       ...addresses.problems,
       ...allClassProblems(desired.statuses),

@@ -66,6 +66,7 @@ export class Container {
   readonly #work: string;
   readonly #storage: readonly string[];
   #process: ChildProcess | undefined;
+  #run: readonly string[] = [];
 
   static async start(t: ExecutionContext, options: ContainerOptions): Promise<Container> {
     const work = await mkdtemp(join(tmpdir(), 'hg-container-'));
@@ -112,6 +113,13 @@ export class Container {
   get #rights(): readonly string[] {
     const { settings = {} } = this.#options;
     return 'bgp' in settings ? WITH_BGP : WITHOUT_BGP;
+  }
+
+  /** The output of a command of the image, with the files and rights of the container. */
+  command(...words: readonly string[]): Promise<string> {
+    const { network, host } = this.#options;
+    const [program = '', ...args] = [...this.#run, ...words];
+    return network.run(host, program, ...args);
   }
 
   /** Files that it has written outside its volumes; the chart mounts the root filesystem read-only. */
@@ -165,10 +173,10 @@ export class Container {
       ...volumes.flatMap((volume) => ['--volume', join(this.#work, volume)]),
       ...Object.entries(variables).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     ];
-    const run = ['buildah', ...this.#storage, 'run', '--isolation', 'chroot', ...flags, host, '--'];
+    this.#run = ['buildah', ...this.#storage, 'run', '--isolation', 'chroot', ...flags, host, '--'];
     const command = ['/usr/bin/headgate-start', 'run', '--config', '/etc/headgate/headgate.yaml'];
     const namespace = ['--pid', '--mount-proc', '--fork', '--kill-child'];
-    this.#process = network.start(host, 'unshare', ...namespace, ...run, ...command);
+    this.#process = network.start(host, 'unshare', ...namespace, ...this.#run, ...command);
     this.#process.stdout?.on('data', (data: Buffer) => {
       this.log += data;
     });

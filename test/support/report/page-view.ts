@@ -10,6 +10,7 @@ export const summary: PageSummary = {
   role: 'alone',
   instances: [],
   peer: undefined,
+  bgp: undefined,
   lowered: [],
   maintenance: false,
   kernel: undefined,
