@@ -33,6 +33,8 @@ export interface HostAloneOptions {
     readonly isActive: boolean;
     /** Why it cannot tell the routers, '' if it can. */
     readonly fault: () => string;
+    /** A router has every VIP of this host. */
+    readonly announcesAll: () => boolean;
     /** How many routers have the routes of this host now, of how many, and why not all. */
     readonly told: () => Promise<ToldRouters>;
   };
@@ -161,6 +163,11 @@ export class HostAlone {
     return this.#links?.status();
   }
 
+  /** As of HostLinks; false without links. */
+  get isAnnouncedElsewhere(): boolean {
+    return this.#links?.isAnnouncedElsewhere ?? false;
+  }
+
   /** How each host announces a VIP, by name; undefined if the settings do not name them. */
   announcements(address: string): ReturnType<HostLinks['announcements']> | undefined {
     return this.#links?.announcements(address);
@@ -232,7 +239,7 @@ export class HostAlone {
   }
 
   #own(): OwnReport {
-    const { host, dataplane } = this.#options;
+    const { host, dataplane, announcer } = this.#options;
     const { version, desired, objects } = host;
     const { model, running, pending } = this.#parity;
     return {
@@ -244,6 +251,7 @@ export class HostAlone {
       model,
       running: dataplane.status().serving ? running : '',
       arrivals: { asks: this.#arrivals.isOrdered, count: this.#arrivals.count },
+      announcesAll: announcer.announcesAll(),
     };
   }
 

@@ -32,7 +32,15 @@ export interface HostLinksOptions {
 
 export type OwnReport = Pick<
   PairReport,
-  'version' | 'lowered' | 'synced' | 'loadBalancers' | 'pending' | 'model' | 'running' | 'arrivals'
+  | 'version'
+  | 'lowered'
+  | 'synced'
+  | 'loadBalancers'
+  | 'pending'
+  | 'model'
+  | 'running'
+  | 'arrivals'
+  | 'announcesAll'
 >;
 
 export interface HostLinksHooks {
@@ -137,6 +145,14 @@ export class HostLinks {
         name === group().self.name ? announcement(address) : others.get(name),
       ]),
     );
+  }
+
+  /** Another host has the same VIPs, serves the same, and routers have all of them. */
+  get isAnnouncedElsewhere(): boolean {
+    const { model, running } = this.#options.own();
+    const isAlike = (report: PairReport): boolean =>
+      report.announcesAll && report.model === model && report.running === running;
+    return [...this.reports().values()].some(isAlike);
   }
 
   status(): HostsStatus {

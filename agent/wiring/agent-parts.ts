@@ -4,6 +4,7 @@
 import type { Certificates } from '../certificates/certificates.ts';
 import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
+import type { HostAlone } from '../pair/host-alone.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { agentState } from '../report/answers/status.ts';
 import { checkAmphora } from '../settings/amphora-alone.ts';
@@ -56,7 +57,7 @@ export async function agentParts(settings: CurrentSettings) {
   });
 
   // keepalived, if this host uses VRRP, makes the VIPs reachable.
-  const reached = reachParts(common, dataplane);
+  const reached = reachParts(common, dataplane, () => alone?.isAnnouncedElsewhere ?? false);
   const connectionSync = new ConnectionSync({
     settings: settings.now,
     link: () => syncLink(settings.now),
@@ -79,7 +80,7 @@ export async function agentParts(settings: CurrentSettings) {
     metrics: metrics.pair,
     log,
   });
-  const alone = hostAlone({
+  const alone: HostAlone | undefined = hostAlone({
     settings: () => settings.now,
     desired: desired.loadBalancers,
     dataplane,

@@ -46,6 +46,7 @@ export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
         return bgp.isActive;
       },
       fault: () => bgp.status().fault,
+      announcesAll: () => bgp.announcesAll,
       told: () => bgp.told(),
     },
     links: linksOf(given, bgp),

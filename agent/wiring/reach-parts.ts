@@ -13,7 +13,12 @@ import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts'
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
 import type { CommonParts } from './common-parts.ts';
 
-export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 'serves'>) {
+/** `isAnnouncedElsewhere`: as of BirdOptions. */
+export function reachParts(
+  common: CommonParts,
+  dataplane: Pick<DataplaneFacts, 'serves'>,
+  isAnnouncedElsewhere: () => boolean,
+) {
   const { settings, group, desired, changed, metrics, log } = common;
   const { now } = settings;
   const { loadBalancers } = desired;
@@ -32,6 +37,7 @@ export function reachParts(common: CommonParts, dataplane: Pick<DataplaneFacts, 
       settings: { ...now, bgp: routes },
       desired: loadBalancers,
       group,
+      isAnnouncedElsewhere,
       onChanged: changed,
       serves: (listener, address) => dataplane.serves(listener, address),
       log,

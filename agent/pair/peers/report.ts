@@ -144,6 +144,8 @@ const reportSchema = object({
   unannounced: count.default(1),
   vips: vipsSchema.default(noVips),
   arrivals: arrivalsSchema.default(noArrivals),
+  /** A router has every VIP of this host. */
+  announcesAll: boolean().default(false),
 });
 
 export type PairReport = Readonly<Valid<typeof reportSchema>>;

@@ -51,6 +51,8 @@ export class BirdAnnouncer implements BgpAnnouncer {
   #unready: readonly Finding[] = [];
   #rounds = 0;
   #isOpen = false;
+  /** As the last problemsOf() had it. */
+  #isElsewhere = false;
   #hadRoutes = false;
 
   constructor(options: BirdOptions) {
@@ -194,6 +196,14 @@ export class BirdAnnouncer implements BgpAnnouncer {
     return { count: sessions.length - whys.length, of: sessions.length, why: whys.join('; ') };
   }
 
+  /** A router has every VIP of this host. */
+  get announcesAll(): boolean {
+    const { routes } = this.#files;
+    for (const address of this.#wear.addresses())
+      if (!routes.has(address) || !this.#monitor.isReached(address)) return false;
+    return true;
+  }
+
   /** How it is announced, for other hosts. */
   seen(address: string): VipAnnouncement {
     const { peers } = this.#monitor.haveRoute(address);
@@ -211,6 +221,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   /** The text stays the same while sessions come and go: it gets into conditions and Events. */
   problemsOf({ key, vips, listeners }: Pick<LoadBalancer, 'key' | 'vips' | 'listeners'>): readonly Problem[] {
     const object = objectOf(key);
+    if (this.#isElsewhere) return [];
     const unreached = vips.filter(({ address }) => this.#unreached.has(address));
     return unreached.flatMap(({ address }) =>
       listeners
@@ -302,7 +313,10 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   #check(): void {
     if (!this.#isOpen) return;
-    const changed = this.#unreached.look(this.#files.routes);
+    const wasElsewhere = this.#isElsewhere;
+    this.#isElsewhere = this.#options.isAnnouncedElsewhere();
+    const news = this.#unreached.look(this.#files.routes);
+    const changed = wasElsewhere === this.#isElsewhere ? news : [...news, ...this.#unreached.all()];
     if (changed.length > 0)
       this.#options.onChanged(new Set(changed.flatMap((each) => [...this.#wear.ownersOf(each)])));
     const isDue = ++this.#rounds % ROUNDS_OF_A_CHECK === 0;

@@ -23,6 +23,8 @@ export interface BirdOptions {
   readonly group: () => HostGroup | undefined;
   /** As of Dataplane. */
   readonly serves: (listener: string, address: string) => boolean;
+  /** Another host announces every VIP that this one has: none is unreachable if only this host's routers lack it. */
+  readonly isAnnouncedElsewhere: () => boolean;
   /** problemsOf() of these load balancers has changed. */
   readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   readonly log: Log;

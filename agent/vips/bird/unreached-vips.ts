@@ -44,6 +44,10 @@ export class UnreachedVips {
     return this.#late.has(address);
   }
 
+  all(): Iterable<string> {
+    return this.#late;
+  }
+
   get size(): number {
     return this.#late.size;
   }

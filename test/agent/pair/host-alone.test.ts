@@ -36,6 +36,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
       standing: async (reasons) => void told.push(reasons),
       isActive: true,
       fault: () => given.fault ?? '',
+      announcesAll: () => true,
       told: async () => ({ count: 1, of: 2, why: 'tor-b: it does not answer' }),
     },
     links: given.links,

@@ -36,7 +36,7 @@ async function threeHosts(t: ExecutionContext) {
   const links = groups.map((_, at) => {
     own[at] = {
       ...{ version: `1.0.${at + 1}`, lowered: [], synced: true, loadBalancers: 1, pending: 0 },
-      ...{ model: same, running: same, arrivals: noArrivals },
+      ...{ model: same, running: same, arrivals: noArrivals, announcesAll: false },
     };
     return new HostLinks({
       group: () => groups[at] as (typeof groups)[number],
@@ -62,7 +62,7 @@ async function threeHosts(t: ExecutionContext) {
 }
 
 test('HostLinks connects all hosts with one another, and shows what each is beside this one', async (t) => {
-  const { a, b, links, own, alive, proved } = await threeHosts(t);
+  const { a, b, c, links, own, alive, proved } = await threeHosts(t);
   await Promise.all(links.map((each) => each.renew()));
   await until('all are connected', () => links.every((each) => each.status().fault === ''));
   t.deepEqual(proved.toSorted(), ['lb1', 'lb2', 'lb3']);
@@ -72,6 +72,10 @@ test('HostLinks connects all hosts with one another, and shows what each is besi
   await until('it is lowered', () => a.status().hosts[1]?.lowered.join() === 'maintenance');
   t.deepEqual(a.status().hosts[1]?.parity, { model: 'differs', running: 'unknown' });
   t.deepEqual(a.status().hosts[0]?.parity, { model: 'same', running: 'same' });
+  t.false(a.isAnnouncedElsewhere);
+  own[2] = { ...(own[2] as OwnReport), announcesAll: true };
+  c.send();
+  await until('lb3 announces all', () => a.isAnnouncedElsewhere);
   alive.delete('lb3');
   t.regex(a.status().fault, /^No BFD over the back network with lb3: check/);
 });

@@ -192,6 +192,7 @@ const BGP = new BirdAnnouncer({
   },
   desired: new Map(),
   group: () => undefined,
+  isAnnouncedElsewhere: () => false,
   serves: () => false,
   onChanged: () => undefined,
   log: createLog({ level: 'error' }),

@@ -19,4 +19,5 @@ export const pairReport: PairReport = {
   unannounced: 0,
   vips: noVips,
   arrivals: noArrivals,
+  announcesAll: false,
 };

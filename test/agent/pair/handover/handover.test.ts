@@ -92,6 +92,7 @@ class Host {
       unannounced: 0,
       vips: noVips,
       arrivals: noArrivals,
+      announcesAll: false,
     };
   }
 

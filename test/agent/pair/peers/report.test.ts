@@ -39,6 +39,7 @@ const REPORT: PairReport = {
   unannounced: 2,
   vips: { asks: '198.51.100.7', answers: [SEEN] },
   arrivals: { asks: true, count: 7 },
+  announcesAll: true,
 };
 
 const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
@@ -83,6 +84,7 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
     answers: fc.array(fc.constant(SEEN), { maxLength: 2 }),
   }),
   arrivals: fc.record({ asks: fc.boolean(), count: fc.integer({ min: -1 }) }),
+  announcesAll: fc.boolean(),
 });
 
 test('ReportReader gives any report unchanged, however the stream is cut', (t) => {
@@ -200,6 +202,7 @@ test('parseReport() fills missing fields with what makes the peer the least read
     unannounced: 1,
     vips: noVips,
     arrivals: noArrivals,
+    announcesAll: false,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
