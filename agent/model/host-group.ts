@@ -21,7 +21,7 @@ export interface HostGroup {
 export interface LivingHosts {
   /**
    * Their names: this host's, and those whose BFD session is up. While BIRD of this host does not answer, or has just started,
-   * those that lived before; none but this host without `back`.
+   * those that lived before, and so for a host that says that its own BIRD does not; none but this host without `back`.
    */
   living(): ReadonlySet<string>;
   /** Calls `onChange` after each change of living(); returns what ends that. */

@@ -35,6 +35,8 @@ export interface HostAloneOptions {
     readonly fault: () => string;
     /** A router has every VIP of this host. */
     readonly announcesAll: () => boolean;
+    /** BIRD does not answer, or has just started. */
+    readonly isBlind: () => boolean;
     /** How many routers have the routes of this host now, of how many, and why not all. */
     readonly told: () => Promise<ToldRouters>;
   };
@@ -168,6 +170,16 @@ export class HostAlone {
     return this.#links?.isAnnouncedElsewhere ?? false;
   }
 
+  /** As of HostLinks. */
+  get blind(): ReadonlySet<string> {
+    return this.#links?.blind ?? new Set();
+  }
+
+  /** What this host reports to the others has changed. */
+  send(): void {
+    this.#links?.send();
+  }
+
   /** How each host announces a VIP, by name; undefined if the settings do not name them. */
   announcements(address: string): ReturnType<HostLinks['announcements']> | undefined {
     return this.#links?.announcements(address);
@@ -252,6 +264,7 @@ export class HostAlone {
       running: dataplane.status().serving ? running : '',
       arrivals: { asks: this.#arrivals.isOrdered, count: this.#arrivals.count },
       announcesAll: announcer.announcesAll(),
+      isBlind: announcer.isBlind(),
     };
   }
 

@@ -41,6 +41,7 @@ export type OwnReport = Pick<
   | 'running'
   | 'arrivals'
   | 'announcesAll'
+  | 'isBlind'
 >;
 
 export interface HostLinksHooks {
@@ -153,6 +154,11 @@ export class HostLinks {
     const isAlike = (report: PairReport): boolean =>
       report.announcesAll && report.model === model && report.running === running;
     return [...this.reports().values()].some(isAlike);
+  }
+
+  /** The hosts that say that their BIRD does not answer. */
+  get blind(): ReadonlySet<string> {
+    return new Set([...this.reports()].filter(([, { isBlind }]) => isBlind).map(([name]) => name));
   }
 
   status(): HostsStatus {

@@ -313,6 +313,7 @@ export class Pair {
       vips: noVips,
       arrivals: noArrivals,
       announcesAll: false,
+      isBlind: false,
     };
   }
 

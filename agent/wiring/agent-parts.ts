@@ -57,7 +57,11 @@ export async function agentParts(settings: CurrentSettings) {
   });
 
   // keepalived, if this host uses VRRP, makes the VIPs reachable.
-  const reached = reachParts(common, dataplane, () => alone?.isAnnouncedElsewhere ?? false);
+  const reached = reachParts(common, dataplane, {
+    isAnnouncedElsewhere: () => alone?.isAnnouncedElsewhere ?? false,
+    blind: () => alone?.blind ?? new Set(),
+    onBlind: () => alone?.send(),
+  });
   const connectionSync = new ConnectionSync({
     settings: settings.now,
     link: () => syncLink(settings.now),

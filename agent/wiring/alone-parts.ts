@@ -47,6 +47,7 @@ export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
       },
       fault: () => bgp.status().fault,
       announcesAll: () => bgp.announcesAll,
+      isBlind: () => bgp.living.isBlind,
       told: () => bgp.told(),
     },
     links: linksOf(given, bgp),

@@ -8,16 +8,17 @@ import { AddressAnswers } from '../vips/address-answers.ts';
 import { Announcers } from '../vips/announcers.ts';
 import { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
 import { endFormerBird } from '../vips/bird/former-bird.ts';
+import type { OtherHosts } from '../vips/bird/options.ts';
 import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
 import type { CommonParts } from './common-parts.ts';
 
-/** `isAnnouncedElsewhere`: as of BirdOptions. */
+/** `hosts`: as of BirdOptions. */
 export function reachParts(
   common: CommonParts,
   dataplane: Pick<DataplaneFacts, 'serves'>,
-  isAnnouncedElsewhere: () => boolean,
+  hosts: OtherHosts,
 ) {
   const { settings, group, desired, changed, metrics, log } = common;
   const { now } = settings;
@@ -37,7 +38,7 @@ export function reachParts(
       settings: { ...now, bgp: routes },
       desired: loadBalancers,
       group,
-      isAnnouncedElsewhere,
+      hosts,
       onChanged: changed,
       serves: (listener, address) => dataplane.serves(listener, address),
       log,

@@ -141,7 +141,13 @@ test.serial(
     await world.leadsTo(VIP, ...names);
     const hosts = names.map((name) => ({ name, address: '', back: [network.back4(name)] }));
     const group = { self: hosts[0], hosts } as HostGroup;
-    const bfd = new HostBfd({ socket: world.socketOf('a'), group: () => group, pid: () => 1 });
+    const bfd = new HostBfd({
+      socket: world.socketOf('a'),
+      group: () => group,
+      pid: () => 1,
+      blind: () => new Set(),
+      onBlind: () => undefined,
+    });
     t.teardown(() => bfd.close());
     bfd.start();
     const living = () => [...bfd.living()].join(' ');
@@ -169,5 +175,32 @@ test.serial(
     }
     t.log('known after the loss, ms:', took.join(' '));
     t.true(took.filter((each) => each <= 300).length >= 3, took.join());
+  },
+);
+
+test.serial(
+  'A host whose BIRD is killed or hangs still lives for the others, and one that is gone does not',
+  async (t) => {
+    const world = await BgpWorld.create(t, { hosts: ['a', 'b', 'c'], group: true, prepare: web });
+    await world.leadsTo(VIP, 'a', 'b', 'c');
+    await areAlike(world);
+    const { host } = world.host('a');
+    const bfdOf = async (name: string) =>
+      (await host.status()).hosts?.hosts.find((each) => each.name === name)?.bfd;
+    const c = world.host('c');
+    // BIRD has answered for three seconds.
+    await new Promise((resolve) => setTimeout(resolve, 3_500));
+    for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
+      const { pid } = await c.bgp();
+      process.kill(pid, signal);
+      const seen = new Set<string | undefined>();
+      for (const end = performance.now() + 3_000; performance.now() < end; ) seen.add(await bfdOf('c'));
+      t.deepEqual([...seen], ['up'], signal);
+      if (signal === 'SIGSTOP') process.kill(pid, 'SIGCONT');
+      await world.leadsTo(VIP, 'a', 'b', 'c');
+      await new Promise((resolve) => setTimeout(resolve, 3_500));
+    }
+    await world.cut('c');
+    await until('c is dead', async () => (await bfdOf('c')) === 'down');
   },
 );

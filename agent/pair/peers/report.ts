@@ -146,6 +146,8 @@ const reportSchema = object({
   arrivals: arrivalsSchema.default(noArrivals),
   /** A router has every VIP of this host. */
   announcesAll: boolean().default(false),
+  /** BIRD of this host does not answer, or has just started: the host lives although others miss its BFD. */
+  isBlind: boolean().default(false),
 });
 
 export type PairReport = Readonly<Valid<typeof reportSchema>>;

@@ -107,6 +107,8 @@ export class BirdAnnouncer implements BgpAnnouncer {
       socket: new BirdSocket(paths.socket, { isRestricted: true }),
       group: options.group,
       pid: () => this.#daemon.pid,
+      blind: options.hosts.blind,
+      onBlind: options.hosts.onBlind,
     });
     this.#monitor = new BirdMonitor({
       socket: new BirdSocket(paths.socket, { isRestricted: true }),
@@ -314,7 +316,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   #check(): void {
     if (!this.#isOpen) return;
     const wasElsewhere = this.#isElsewhere;
-    this.#isElsewhere = this.#options.isAnnouncedElsewhere();
+    this.#isElsewhere = this.#options.hosts.isAnnouncedElsewhere();
     const news = this.#unreached.look(this.#files.routes);
     const changed = wasElsewhere === this.#isElsewhere ? news : [...news, ...this.#unreached.all()];
     if (changed.length > 0)

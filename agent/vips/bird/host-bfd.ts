@@ -15,6 +15,10 @@ export interface HostBfdOptions {
   readonly group: () => HostGroup | undefined;
   /** 0 if BIRD does not run. */
   readonly pid: () => number;
+  /** Hosts that say that their own BIRD does not answer: they live as long as they say so, although BFD with them is down. */
+  readonly blind: () => ReadonlySet<string>;
+  /** isBlind has changed. */
+  readonly onBlind: () => void;
   readonly clock?: Clock;
 }
 
@@ -22,6 +26,8 @@ export interface HostBfdOptions {
 export const HOST_BFD: BfdSettings = { interval: 50, multiplier: 3 };
 /** An answer takes BIRD a tenth of a millisecond. */
 const POLL_INTERVAL_MS = 40;
+/** BFD of the other hosts finds a BIRD that does not answer after 100 ms at the earliest: they are told before. */
+const ANSWER_TIMEOUT_MS = 60;
 /** Hosts in a group without a back network are not asked for. */
 const IDLE_INTERVAL_MS = 1_000;
 /** Sessions of a BIRD that has just started come up within this time: until then the former ones count. */
@@ -35,6 +41,7 @@ export class HostBfd implements LivingHosts {
   #living: ReadonlySet<string> = new Set();
   /** By the clock: BIRD has answered without a failure since. undefined: it does not answer. */
   #answersSince: number | undefined;
+  #isBlind = false;
 
   constructor(options: HostBfdOptions) {
     this.#options = options;
@@ -43,9 +50,7 @@ export class HostBfd implements LivingHosts {
       intervalMs: () => (watched(options.group()).length > 0 ? POLL_INTERVAL_MS : IDLE_INTERVAL_MS),
       work: () => this.#look(),
       // Without an answer nothing is known: what was known stays.
-      onFailed: () => {
-        this.#answersSince = undefined;
-      },
+      onFailed: () => this.#lost(),
       clock: this.#clock,
     });
   }
@@ -54,6 +59,11 @@ export class HostBfd implements LivingHosts {
     const { group } = this.#options;
     const self = group()?.self.name;
     return self === undefined ? this.#living : new Set([self, ...this.#living]);
+  }
+
+  /** BIRD of this host does not answer, or has just started: other hosts may miss its BFD although this host lives. */
+  get isBlind(): boolean {
+    return this.#isBlind;
   }
 
   follow(onChange: () => void): () => void {
@@ -71,23 +81,39 @@ export class HostBfd implements LivingHosts {
   }
 
   async #look(): Promise<void> {
-    const { socket, group, pid } = this.#options;
+    const { socket, group, pid, blind } = this.#options;
     const hosts = watched(group());
     if (hosts.length === 0) {
       this.#put(new Set());
       return;
     }
     if (pid() === 0) {
-      this.#answersSince = undefined;
+      this.#lost();
       return;
     }
-    const states = bfdIn((await socket.ask('show bfd sessions')).lines);
+    const cancel = this.#clock.after(ANSWER_TIMEOUT_MS, () => this.#lost());
+    const { lines } = await socket.ask('show bfd sessions').finally(cancel);
     const now = this.#clock.monotonic();
     this.#answersSince ??= now;
     const isStarting = now < this.#answersSince + START_MS;
+    this.#setBlind(isStarting);
+    const states = bfdIn(lines);
+    const blindHosts = blind();
     const lives = ({ name, address }: Watched): boolean =>
-      states.get(address) === 'Up' || (isStarting && this.#living.has(name));
+      states.get(address) === 'Up' || (this.#living.has(name) && (isStarting || blindHosts.has(name)));
     this.#put(new Set(hosts.filter(lives).map(({ name }) => name)));
+  }
+
+  /** BIRD does not answer. */
+  #lost(): void {
+    this.#answersSince = undefined;
+    this.#setBlind(true);
+  }
+
+  #setBlind(isBlind: boolean): void {
+    if (isBlind === this.#isBlind) return;
+    this.#isBlind = isBlind;
+    this.#options.onBlind();
   }
 
   #put(living: ReadonlySet<string>): void {

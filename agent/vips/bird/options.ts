@@ -23,9 +23,17 @@ export interface BirdOptions {
   readonly group: () => HostGroup | undefined;
   /** As of Dataplane. */
   readonly serves: (listener: string, address: string) => boolean;
-  /** Another host announces every VIP that this one has: none is unreachable if only this host's routers lack it. */
-  readonly isAnnouncedElsewhere: () => boolean;
+  readonly hosts: OtherHosts;
   /** problemsOf() of these load balancers has changed. */
   readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   readonly log: Log;
+}
+
+/** What the links know of the other hosts, and what they are told. */
+export interface OtherHosts {
+  /** Another host announces every VIP that this one has: none is unreachable if only this host's routers lack it. */
+  readonly isAnnouncedElsewhere: () => boolean;
+  /** As of HostBfdOptions. */
+  readonly blind: () => ReadonlySet<string>;
+  readonly onBlind: () => void;
 }

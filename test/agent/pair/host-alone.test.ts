@@ -37,6 +37,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
       isActive: true,
       fault: () => given.fault ?? '',
       announcesAll: () => true,
+      isBlind: () => false,
       told: async () => ({ count: 1, of: 2, why: 'tor-b: it does not answer' }),
     },
     links: given.links,

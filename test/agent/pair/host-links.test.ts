@@ -36,7 +36,7 @@ async function threeHosts(t: ExecutionContext) {
   const links = groups.map((_, at) => {
     own[at] = {
       ...{ version: `1.0.${at + 1}`, lowered: [], synced: true, loadBalancers: 1, pending: 0 },
-      ...{ model: same, running: same, arrivals: noArrivals, announcesAll: false },
+      ...{ model: same, running: same, arrivals: noArrivals, announcesAll: false, isBlind: false },
     };
     return new HostLinks({
       group: () => groups[at] as (typeof groups)[number],

@@ -192,7 +192,7 @@ const BGP = new BirdAnnouncer({
   },
   desired: new Map(),
   group: () => undefined,
-  isAnnouncedElsewhere: () => false,
+  hosts: { isAnnouncedElsewhere: () => false, blind: () => new Set(), onBlind: () => undefined },
   serves: () => false,
   onChanged: () => undefined,
   log: createLog({ level: 'error' }),

@@ -20,4 +20,5 @@ export const pairReport: PairReport = {
   vips: noVips,
   arrivals: noArrivals,
   announcesAll: false,
+  isBlind: false,
 };

@@ -40,6 +40,7 @@ const REPORT: PairReport = {
   vips: { asks: '198.51.100.7', answers: [SEEN] },
   arrivals: { asks: true, count: 7 },
   announcesAll: true,
+  isBlind: true,
 };
 
 const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
@@ -85,6 +86,7 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   }),
   arrivals: fc.record({ asks: fc.boolean(), count: fc.integer({ min: -1 }) }),
   announcesAll: fc.boolean(),
+  isBlind: fc.boolean(),
 });
 
 test('ReportReader gives any report unchanged, however the stream is cut', (t) => {
@@ -203,6 +205,7 @@ test('parseReport() fills missing fields with what makes the peer the least read
     vips: noVips,
     arrivals: noArrivals,
     announcesAll: false,
+    isBlind: false,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {

@@ -11,6 +11,8 @@ const host = (at: number): LbHost => ({
 const [lb1, lb2, lb3] = [host(1), host(2), host(3)];
 
 function watch(group: HostGroup | undefined = { self: lb1, hosts: [lb1, lb2, lb3] }) {
+  const blind = new Set<string>();
+  const told: boolean[] = [];
   const bird = { pid: 7, isSilent: false, up: ['10.9.9.2', '10.9.9.3'], asked: 0 };
   const clock = new FakeClock();
   const bfd = new HostBfd({
@@ -31,12 +33,14 @@ function watch(group: HostGroup | undefined = { self: lb1, hosts: [lb1, lb2, lb3
     },
     group: () => group,
     pid: () => bird.pid,
+    blind: () => blind,
+    onBlind: () => told.push(bfd.isBlind),
     clock,
   });
   const changes: string[] = [];
   bfd.follow(() => changes.push([...bfd.living()].join(' ')));
   bfd.start();
-  return { bird, clock, bfd, changes };
+  return { bird, clock, bfd, changes, blind, told };
 }
 
 test('HostBfd calls once for each change of the hosts that live, this one among them', async (t) => {
@@ -75,4 +79,20 @@ test('HostBfd does not ask BIRD without a back network', async (t) => {
   await clock.advance(5_000);
   t.is(bird.asked, 0);
   t.deepEqual([...bfd.living()], ['lb1']);
+});
+
+test('HostBfd keeps a host whose own BIRD does not answer as long as it says so, and says it of this host', async (t) => {
+  const { bird, clock, changes, blind, told } = watch();
+  await clock.advance(5_000);
+  t.deepEqual(told, [true, false]);
+  blind.add('lb3');
+  bird.up = [];
+  await clock.advance(100);
+  t.deepEqual(changes, ['lb1 lb2 lb3', 'lb1 lb3']);
+  blind.clear();
+  await clock.advance(100);
+  t.deepEqual(changes.slice(2), ['lb1']);
+  bird.isSilent = true;
+  await clock.advance(100);
+  t.deepEqual(told, [true, false, true]);
 });
