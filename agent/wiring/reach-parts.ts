@@ -8,7 +8,7 @@ import { AddressAnswers } from '../vips/address-answers.ts';
 import { Announcers } from '../vips/announcers.ts';
 import { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
 import { endFormerBird } from '../vips/bird/former-bird.ts';
-import type { OtherHosts } from '../vips/bird/options.ts';
+import type { HostsByLink } from '../vips/bird/options.ts';
 import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
@@ -18,7 +18,7 @@ import type { CommonParts } from './common-parts.ts';
 export function reachParts(
   common: CommonParts,
   dataplane: Pick<DataplaneFacts, 'serves'>,
-  hosts: OtherHosts,
+  hosts: HostsByLink,
 ) {
   const { settings, group, desired, changed, metrics, log } = common;
   const { now } = settings;

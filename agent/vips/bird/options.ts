@@ -23,14 +23,14 @@ export interface BirdOptions {
   readonly group: () => HostGroup | undefined;
   /** As of Dataplane. */
   readonly serves: (listener: string, address: string) => boolean;
-  readonly hosts: OtherHosts;
+  readonly hosts: HostsByLink;
   /** problemsOf() of these load balancers has changed. */
   readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   readonly log: Log;
 }
 
 /** What the links know of the other hosts, and what they are told. */
-export interface OtherHosts {
+export interface HostsByLink {
   /** Another host announces every VIP that this one has: none is unreachable if only this host's routers lack it. */
   readonly isAnnouncedElsewhere: () => boolean;
   /** As of HostBfdOptions. */
