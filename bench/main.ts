@@ -22,6 +22,7 @@ import { coldStart } from './rows/cold-start.ts';
 import { connectionLog } from './rows/connection-log.ts';
 import { cpuPerChange } from './rows/cpu-per-change.ts';
 import { editToTraffic } from './rows/edit-to-traffic.ts';
+import { ejection } from './rows/ejection.ts';
 import { failover } from './rows/failover.ts';
 import { idle } from './rows/idle.ts';
 import { kernel } from './rows/kernel.ts';
@@ -56,6 +57,7 @@ const benchmarks: readonly Benchmark[] = [
   amphora,
   rolling,
   rollingAbrupt,
+  ejection,
   burstReloads,
   throughputHaproxy,
   routeCost,

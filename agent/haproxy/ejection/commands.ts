@@ -19,9 +19,11 @@ export function restCommands(places: readonly Place[]): readonly Command[] {
 
 /** A member with a health monitor comes back when the monitor says so. */
 export function returnCommands(places: readonly Place[]): readonly Command[] {
-  return places
-    .filter(({ listener }) => listener.pool.monitor === undefined)
-    .map(({ listener, member }) => ({ kind: 'AssumeHealth', backend: listener.name, server: member.name }));
+  return places.filter(({ listener }) => listener.pool.monitor === undefined).map(upCommand);
+}
+
+export function upCommand({ listener, member }: Place): Command {
+  return { kind: 'AssumeHealth', backend: listener.name, server: member.name };
 }
 
 /** The place whose pool says how a member is probed; undefined if it has health monitors everywhere. */

@@ -19,6 +19,7 @@ import {
   probedPlace,
   restCommands,
   returnCommands,
+  upCommand,
 } from './commands.ts';
 import { errorInWords, parseErrorLine, type RequestError } from './error-line.ts';
 import { MemberPlaces, type Place } from './member-places.ts';
@@ -41,9 +42,12 @@ export interface EjectorOptions {
 /** The errors of a member since its last good answer. */
 interface Errors {
   count: number;
-  /** The good answers at the first of them. */
+  /** The good answers at the first of them, and at the last but one. */
   baseline: Promise<number>;
+  checkpoint: Promise<number>;
   isJudged: boolean;
+  /** A good answer between the last two has been overlooked before: until this time it is judged before it rests. */
+  carefulUntil: number;
   /** No count before this time: its pool could not let it rest. */
   quietUntil: number;
 }
@@ -59,6 +63,7 @@ interface Rest {
 }
 
 const QUIET_MS = 250;
+const CAREFUL_MS = 10_000;
 const DELETE_AGAIN_MS = 1_000;
 const MOST_DELETES = 30;
 const MOST_PAST_RESTS = 10_000;
@@ -157,12 +162,14 @@ export class Ejector {
     this.#errors.set(member, errors);
     errors.count++;
     const after = Math.min(...places.map(({ listener }) => listener.pool.ejection?.after ?? Infinity));
-    if (errors.count === 1 && after > 1) {
-      errors.baseline = this.#answers(places);
-      // It is read when it is needed.
-      errors.baseline.catch(() => undefined);
+    if (errors.count < after) {
+      if (errors.count === 1) errors.baseline = this.#answers(places);
+      if (errors.count === after - 1)
+        errors.checkpoint = errors.count === 1 ? errors.baseline : this.#answers(places);
+      // They are read when they are needed.
+      for (const each of [errors.baseline, errors.checkpoint]) each.catch(() => undefined);
+      return;
     }
-    if (errors.count < after) return;
     errors.isJudged = true;
     void this.#judge(member, errors, after, cause)
       .catch((error) => this.#failed(error))
@@ -171,50 +178,71 @@ export class Ejector {
       });
   }
 
-  /** Lets it rest if it has answered nothing well in between. */
+  /**
+   * Lets it rest if it has answered nothing well in between. HAProxy is asked about the time before the last error but one in
+   * advance, and about the time after it when the member gets no more, so that it fails no further request meanwhile.
+   */
   async #judge(member: string, errors: Errors, after: number, cause: string): Promise<void> {
-    if (after > 1) {
-      const before = await errors.baseline;
-      const now = await this.#answers(this.#places.of(member));
-      if (now > before) {
-        errors.count = 1;
-        errors.baseline = Promise.resolve(now);
-        return;
-      }
-    }
-    this.#errors.delete(member);
+    const now = this.#clock.monotonic();
+    const isCareful = after > 1 && now < errors.carefulUntil;
+    const before = after > 1 ? await errors.baseline : 0;
+    const checkpoint = after > 1 ? await errors.checkpoint : 0;
+    const seen = isCareful ? await this.#answers(this.#places.of(member)) : checkpoint;
+    if (seen > before) return countAgain(errors, seen);
     const places = this.#places.of(member);
     if (places.length === 0 || this.#rests.has(member)) return;
     const may = places.every(({ listener: { pool } }) => mayRest(pool, member, this.#known()));
-    this.#options.onEjected(may ? 'rested' : 'kept');
-    if (may) this.#rest(member, places, cause, after);
-    else {
-      const quietUntil = this.#clock.monotonic() + QUIET_MS;
-      this.#errors.set(member, { ...newErrors(), quietUntil });
+    if (!may) {
+      this.#options.onEjected('kept');
+      errors.count = 0;
+      errors.quietUntil = now + QUIET_MS;
       this.#options.log.debug('A member fails, but its pool does not let it rest', { member, cause });
+      return;
     }
+    const rest = this.#begin(member, places, cause, after);
+    if (after > 1 && !isCareful) {
+      const answered = await this.#answers(places);
+      if (answered > checkpoint && this.#rests.get(member) === rest) {
+        this.#rests.delete(member);
+        this.#send(places.map(upCommand));
+        errors.carefulUntil = now + CAREFUL_MS;
+        return countAgain(errors, answered);
+      }
+    }
+    if (this.#rests.get(member) === rest) this.#confirm(member, rest, cause, after);
   }
 
-  #rest(member: string, places: readonly Place[], cause: string, after: number): void {
-    const now = this.#clock.monotonic();
-    const count = countOf(this.#past.get(member), now);
-    const time = restMs(count);
-    const words = `${after === 1 ? 'of an error' : `of ${after} errors in a row`}: ${cause}`;
-    const probed = probedPlace(places);
-    const rest: Rest = { count, cause: words, endsAt: now + time, places, probed, passes: false, cancel: [] };
+  #begin(member: string, places: readonly Place[], cause: string, after: number): Rest {
+    const count = countOf(this.#past.get(member), this.#clock.monotonic());
+    const rest: Rest = {
+      count,
+      cause: `${after === 1 ? 'of an error' : `of ${after} errors in a row`}: ${cause}`,
+      endsAt: this.#clock.monotonic() + restMs(count),
+      places,
+      probed: probedPlace(places),
+      passes: false,
+      cancel: [],
+    };
     this.#rests.set(member, rest);
-    this.#send([...restCommands(places), ...this.#probe(rest)]);
+    this.#send(restCommands(places));
+    return rest;
+  }
+
+  #confirm(member: string, rest: Rest, cause: string, after: number): void {
+    const time = restMs(rest.count);
+    this.#errors.delete(member);
+    this.#send(this.#probe(rest));
     rest.cancel.push(
       this.#clock.after(time, () => {
         if (rest.passes || rest.probed === undefined) this.#comeBack(member, 'it has rested');
       }),
-      this.#clock.after(Math.max(time, trialMs(count)), () => this.#comeBack(member, 'it is tried again')),
+      this.#clock.after(Math.max(time, trialMs(rest.count)), () =>
+        this.#comeBack(member, 'it is tried again'),
+      ),
     );
-    this.#report('A member rests, because it fails clients', member, places, {
-      cause,
-      errors: after,
-      restMs: time,
-    });
+    this.#options.onEjected('rested');
+    const fields = { cause, errors: after, restMs: time };
+    this.#report('A member rests, because it fails clients', member, rest.places, fields);
   }
 
   #probeEnded(member: string, passes: boolean): void {
@@ -338,7 +366,15 @@ export class Ejector {
 }
 
 function newErrors(): Errors {
-  return { count: 0, baseline: Promise.resolve(0), isJudged: false, quietUntil: 0 };
+  const none = Promise.resolve(0);
+  return { count: 0, baseline: none, checkpoint: none, isJudged: false, carefulUntil: 0, quietUntil: 0 };
+}
+
+/** The last error is the first of a new row. */
+function countAgain(errors: Errors, answered: number): void {
+  errors.count = 1;
+  errors.baseline = Promise.resolve(answered);
+  errors.checkpoint = errors.baseline;
 }
 
 function isReady(members: Place['listener']['pool']['members'], name: string): boolean {
