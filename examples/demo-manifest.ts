@@ -16,14 +16,16 @@ export function manifestText(
   port: number,
   memberPort: number,
   endpoints: readonly ManifestEndpoint[],
+  annotations: Readonly<Record<string, string>> = {},
 ): string {
+  const more = Object.entries(annotations).map(([key, value]) => `    headgate.io/${key}: ${value}\n`);
   return `apiVersion: v1
 kind: Service
 metadata:
   name: ${name}
   annotations:
     headgate.io/load-balancer-ips: 127.0.0.1
-spec:
+${more.join('')}spec:
   type: LoadBalancer
   ports:
     - port: ${port}

@@ -2,6 +2,7 @@
 
 import { availableParallelism, loadavg } from 'node:os';
 import { styleText } from 'node:util';
+import type { EjectionReport } from './demo-ejection.ts';
 import type { GatewayReport } from './demo-gateway.ts';
 import type { LoadReport } from './demo-load.ts';
 import type { Phase, PhaseResult } from './demo-phases.ts';
@@ -99,6 +100,16 @@ export function faultsOfGateway(report: GatewayReport | string): readonly string
     ...(late > 0 ? [`Gateway: ${counted(late, 'request')} followed the old weight`] : []),
     ...(reloads > 0 ? [`Gateway: ${counted(reloads, 'reload')}, but routes and certificates need none`] : []),
   ];
+}
+
+export function printEjection({ requests, failed, back }: EjectionReport): void {
+  console.log(
+    `One of five members answers 500: ${failed} of ${requests} requests failed, then it rested; requests again ${back.toFixed(0)} ms after it was well.`,
+  );
+}
+
+export function faultsOfEjection({ failed }: EjectionReport): readonly string[] {
+  return failed > 5 ? [`A member that answers 500 failed ${counted(failed, 'request')}`] : [];
 }
 
 /** `report`: the result, or what this machine lacks. */

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { DemoAgent } from './demo-agent.ts';
+import { showEjection } from './demo-ejection.ts';
 import { type GatewayReport, showGateway } from './demo-gateway.ts';
 import { freePorts, startMembers } from './demo-members.ts';
 import { PATH } from './demo-path.ts';
@@ -17,8 +18,10 @@ import { DemoPool } from './demo-pool.ts';
 import { endAll } from './demo-processes.ts';
 import {
   faultsOf,
+  faultsOfEjection,
   faultsOfGateway,
   faultsOfUdp,
+  printEjection,
   printGateway,
   printHeadings,
   printIntroduction,
@@ -47,11 +50,20 @@ try {
   await show(stage, rows);
   progress('a Gateway');
   const gateway = await gatewayOf(stage);
+  progress('a member that answers 500');
+  const [apiPort = 0, apiMembers = 0] = await freePorts(2);
+  const ejection = await showEjection(agent, apiPort, apiMembers);
   progress('');
   const udp = await showUdp(join(directory, 'udp'));
-  const faults = [...faultsOf(rows), ...faultsOfGateway(gateway), ...faultsOfUdp(udp)];
+  const faults = [
+    ...faultsOf(rows),
+    ...faultsOfGateway(gateway),
+    ...faultsOfEjection(ejection),
+    ...faultsOfUdp(udp),
+  ];
   printSummary(rows);
   printGateway(gateway);
+  printEjection(ejection);
   printUdp(udp);
   for (const fault of faults) console.log(styleText(['red', 'bold'], `FAILED: ${fault}`));
   exitStatus = faults.length === 0 ? 0 : 1;

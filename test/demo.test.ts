@@ -56,6 +56,10 @@ test('make demo loses no request, never reloads the main HAProxy, and leaves not
     output(),
     /^A Gateway: [\d,]+ requests on new TLS connections, 0 failed; a new route after [\d.]+ ms, a weight moved from 0 to 100 after [\d.]+ ms, a renewed certificate after [\d.]+ ms\.$/m,
   );
+  t.regex(
+    output(),
+    /^One of five members answers 500: [1-5] of 300 requests failed, then it rested; requests again \d+ ms after it was well\.$/m,
+  );
   // Where users may make namespaces; the kernel path's own tests need them in any case.
   t.regex(
     output(),
