@@ -78,6 +78,7 @@ export const bgpPeerSchema = object({
     'is not the name of a network interface',
   ).default(''),
   source: address.default(''),
+  localPort: wholeNumber(1, 65_535).default(179),
   asn,
   port: wholeNumber(1, 65_535).default(179),
   families: listOf(oneOf('ipv4', 'ipv6')).default([]),
@@ -175,6 +176,8 @@ function conflicts({ asn: own, peers }: BgpSetting): readonly string[] {
     if (source !== '' && familyOf(source) !== familyOf(theirs))
       fail('source', `"${source}" is not of the family of address "${theirs}"`);
     if (source === theirs) fail('source', `"${source}" is the address of the peer`);
+    if (peer.localPort !== 179 && source === '')
+      fail('source', `missing, must be an address of this host that localPort ${peer.localPort} is of`);
     if (multihop > 0 && isLinkLocal(theirs))
       fail('multihop', `${multihop} is not possible with a link-local address`);
     if (multihop > 0 && peer.bfd !== undefined && source === '')

@@ -19,6 +19,8 @@ export interface BgpPeer {
   readonly interface: string;
   /** This host's address of the session; '' for that of the way to the peer. */
   readonly source: string;
+  /** Where this host takes connections of the router at `source`; 179 for all its addresses. */
+  readonly localPort: number;
   readonly asn: number;
   readonly port: number;
   readonly families: readonly Family[];

@@ -75,6 +75,7 @@ function peerView(bgp: BgpSettings, peer: BgpPeer, password: string): View {
     communities: peer.communities.map((each) => ({ pair: each.replaceAll(':', ', ') })),
     largeCommunities: peer.largeCommunities.map((each) => ({ triple: each.replaceAll(':', ', ') })),
     source: peer.source,
+    isStrict: peer.localPort !== 179 && [{ localPort: peer.localPort }],
     neighbor: isLinkLocal ? `${peer.address}%${peer.interface}` : peer.address,
     port: peer.port,
     peerAsn: peer.asn,

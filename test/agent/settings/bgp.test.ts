@@ -26,6 +26,7 @@ test('The setting bgp needs little, and has defaults for the rest', (t) => {
       address: '192.0.2.1',
       interface: '',
       source: '',
+      localPort: 179,
       asn: 65_000,
       port: 179,
       families: ['v4'],
@@ -119,6 +120,12 @@ test(
   {},
   { multihop: 2, bfd: true },
   'peers[0].source: missing, must be an address of this host: BFD over several hops needs it',
+);
+test(
+  refuses,
+  {},
+  { localPort: 1790 },
+  'peers[0].source: missing, must be an address of this host that localPort 1790 is of',
 );
 test(
   refuses,

@@ -8,6 +8,7 @@ export function bgpPeer(own: Partial<BgpPeer> = {}): BgpPeer {
     address: '192.0.2.1',
     interface: '',
     source: '',
+    localPort: 179,
     asn: 65_000,
     port: 179,
     families: ['v4'],
