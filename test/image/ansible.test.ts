@@ -32,7 +32,14 @@ test('The Ansible role makes a host that serves, and a second run changes nothin
       gather_facts: false,
       vars: { ansible_python_interpreter: '/usr/bin/python3' },
       roles: [
-        { role: 'headgate', vars: { headgate_package: '/opt/headgate.deb', headgate_settings: settings } },
+        {
+          role: 'headgate',
+          vars: {
+            headgate_package: '/opt/headgate.deb',
+            headgate_settings: settings,
+            headgate_bgp_passwords: { tor: 'secret' },
+          },
+        },
       ],
     },
   ];
@@ -64,5 +71,19 @@ test('The Ansible role makes a host that serves, and a second run changes nothin
   t.regex(await run({ ...settings, drainTimeout: '2m' }), /changed=2 .*failed=0/);
   t.is(await machine.show('headgate', 'MainPID'), before);
   t.regex(await machine.run('journalctl', '--no-pager', '--unit=headgate'), /drainTimeout/);
+
+  // The same host, by BGP: the router is the one of the test's imagination.
+  const peers = [{ address: '10.9.0.99', asn: 65_000, passwordFile: '/etc/headgate/tor' }];
+  const { vrrp: _, ...others } = settings;
+  const bgp = { ...others, announce: 'bgp', bgp: { asn: 65_001, routerId: own, peers } };
+  t.regex(await run(bgp), /failed=0/);
+  t.is(await machine.show('headgate-bird', 'ActiveState'), 'active');
+  t.is(await machine.show('bird', 'ActiveState'), 'inactive');
+  t.is(await machine.run('stat', '-c', '%U %a', '/etc/headgate/tor'), 'headgate 600\n');
+  const checked = await machine
+    .run('headgate', 'check', '--config', '/etc/headgate/headgate.yaml')
+    .catch(String);
+  t.regex(checked, /^ok +BIRD: 2\./m);
+  t.regex(await run(bgp), /changed=0 .*failed=0/);
   await machine.powerOff();
 });
