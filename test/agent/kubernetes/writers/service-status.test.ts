@@ -228,6 +228,17 @@ test('desiredStatus() has a port error at an address that HAProxy cannot listen 
   );
 });
 
+test('desiredStatus() of an address that no router has keeps it, with an error of its ports and Programmed false', (t) => {
+  const message = 'No router has a route to 192.0.2.10 by this host: "headgate status" says why';
+  const wanted = desiredStatus(balancer(), {
+    serves: () => true,
+    problems: [problem('AddressNotAnnounced', message, 'TCP', 80)],
+  });
+  t.is(wanted.ingress[0]?.ports[0]?.error, 'headgate.io/AddressNotAnnounced');
+  t.true(wanted.ingress[0]?.onlyIfPublished);
+  t.is(conditionsOf(wanted)[PROGRAMMED], 'False AddressNotAnnounced');
+});
+
 test('desiredStatus() of a rejected configuration keeps the address, with Programmed false', (t) => {
   const rejected = problem('ConfigurationRejected', 'HAProxy refuses it: line 7');
   const still = desiredStatus(balancer(), { serves: () => true, problems: [rejected] });
