@@ -195,7 +195,10 @@ function placeOf({
 
 function accessTo({ listener, request, client, sources }: Asked, way: RequestWay): Access {
   const serverName = request.address === '' ? request.host : '';
-  return accessOf({ listener, client, serverName, request: way, knowsUser: sources.knowsUser });
+  return accessOf({
+    ...{ listener, client, serverName, request: way, knowsUser: sources.knowsUser },
+    atEachHost: atEachHost(sources.alone),
+  });
 }
 
 function noRule(section: RouteSection | undefined, host: string, tried: number): string {
@@ -205,4 +208,11 @@ function noRule(section: RouteSection | undefined, host: string, tried: number):
   return tried === 0
     ? `no route of listener ${quote(name)} has the host ${quote(host)}`
     : 'none of the rules matches';
+}
+
+/** As of Way. */
+function atEachHost(alone: StatusSources['alone']): string {
+  if (alone === undefined) return '';
+  const { hosts = [] } = alone.hosts() ?? {};
+  return hosts.length === 0 ? ', at each host' : `, at each of ${hosts.length} hosts`;
 }

@@ -450,6 +450,7 @@ const TABLE = {
     doc: [
       'The number of concurrent connections of each port of the Service, for each address family.',
       'Further clients wait in the listening socket until a connection ends.',
+      'Several hosts [by BGP](bgp.md#limits-of-several-hosts) count each for itself.',
     ],
     example: '2000',
     aliases: [minusOneForNone('connection-limit')],
@@ -460,6 +461,7 @@ const TABLE = {
     doc: [
       'How many new connections one client address may make per second on each port of the Service.',
       'Further connections are refused at once and do not count, so such a client still gets this many per second.',
+      'Several hosts [by BGP](bgp.md#limits-of-several-hosts) count each for itself.',
     ],
     example: '100',
   }),

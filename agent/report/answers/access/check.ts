@@ -31,6 +31,8 @@ export interface Way {
   /** undefined if it is not about a request. */
   readonly request: RequestWay | undefined;
   readonly knowsUser: KnowsUser;
+  /** Completes a limit that each of several active hosts counts for itself: `, at each of 3 hosts`; '' for one active host. */
+  readonly atEachHost: string;
 }
 
 /** True if HAProxy has a password of the user. */

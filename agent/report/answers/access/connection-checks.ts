@@ -16,8 +16,9 @@ import {
 import { mostSpecific } from './hosts.ts';
 import { rangesResult } from './ranges.ts';
 
-export function connectionLimit({ listener: { connectionLimit: most } }: Way): CheckResult | undefined {
-  return most === 0 ? undefined : limited(`${most} connections at once`, 'further ones wait');
+export function connectionLimit({ listener, atEachHost }: Way): CheckResult | undefined {
+  const { connectionLimit: most } = listener;
+  return most === 0 ? undefined : limited(`${most} connections at once${atEachHost}`, 'further ones wait');
 }
 
 export function namespaceShare({ listener: { engine, labels } }: Way): CheckResult | undefined {
@@ -31,9 +32,9 @@ export function sourceRanges({ listener, client }: Way): CheckResult {
   return rangesResult({ allowed, denied: [] }, family, client, lost);
 }
 
-export function connectionRate({ listener: { rateLimit } }: Way): CheckResult | undefined {
+export function connectionRate({ listener: { rateLimit }, atEachHost }: Way): CheckResult | undefined {
   if (rateLimit === 0) return undefined;
-  return limited(`${rateLimit} new connections a second from one address`, CLOSED);
+  return limited(`${rateLimit} new connections a second from one address${atEachHost}`, CLOSED);
 }
 
 export function handshake({ listener: { tls } }: Way): CheckResult | undefined {

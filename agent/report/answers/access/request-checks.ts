@@ -65,9 +65,11 @@ function proxyInWords({ trustedProxies = [], family }: Listener, { from }: Clien
   return isProxy ? `${from.address} is a trusted proxy, which names its clients` : '';
 }
 
-export function requestRate({ request }: Way): CheckResult | undefined {
+export function requestRate({ request, atEachHost }: Way): CheckResult | undefined {
   const { requestRate: most = 0 } = request?.rule?.limits ?? {};
-  return most === 0 ? undefined : limited(`${most} requests a second from one address`, 'status 429');
+  return most === 0
+    ? undefined
+    : limited(`${most} requests a second from one address${atEachHost}`, 'status 429');
 }
 
 export function body({ request }: Way): CheckResult | undefined {

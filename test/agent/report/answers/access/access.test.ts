@@ -157,6 +157,7 @@ function access(
       pools: [{ name: 'pool:default/web port 80', weight: 1, ready: 1 }],
     },
     knowsUser: (_, user) => user === 'ann',
+    atEachHost: '',
   });
 }
 
