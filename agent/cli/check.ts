@@ -23,6 +23,7 @@ import { pairSettings } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
 import { bgpSettings } from '../settings/announce.ts';
 import { logTargetFault } from '../settings/connection-log.ts';
+import { hostGroup } from '../settings/host-group.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
 import { translateSettings } from '../translate/translate-settings.ts';
 import { movingSources } from '../vips/announcers.ts';
@@ -188,9 +189,10 @@ function limits(settings: Settings, found: Found): Finding {
 }
 
 async function pair(settings: Settings): Promise<readonly Finding[]> {
-  const what = 'credentials of the pair';
+  const what = settings.hosts.length > 0 ? 'credentials of the hosts' : 'credentials of the pair';
   try {
-    if (pairSettings(settings) === undefined) return [];
+    const hosts = hostGroup(settings)?.hosts ?? [];
+    if (hosts.length < 2 && pairSettings(settings) === undefined) return [];
     const { expires } = await readCredentials(settings.pairCredentials);
     return [good(what, `they expire on ${new Date(expires).toISOString().slice(0, 10)}`)];
   } catch (error) {

@@ -26,8 +26,9 @@ import { syncLink } from '../nftables/conntrackd/sync-link.ts';
 import { tableOf } from '../nftables/paths.ts';
 import { isForKernel, kernelListener } from '../nftables/rules/kernel-listener.ts';
 import { rulesText } from '../nftables/rules/rules-file.ts';
-import { pairSettings, tablesAddresses } from '../pair/pair-settings.ts';
+import { pairSettings, tablesAddresses, tablesOfGroup } from '../pair/pair-settings.ts';
 import { readCredentials } from '../pair/peers/credentials.ts';
+import { hostGroup } from '../settings/host-group.ts';
 import type { Settings } from '../settings/settings.ts';
 import { movingSources } from '../vips/announcers.ts';
 import { renderKeepalived } from '../vips/keepalived/files/render.ts';
@@ -178,8 +179,9 @@ function vipsOf(loadBalancers: readonly LoadBalancer[]): ReadonlySet<string> {
 
 /** Errors: PAIR_CREDENTIALS; the names of the files contain the credentials' fingerprint. */
 async function tablesOf(settings: Settings, configFile: string): Promise<SharedTables | undefined> {
+  const group = hostGroup(settings);
   const paired = pairSettings(settings);
-  const place = paired && tablesAddresses(paired);
+  const place = group === undefined ? paired && tablesAddresses(paired) : tablesOfGroup(settings, group);
   if (place === undefined) return undefined;
   const { fingerprint } = await readCredentials(settings.pairCredentials);
   return sharedTables(place, fingerprint, configFile);

@@ -10,7 +10,7 @@ import { until } from '../support/basics/until.ts';
 import { BgpWorld } from '../support/bgp/bgp-world.ts';
 import type { TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
-import { VIP_PORT, webObjects } from '../support/values/service-objects.ts';
+import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/values/service-objects.ts';
 import { order } from '../support/vrrp/agent-pair.ts';
 import { SteadyClient } from '../support/vrrp/steady-client.ts';
 
@@ -73,6 +73,7 @@ test.serial(
     );
     await order(world.host('b').host, 'maintenance', 'off');
 
+    const { workerPid } = (await host.status()).haproxy;
     await world.cut('c');
     await world.host('c').agent.stop();
     await until('c is away', async () => {
@@ -83,10 +84,10 @@ test.serial(
     });
     t.regex((await host.command('why', [VIP])).stdout, / c: does not answer/);
     t.is((await agent.metrics())('headgate_host_up', { host: 'c' }), 0);
-    const pid = (await host.status()).haproxy.workerPid;
+    t.is((await host.status()).haproxy.workerPid, workerPid, 'no reload for a host that is away');
     await world.host('a').without('c');
     await until('c is out of the list', async () => (await host.status()).hosts?.hosts.length === 2);
-    await until('HAProxy has the others', async () => (await host.status()).haproxy.workerPid !== pid);
+    await until('HAProxy has the others', async () => (await host.status()).haproxy.workerPid !== workerPid);
     t.is((await host.status()).fault, '');
   },
 );
@@ -202,5 +203,60 @@ test.serial(
     }
     await world.cut('c');
     await until('c is dead', async () => (await bfdOf('c')) === 'down');
+  },
+);
+
+/** Ten connections at once of each of 30 clients; gives the answers of each, as `member,router` if there were two. */
+const AFFINITY = `
+const { connect } = require('node:net');
+const [, vip, port] = process.argv;
+const ask = (localAddress) => new Promise((resolve) => {
+  let text = '';
+  connect({ host: vip, port: Number(port), localAddress, timeout: 5000 })
+    .setEncoding('utf8').on('data', (chunk) => { text += chunk; })
+    .on('error', () => 0).on('timeout', () => resolve('silent')).on('close', () => resolve(text));
+});
+(async () => {
+  const all = {};
+  await Promise.all(Array.from({ length: 30 }, async (_, at) => {
+    const own = '10.9.1.' + (at + 1);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => ask(own)));
+    all[own] = [...new Set(answers)].sort().join();
+  }));
+  console.log(JSON.stringify(all));
+})();
+`;
+
+test.serial(
+  'A client keeps its member at all hosts, also if it comes to several at once and one is lost',
+  async (t) => {
+    const world = await BgpWorld.create(t, {
+      hosts: ['a', 'b', 'c'],
+      group: true,
+      prepare: (host, network) =>
+        host.write(
+          'web.yaml',
+          webObjects({
+            address: VIP,
+            members: [network.v4('client'), network.v4('router')],
+            spec: { sessionAffinity: 'ClientIP' },
+          }),
+        ),
+    });
+    const { network } = world;
+    network.serve('router', MEMBER_PORT);
+    for (let at = 1; at <= 30; at++)
+      await network.run('client', 'ip', 'address', 'add', `10.9.1.${at}/16`, 'dev', 'eth0');
+    await world.leadsTo(VIP, 'a', 'b', 'c');
+    await areAlike(world);
+    const membersOf = async (): Promise<Readonly<Record<string, string>>> =>
+      JSON.parse(await network.run('client', process.execPath, '-e', AFFINITY, VIP, String(VIP_PORT)));
+    const first = await membersOf();
+    const values = Object.values(first);
+    t.deepEqual([...new Set(values)].sort(), ['member', 'router'], JSON.stringify(first));
+    t.deepEqual(await membersOf(), first);
+    await world.cut('c');
+    await world.leadsTo(VIP, 'a', 'b');
+    t.deepEqual(await membersOf(), first, 'no client has moved');
   },
 );

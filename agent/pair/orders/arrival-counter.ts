@@ -80,6 +80,8 @@ export function renderArrivals(table: string, { vips, hasDatagrams }: Arriving):
     '  }',
     '  chain before {',
     '    type filter hook prerouting priority mangle - 5; policy accept;',
+    // The agent itself tries its listeners.
+    '    iif "lo" return',
     ...(v4.length > 0 ? ['    ip daddr @vips4 jump arriving'] : []),
     ...(v6.length > 0 ? ['    ip6 daddr @vips6 jump arriving'] : []),
     '  }',
