@@ -17,6 +17,7 @@ import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
 import type { ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { EventRecorder } from '../kubernetes/writers/events.ts';
+import type { Dependency } from '../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -166,10 +167,12 @@ export class AddressKeeper {
 
   /** Pools, claims and Nodes have changed; or the leader, or the home of claims. */
   take(
-    { poolsChanged, claims }: Pick<Differences, 'poolsChanged' | 'claims'> = {
-      poolsChanged: false,
-      claims: new Set(),
-    },
+    {
+      poolsChanged,
+      claims,
+      dependencies = NO_DIFFERENCES.dependencies,
+    }: Pick<Differences, 'poolsChanged' | 'claims'> &
+      Partial<Pick<Differences, 'dependencies'>> = NO_DIFFERENCES,
     haveNodesChanged = false,
   ): void {
     const nodes = haveNodesChanged ? this.#nodesInPools() : this.#nodePlaces;
@@ -177,6 +180,7 @@ export class AddressKeeper {
     if (poolsChanged || nodes !== this.#nodePlaces) this.#reviewAll();
     this.#nodePlaces = nodes;
     for (const name of claims) this.#loop.changes.claims.add(name);
+    if (this.#addresses.selectsNamespaces) this.#reviewNamespaces(dependencies);
     void this.#loop.run();
   }
 
@@ -276,6 +280,14 @@ export class AddressKeeper {
         internalIPs.filter((ip) => this.#addresses.poolOf(ip) !== undefined).map((ip) => `${name} ${ip}`),
       );
     return places.join();
+  }
+
+  /** The labels of a namespace decide which pools are for it. */
+  #reviewNamespaces(changed: ReadonlySet<Dependency>): void {
+    const isThere = [...changed].some((each) => each.startsWith('namespace '));
+    if (!isThere) return;
+    for (const key of requestingOwners(this.#options.cluster))
+      if (changed.has(`namespace ${ownerOf(key).namespace}`)) this.#loop.changes.services.add(key);
   }
 
   #reviewAll(): void {
@@ -406,6 +418,12 @@ export class AddressKeeper {
     hooks.onProblems(this.#problems);
   }
 }
+
+const NO_DIFFERENCES = {
+  poolsChanged: false,
+  claims: new Set<string>(),
+  dependencies: new Set<Dependency>(),
+} as const;
 
 function isSame(before: readonly unknown[] | undefined, now: readonly unknown[] | undefined): boolean {
   return before?.length === now?.length && (now?.every((each, at) => each === before?.[at]) ?? true);

@@ -26,6 +26,8 @@ export interface PoolsView {
   /** The object comes from a manifest; it may have a UID all the same, copied from a cluster. */
   readonly isOfFolder: (object: Requester) => boolean;
   readonly ingressesOf: (className: string) => readonly Ingress[];
+  /** undefined if they are not known, or no pool selects namespaces by label. */
+  readonly namespaceLabels: (namespace: string) => AddressRequest['namespaceLabels'];
   /** A pool has the address. */
   readonly owns: (address: string) => boolean;
   /** The owner has an address of a present or former pool. */
@@ -43,6 +45,8 @@ export function poolsView(
     ...pools,
     isOfFolder: (object) => cluster.isOfManifest(object),
     ingressesOf: (className) => cluster.ingressesOf(className),
+    namespaceLabels: (namespace) =>
+      addresses.selectsNamespaces ? cluster.namespaceLabels(namespace) : undefined,
     owns: (address) => addresses.poolOf(address) !== undefined,
     hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
     hasClaimOn: (key, address) => addresses.claimsOf(key).some((claim) => claim.address === address),
@@ -73,7 +77,7 @@ export function askedAddress(
     // The author of a manifest is the operator of the host: an address outside the pools is intended.
     return isLocal || (needs.statusIPs.includes(address) && !pools.hasClaimOn(key, address));
   };
-  const request = addressRequest(needs, values, isLocal, isOwn);
+  const request = addressRequest(needs, values, isLocal, isOwn, pools.namespaceLabels(needs.namespace));
   return isLocal && pools.isOfCluster && !pools.hasAddress(key) ? undefined : request;
 }
 

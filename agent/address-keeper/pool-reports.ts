@@ -139,6 +139,10 @@ export class PoolReports {
     if (why !== undefined) return { state: 'Invalid', message: why };
     const overlaps = this.#addresses.poolProblems().filter(({ object }) => object === `${POOL}${name}`);
     if (overlaps.length === 0) return undefined;
-    return { state: 'Conflicting', message: overlaps.map(({ message }) => message).join('; ') };
+    const isInvalid = overlaps.some(({ reason }) => reason === 'InvalidObject');
+    return {
+      state: isInvalid ? 'Invalid' : 'Conflicting',
+      message: overlaps.map(({ message }) => message).join('; '),
+    };
   }
 }

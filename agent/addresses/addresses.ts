@@ -160,6 +160,11 @@ export class Addresses {
     return this.#book.pools.ownerOf(address);
   }
 
+  /** A pool is for namespaces with certain labels. */
+  get selectsNamespaces(): boolean {
+    return this.#book.pools.all.some(({ allowed }) => allowed?.namespaceSelector !== undefined);
+  }
+
   /** Pools that overlap, pools with the same name, and pools with addresses of Nodes or pods. */
   poolProblems(): readonly Problem[] {
     const { index, pools, passedOver, holderOf } = this.#book;
@@ -181,7 +186,18 @@ export class Addresses {
       const when = 'given out only if no other one is free';
       return [inUse(name, `${address} is ${when}, because it is the address of ${holder.name}`)];
     });
-    return [...pools.problems, ...ofNodes, ...ofEndpoints];
+    const ofRules = pools.all.flatMap(({ name, allowed }): readonly Problem[] =>
+      allowed === undefined || allowed.fault === ''
+        ? []
+        : [
+            {
+              object: `AddressPool ${name}`,
+              reason: 'InvalidObject',
+              message: `It gives nothing new: spec.${allowed.fault}`,
+            },
+          ],
+    );
+    return [...pools.problems, ...ofRules, ...ofNodes, ...ofEndpoints];
   }
 
   countOf(name: string): CountedPool | undefined {

@@ -2,9 +2,11 @@
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
-import { objectOf } from '../model/names.ts';
+import { objectOf, ownerOf } from '../model/names.ts';
 import { blockerWords, type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
-import { whyNotAllowed } from './pool-rules.ts';
+import { type PortLimit, portLimit, whyNotGranted } from './granted-ports.ts';
+import { limitPlace, whyBeyond } from './namespace-limit.ts';
+import { whyNotAllowed, whyNotPorts } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
 
 export interface Assignment {
@@ -25,6 +27,8 @@ export interface AssignedAddress {
   readonly claim: string;
   /** Empty: the whole address. */
   readonly ports: readonly ClaimedPort[];
+  /** undefined if nothing limits its ports. */
+  readonly limit: PortLimit | undefined;
   /** Why the Service would not get it today, '' if it would. */
   readonly outOfPool: string;
 }
@@ -53,6 +57,7 @@ export function assignmentOf(
     if (problems.length > 0 || mayGrow) waitFor.push(`address ${claim.address}`);
     return problems;
   });
+  for (const { pool } of addresses) if (pool !== '') waitFor.push(limitPlace(request.namespace, pool));
   const hasEnough = addresses.length > 0 && (lacks.length === 0 || need === 'some');
   const assignment: Assignment = {
     key,
@@ -63,6 +68,7 @@ export function assignmentOf(
       ...lackProblems(request, lacks, hasEnough),
       ...(isLeading || hasEnough || need === 'nothing' ? [] : undecided(key, lacks)),
       ...sharing,
+      ...addresses.flatMap((address) => limitProblems(request, address)),
       // A host that follows may not have read the pools yet.
       ...(isLeading || book.pools.all.length > 0 ? outOfPoolProblems(key, addresses) : []),
     ],
@@ -71,7 +77,7 @@ export function assignmentOf(
 }
 
 /** An address that the Service has without the pools. */
-const OWN = { pool: '', claim: '', ports: [], outOfPool: '' } as const;
+const OWN = { pool: '', claim: '', ports: [], limit: undefined, outOfPool: '' } as const;
 
 function ownOf({ own }: AddressRequest, claims: readonly AddressClaim[]): AddressRequest['own'] {
   return own.filter(
@@ -83,12 +89,18 @@ function assigned(claim: AddressClaim, request: AddressRequest, book: PoolsAndCl
   const { address, family, name, ports } = claim;
   const pool = book.pools.ownerOf(address);
   let outOfPool = '';
+  let limit: PortLimit | undefined;
   if (pool === undefined) outOfPool = 'it belongs to no pool any more';
   else if (!book.index.isReservedFor(address, wishOf(request, pool))) {
-    const why = whyNotAllowed(pool, request);
+    limit = portLimit(pool, claim);
+    const granted = request.ports.filter((port) => whyNotGranted(limit, port) === undefined);
+    const why =
+      whyNotAllowed(pool, request) ??
+      whyNotPorts(pool, { ...request, ports: granted }) ??
+      whyBeyond(pool, request, address, book);
     if (why !== undefined) outOfPool = `its pool "${pool.name}" ${why}`;
   }
-  return { address, family, pool: pool?.name ?? '', claim: name, ports, outOfPool };
+  return { address, family, pool: pool?.name ?? '', claim: name, ports, limit, outOfPool };
 }
 
 /** PreferDualStack needs only one family, unless it names an address of the other one. */
@@ -140,6 +152,24 @@ function sharingProblems(
     problems.push({ object, reason: 'AddressInUse', message, port });
   }
   return problems;
+}
+
+/** Gateways and IngressClasses report the ports of their listeners themselves. */
+function limitProblems(
+  { key, ports }: AddressRequest,
+  { address, limit }: AssignedAddress,
+): readonly Problem[] {
+  if (ownerOf(key).kind !== 'Service') return [];
+  return ports.flatMap((port) => {
+    const why = whyNotGranted(limit, port);
+    return why === undefined ? [] : [notGranted(key, address, port, why)];
+  });
+}
+
+export function notGranted(key: OwnerKey, address: string, port: ClaimedPort, why: string): Problem {
+  const { protocol, port: number } = port;
+  const message = `Cannot have ${address} ${protocol} port ${number}: its pool ${why}`;
+  return { object: objectOf(key), reason: 'AddressNotAllowed', message, port: { protocol, port: number } };
 }
 
 function holderOf(port: ClaimedPort, { address, service }: AddressClaim, book: PoolsAndClaims): string {

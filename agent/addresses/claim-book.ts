@@ -10,6 +10,8 @@ import type { Family, OwnerKey } from '../model/load-balancer.ts';
 import { NO_NAMESPACE, ownerOf } from '../model/names.ts';
 import { ClaimIndex, type NeverGiven } from './claim-index.ts';
 
+import { grantedPorts } from './granted-ports.ts';
+import { heldBeyond, limitPlace } from './namespace-limit.ts';
 import { PoolIndex } from './pool-index.ts';
 import { type AddressRequest, namespaceOf, wishOf } from './request.ts';
 
@@ -128,21 +130,38 @@ export class ClaimBook {
 
   /** Updates a claim to what the Service requests now, as far as the Services that share the address permit. */
   refresh(claim: AddressClaim, request: AddressRequest): void {
-    const wish = wishOf(request, this.#pools.ownerOf(claim.address));
-    const blockers = [...this.index.blockers(claim.address, wish)].filter(({ reserved }) => !reserved);
+    const pool = this.#pools.ownerOf(claim.address);
+    const granted = this.#granted(claim, request, pool);
     const { uid: serviceUID } = request;
+    // No port without a sharing key would mean the whole address.
+    if (granted?.length === 0 && request.sharingKey !== '') {
+      this.#write({ ...claim, granted, serviceUID, heldUntil: 0 });
+      return;
+    }
+    const wish = wishOf({ ...request, ports: granted ?? request.ports }, pool);
+    const blockers = [...this.index.blockers(claim.address, wish)].filter(({ reserved }) => !reserved);
     if (blockers.length === 0) {
       const { sharingKey, ports } = wish;
-      this.#write({ ...claim, sharingKey, ports, serviceUID, heldUntil: 0 });
+      this.#write({ ...claim, sharingKey, ports, granted, serviceUID, heldUntil: 0 });
       return;
     }
     const others = new Set<string>();
     for (const other of this.index.at(claim.address)) {
       if (other.service !== claim.service) for (const port of other.ports) others.add(portText(port));
     }
-    const granted = request.ports.filter((port) => !others.has(portText(port)));
-    const ports = claim.ports.length > 0 && granted.length > 0 ? granted : claim.ports;
-    this.#write({ ...claim, ports, serviceUID, heldUntil: 0 });
+    const free = (granted ?? request.ports).filter((port) => !others.has(portText(port)));
+    const ports = claim.ports.length > 0 && free.length > 0 ? free : claim.ports;
+    this.#write({ ...claim, ports, granted, serviceUID, heldUntil: 0 });
+  }
+
+  #granted(
+    claim: AddressClaim,
+    request: AddressRequest,
+    pool: AddressPool | undefined,
+  ): AddressClaim['granted'] {
+    // A reservation overrules the rules of the pool.
+    const isReserved = this.index.isReservedFor(claim.address, wishOf(request, pool));
+    return grantedPorts(pool, isReserved ? undefined : claim.granted, request.ports);
   }
 
   inUse(key: string): readonly AddressClaim[] {
@@ -171,11 +190,19 @@ export class ClaimBook {
       serviceUID: request.uid,
       sharingKey,
       ports,
+      // The rule allows them, or the owner has had them.
+      granted: grantedPorts(pool, undefined, request.ports),
       since: own?.since ?? this.#now,
       heldUntil: 0,
       reserved: false,
       namespace: '',
     });
+    this.#trimHeld(request.namespace, pool);
+  }
+
+  /** What is held for a namespace counts among its addresses, so that it cannot hold more than it may have. */
+  #trimHeld(namespace: string, pool: AddressPool | undefined): void {
+    for (const claim of heldBeyond(namespace, pool, this)) this.erase(claim);
   }
 
   /** Reduces claims on the whole address to the ports that their Services request. */
@@ -200,11 +227,17 @@ export class ClaimBook {
       this.erase(claim);
       return;
     }
-    this.#write({ ...claim, heldUntil: this.#now + this.releaseAfter });
-    const [first, ...others] = this.index.heldOf(namespaceOf(claim.service));
+    const namespace = namespaceOf(claim.service);
+    // An owner that comes back gets what the rule allows then.
+    const granted = claim.granted && [];
+    this.#write({ ...claim, granted, heldUntil: this.#now + this.releaseAfter });
+    const [first, ...others] = this.index.heldOf(namespace);
     if (first !== undefined && others.length >= MAX_HELD) this.erase(first);
     const pool = this.#pools.ownerOf(claim.address);
-    if (pool !== undefined) this.heldPools.add(`pool ${claim.family} ${pool.name}`);
+    if (pool === undefined) return;
+    this.heldPools.add(`pool ${claim.family} ${pool.name}`);
+    this.freedPlaces.add(limitPlace(namespace, pool.name));
+    this.#trimHeld(namespace, pool);
   }
 
   #write(claim: AddressClaim): void {
@@ -223,10 +256,13 @@ export class ClaimBook {
     this.#free(claim);
   }
 
-  #free({ address, family, sharingKey }: AddressClaim): void {
+  #free({ address, family, sharingKey, service }: AddressClaim): void {
+    const owner = this.#pools.ownerOf(address);
+    if (owner?.allowed?.addressesPerNamespace)
+      this.freedPlaces.add(limitPlace(namespaceOf(service), owner.name));
     this.freedPlaces.add(`address ${address}`);
     if (sharingKey !== '') this.freedPlaces.add(`key ${sharingKey}`);
-    const pool = this.index.isUnclaimed(address) ? this.#pools.ownerOf(address) : undefined;
+    const pool = this.index.isUnclaimed(address) ? owner : undefined;
     if (pool !== undefined)
       this.freedPools.set(`pool ${family} ${pool.name}`, { pool, family, tried: new Set() });
   }

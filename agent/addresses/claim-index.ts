@@ -53,6 +53,8 @@ export class ClaimIndex {
   readonly #shared = new Map<string, Set<string>>();
   readonly #held = new Set<string>();
   readonly #heldOf = new Map<string, Names>();
+  /** Namespace → claims that its owners have now. */
+  readonly #usedBy = new Map<string, Names>();
   readonly #counts = new Map<AddressPool, Count>();
   readonly #neverGiven: () => NeverGiven;
   /** The addresses of each pool that are never given, as read from `of`. */
@@ -99,6 +101,7 @@ export class ClaimIndex {
     if (claim.sharingKey !== '') add(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '')
       add(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, claim.name);
+    if (claim.heldUntil === 0 && !claim.reserved) add(this.#usedBy, namespaceOf(claim.service), claim.name);
     if (claim.heldUntil === 0 || claim.reserved) return;
     this.#held.add(claim.name);
     add(this.#heldOf, namespaceOf(claim.service), claim.name);
@@ -118,11 +121,17 @@ export class ClaimIndex {
     if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
     this.#held.delete(name);
     drop(this.#heldOf, namespaceOf(claim.service), name);
+    drop(this.#usedBy, namespaceOf(claim.service), name);
   }
 
   /** Claims that are held for Services of the namespace, the one that is held for the longest time first. */
   heldOf(namespace: string): readonly AddressClaim[] {
     return this.#named(this.#heldOf.get(namespace)).sort(byHold);
+  }
+
+  /** Claims that owners of the namespace have now, the oldest first. */
+  usedBy(namespace: string): readonly AddressClaim[] {
+    return this.#named(this.#usedBy.get(namespace));
   }
 
   /** The oldest first; without reservations. */

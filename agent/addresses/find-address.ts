@@ -9,8 +9,9 @@ import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family, Problem, ProblemReason } from '../model/load-balancer.ts';
 import { kindInWords, objectInWords, objectOf } from '../model/names.ts';
 import type { ClaimBook } from './claim-book.ts';
-import { whyNotAllowed, whyNothingNew } from './pool-rules.ts';
-import { type AddressRequest, namespaceOf, type Wish, wishOf } from './request.ts';
+import { limitPlace, whyNoMore } from './namespace-limit.ts';
+import { whyNothingNew, whyNotNew } from './pool-rules.ts';
+import { type AddressRequest, type FamilyAddress, namespaceOf, type Wish, wishOf } from './request.ts';
 
 /** Pools and claims, to read. */
 export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index' | 'freedom' | 'holderOf'>;
@@ -34,19 +35,25 @@ export type Found =
       readonly isHopeless: boolean;
     };
 
-/** `preferred`: the pool of the Service's other address. */
+/** `preferred`: the pool of the Service's other address. `taken`: the pools of addresses that it gets besides this one. */
 export function findAddress(
   request: AddressRequest,
   family: Family,
   book: PoolsAndClaims,
   preferred: AddressPool | undefined,
+  taken: readonly AddressPool[] = [],
 ): Found {
   const given = request.given.find((one) => one.family === family);
-  if (given !== undefined) return findGiven(request, given.address, book);
-  return findReserved(request, family, book) ?? findAny(request, family, book, preferred);
+  if (given !== undefined) return findGiven(request, given, book, taken);
+  return findReserved(request, family, book) ?? findAny(request, family, book, preferred, taken);
 }
 
-function findGiven(request: AddressRequest, address: string, book: PoolsAndClaims): Found {
+function findGiven(
+  request: AddressRequest,
+  { address, family }: FamilyAddress,
+  book: PoolsAndClaims,
+  taken: readonly AddressPool[],
+): Found {
   const pool = book.pools.ownerOf(address);
   const none = (
     reason: ProblemReason,
@@ -61,10 +68,16 @@ function findGiven(request: AddressRequest, address: string, book: PoolsAndClaim
   if (pool === undefined) return none('AddressNotInPool', 'it belongs to no address pool');
   const wish = wishOf(request, pool);
   if (!book.index.isReservedFor(address, wish)) {
-    const why = whyNotAllowed(pool, request) ?? (pool.draining ? 'is draining' : undefined);
+    const why =
+      whyNotNew(pool, request) ??
+      (pool.draining ? 'is draining' : undefined) ??
+      (hasPartOf(address, request, book)
+        ? undefined
+        : whyNoMore(pool, request, family, book, countOf(pool, taken)));
     if (why !== undefined) {
       // A reservation would permit it.
-      return none('AddressNotAllowed', `its pool "${pool.name}" ${why}`, [`address ${address}`]);
+      const waitFor = [`address ${address}`, limitPlace(request.namespace, pool.name)];
+      return none('AddressNotAllowed', `its pool "${pool.name}" ${why}`, waitFor);
     }
   }
   const blockers = [...book.index.blockers(address, wish)];
@@ -132,6 +145,7 @@ function findAny(
   family: Family,
   book: PoolsAndClaims,
   preferred: AddressPool | undefined,
+  taken: readonly AddressPool[],
 ): Found {
   const allowed = book.pools.all.filter(
     (pool) => book.pools.size(pool, family) > 0n && whyNothingNew(pool, request) === undefined,
@@ -140,28 +154,34 @@ function findAny(
     preferred !== undefined && allowed.includes(preferred)
       ? [preferred, ...allowed.filter((pool) => pool !== preferred)]
       : allowed;
-  const address = sharedAddress(request, family, inOrder, book);
+  const isBelow = (pool: AddressPool): boolean =>
+    whyNoMore(pool, request, family, book, countOf(pool, taken)) === undefined;
+  const below = inOrder.filter(isBelow);
+  const address = sharedAddress(request, family, inOrder, book, below);
   if (address !== undefined) return { kind: 'found', ...address, evicted: [] };
   let last: Found | undefined;
-  for (const pool of inOrder) {
+  for (const pool of below) {
     const { free, givingWay } = freeAddress(request, family, pool, book);
     if (free !== undefined) return { kind: 'found', address: free, pool, evicted: [] };
     if (givingWay !== undefined) last ??= { kind: 'found', address: givingWay, pool, evicted: [] };
   }
   // A Service that there is comes before one that is gone.
-  const held = book.index.firstHeld(inOrder, family);
+  const held = book.index.firstHeld(below, family);
   const ofHeld = held && book.pools.ownerOf(held.address);
   if (held !== undefined && ofHeld !== undefined) {
     const evicted = book.index.at(held.address);
     return { kind: 'found', address: held.address, pool: ofHeld, evicted };
   }
   if (last !== undefined) return last;
-  const waitFor = inOrder.map((pool) => `pool ${family} ${pool.name}`);
+  const waitFor = inOrder.map((pool) =>
+    below.includes(pool) ? `pool ${family} ${pool.name}` : limitPlace(request.namespace, pool.name),
+  );
   if (request.sharingKey !== '') waitFor.push(`key ${request.sharingKey}`);
   const isHopeless = inOrder.length === 0;
   return {
     kind: 'none',
-    problem: pendingProblem(request, family, inOrder, book),
+    problem:
+      limitProblem(request, family, inOrder, below, book) ?? pendingProblem(request, family, inOrder, book),
     waitFor,
     rivals: [],
     isHopeless,
@@ -174,6 +194,7 @@ function sharedAddress(
   family: Family,
   allowed: readonly AddressPool[],
   book: PoolsAndClaims,
+  below: readonly AddressPool[],
 ): { readonly address: string; readonly pool: AddressPool } | undefined {
   if (request.sharingKey === '') return undefined;
   const candidates: { address: string; pool: AddressPool; rank: number }[] = [];
@@ -181,7 +202,8 @@ function sharedAddress(
     if (address.includes(':') !== (family === 'v6')) continue;
     const pool = book.pools.ownerOf(address);
     const rank = pool === undefined ? -1 : allowed.indexOf(pool);
-    if (pool !== undefined && rank >= 0) candidates.push({ address, pool, rank });
+    if (pool === undefined || !(below.includes(pool) || hasPartOf(address, request, book))) continue;
+    if (rank >= 0) candidates.push({ address, pool, rank });
   }
   candidates.sort((a, b) => a.rank - b.rank || (a.address < b.address ? -1 : 1));
   return candidates.find(({ address, pool }) => isEmpty(book.index.blockers(address, wishOf(request, pool))));
@@ -215,6 +237,35 @@ function groupOf({ key, namespace, sharingKey }: AddressRequest, pool: AddressPo
 
 function hashOf(text: string): bigint {
   return BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
+}
+
+/** The namespace has an address of a pool already: with a part of it, it has no more addresses than before. */
+function hasPartOf(address: string, { namespace }: AddressRequest, { index }: PoolsAndClaims): boolean {
+  return index
+    .at(address)
+    .some(
+      ({ service, heldUntil, reserved }) =>
+        !reserved && heldUntil === 0 && namespaceOf(service) === namespace,
+    );
+}
+
+function countOf(pool: AddressPool, taken: readonly AddressPool[]): number {
+  return taken.filter(({ name }) => name === pool.name).length;
+}
+
+/** Each pool that is for the requester has given its namespace all that it may have. */
+function limitProblem(
+  request: AddressRequest,
+  family: Family,
+  inOrder: readonly AddressPool[],
+  below: readonly AddressPool[],
+  book: PoolsAndClaims,
+): Problem | undefined {
+  const [pool] = inOrder;
+  if (pool === undefined || below.length > 0) return undefined;
+  const why = whyNoMore(pool, request, family, book, Number.POSITIVE_INFINITY) ?? '';
+  const message = `It has no IP${family} address yet: pool ${quote(pool.name)} ${why}`;
+  return { object: objectOf(request.key), reason: 'AddressNotAllowed', message };
 }
 
 function pendingProblem(

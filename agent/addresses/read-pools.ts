@@ -40,6 +40,7 @@ function readPool(item: unknown): { name: string; faults: readonly string[]; poo
   if (isMapping(serviceAllocation))
     faults.push(...unknownKeys(serviceAllocation, ['namespaces', 'serviceSelector'], 'serviceAllocation.'));
   const checked = poolSpecSchema.judge(spec);
+  if (checked.success && checked.data.allowed?.fault) faults.push(checked.data.allowed.fault);
   if (!checked.success) faults.push(faultsOf(checked.faults, spec));
   if (!checked.success || faults.length > 0) return { name, faults };
   return { name, faults, pool: poolOf(name, 'settings', checked.data) };

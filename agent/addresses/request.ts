@@ -18,6 +18,8 @@ export interface AddressRequest {
    */
   readonly created: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** undefined if they are not known. */
+  readonly namespaceLabels: Readonly<Record<string, string>> | undefined;
   /** The primary one first. */
   readonly families: readonly Family[];
   /** Addresses of `all` families or none; of `some`; of `one`, the first possible; or `nothing` new. */
@@ -88,6 +90,7 @@ export function addressRequest(
   annotations: AddressAnnotations,
   isLocal = false,
   isOwn: (address: string) => boolean = () => false,
+  namespaceLabels?: AddressRequest['namespaceLabels'],
 ): AddressRequest | undefined {
   const { key, namespace, uid, labels, named, isRefused, problems } = needs;
   const statusIPs = needs.statusIPs.flatMap((address) => parseAddress(address) ?? []);
@@ -107,6 +110,7 @@ export function addressRequest(
     uid,
     created: isLocal ? Number.POSITIVE_INFINITY : needs.created,
     labels,
+    namespaceLabels,
     families: lacking,
     need,
     given,

@@ -6,7 +6,8 @@ import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Family } from '../model/load-balancer.ts';
 import type { ClaimBook } from './claim-book.ts';
 import { type Found, findAddress } from './find-address.ts';
-import { whyNotAllowed } from './pool-rules.ts';
+import { whyNoMore } from './namespace-limit.ts';
+import { whyNotNew } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
 import { adoptStatus } from './status-addresses.ts';
 
@@ -51,7 +52,13 @@ export function acquire(request: AddressRequest, book: ClaimBook): void {
   let isShort = false;
   for (const family of missingFamilies(request, book)) {
     const preferred = taken[0]?.one.pool ?? poolInUse(request, book);
-    const one = findAddress(request, family, book, preferred);
+    const one = findAddress(
+      request,
+      family,
+      book,
+      preferred,
+      taken.map(({ one: { pool } }) => pool),
+    );
     if (one.kind === 'found') taken.push({ family, one });
     else isShort = true;
     if (one.kind === 'found' && request.need === 'one') break;
@@ -66,7 +73,12 @@ export function acquire(request: AddressRequest, book: ClaimBook): void {
 /** What can be found now for each family that the Service lacks. */
 export function findMissing(request: AddressRequest, book: ClaimBook): readonly Found[] {
   const preferred = poolInUse(request, book);
-  return missingFamilies(request, book).map((family) => findAddress(request, family, book, preferred));
+  const taken: AddressPool[] = [];
+  return missingFamilies(request, book).map((family) => {
+    const found = findAddress(request, family, book, taken[0] ?? preferred, taken);
+    if (found.kind === 'found') taken.push(found.pool);
+    return found;
+  });
 }
 
 /** One claim in use for each requested family: the requested address, otherwise the oldest. */
@@ -100,13 +112,15 @@ function takeBack(request: AddressRequest, book: ClaimBook): void {
   }
 }
 
-function mayReturn(claim: AddressClaim, request: AddressRequest, { pools, index }: ClaimBook): boolean {
+function mayReturn(claim: AddressClaim, request: AddressRequest, book: ClaimBook): boolean {
+  const { pools, index } = book;
   const pool = pools.ownerOf(claim.address);
   if (pool === undefined) return false;
   const wish = wishOf(request, pool);
   if (index.isReservedFor(claim.address, wish)) return true;
   for (const other of index.blockers(claim.address, wish)) if (other.reserved) return false;
-  return !pool.draining && whyNotAllowed(pool, request) === undefined;
+  if (pool.draining || whyNotNew(pool, request) !== undefined) return false;
+  return whyNoMore(pool, request, claim.family, book) === undefined;
 }
 
 /** The families for which the Service has no address, or not the requested one. */

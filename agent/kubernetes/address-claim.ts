@@ -33,6 +33,8 @@ export interface AddressClaim {
   readonly sharingKey: string;
   /** Sorted; empty for the whole address. */
   readonly ports: readonly ClaimedPort[];
+  /** In a pool that limits ports: those that the owner may have; undefined elsewhere, and before they are recorded. */
+  readonly granted: readonly ClaimedPort[] | undefined;
   /** Milliseconds since the epoch. */
   readonly since: number;
   /** When the address becomes free, milliseconds since the epoch; 0 while the Service has it. */
@@ -79,6 +81,13 @@ const FORMS = {
 const describedTime = (description: string) =>
   time().meta({ type: 'string', format: 'date-time', description }).or(0);
 
+const claimedPorts = listOf(
+  object({
+    protocol: oneOf('TCP', 'UDP', 'SCTP'),
+    port: wholeNumber(1, 65535),
+  }),
+);
+
 /** The `spec` of an AddressClaim. */
 export const claimSpecSchema = object({
   address: textReader(parseAddress, 'is not an IPv4 or IPv6 address').meta({
@@ -113,14 +122,12 @@ export const claimSpecSchema = object({
       description: 'Services with the same key share the address, each with its own ports.',
     })
     .or(''),
-  ports: listOf(
-    object({
-      protocol: oneOf('TCP', 'UDP', 'SCTP'),
-      port: wholeNumber(1, 65535),
-    }),
-  )
-    .meta({ description: 'The claimed ports. Empty: the whole address.' })
-    .or([]),
+  ports: claimedPorts.meta({ description: 'The claimed ports. Empty: the whole address.' }).or([]),
+  granted: claimedPorts
+    .meta({
+      description: 'In a pool that limits ports: those that the owner has got, also by an earlier rule.',
+    })
+    .nullish(),
   since: describedTime('When the Service got the address.'),
   heldUntil: describedTime('Set once the Service is gone: the address is held for it until this time.'),
   reserved: boolean()
@@ -167,7 +174,8 @@ export function storedClaimOf(checked: Valid<typeof claimSchema>): StoredClaim {
 function claimOf({ metadata, spec }: Valid<typeof claimSchema>): AddressClaim {
   const { address, family } = spec.address;
   const ports = sortedPorts(spec.ports);
-  return { kind: 'AddressClaim', name: metadata.name, ...spec, address, family, ports };
+  const granted = spec.granted && sortedPorts(spec.granted);
+  return { kind: 'AddressClaim', name: metadata.name, ...spec, address, family, ports, granted };
 }
 
 /** Without duplicates, by protocol and number. */
@@ -197,6 +205,7 @@ export function claimManifest(claim: AddressClaim, resourceVersion = ''): Readon
       family: family === 'v4' ? 'IPv4' : 'IPv6',
       ...filled({ pool, service, serviceUID, sharingKey, namespace }),
       ...(ports.length === 0 ? {} : { ports: ports.map(({ protocol, port }) => ({ protocol, port })) }),
+      ...(claim.granted && { granted: claim.granted.map(({ protocol, port }) => ({ protocol, port })) }),
       ...(claim.since === 0 ? {} : { since: new Date(claim.since).toISOString() }),
       ...(claim.heldUntil === 0 ? {} : { heldUntil: new Date(claim.heldUntil).toISOString() }),
       ...(reserved ? { reserved } : {}),

@@ -14,6 +14,7 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
+import { type Allowed, allowedRule } from './allowed-rule.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
 import { ADDRESS_API_VERSION, named, uid } from './object-names.ts';
 
@@ -42,6 +43,8 @@ export interface AddressPool {
   /** Empty: all. */
   readonly namespaces: readonly string[];
   readonly selector: Selector;
+  /** undefined: no rule. */
+  readonly allowed: Allowed | undefined;
 }
 
 export interface PoolReady {
@@ -154,6 +157,7 @@ export const poolSpecSchema = object({
       description: 'The Services that may have addresses of the pool: those that meet all conditions.',
     })
     .or({ namespaces: [], serviceSelector: EVERYTHING }),
+  allowed: allowedRule,
 });
 
 export const poolSchema = object({

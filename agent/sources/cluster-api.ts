@@ -11,7 +11,7 @@ import type { CredentialsLocation } from '../kubernetes/access/credentials.ts';
 import { type ApiReceivers, ApiSource } from '../kubernetes/api/api-source.ts';
 import { CertificateSource, type CertificateSourceOptions } from '../kubernetes/api/certificate-source.ts';
 import { ApiClient } from '../kubernetes/api/client.ts';
-import { kindsOf } from '../kubernetes/api/reflected-kinds.ts';
+import { kindsOf, selectsNamespaces } from '../kubernetes/api/reflected-kinds.ts';
 import type { ReflectorObserver } from '../kubernetes/api/reflector-terms.ts';
 import type { Settings } from '../settings/settings.ts';
 import { ListLines } from './list-lines.ts';
@@ -29,10 +29,11 @@ export function apiSource(
   metrics: ApiMetrics,
   log: Log,
 ): ApiSource {
-  const { namespaces, serviceSelector, stateDir } = settings;
+  const { namespaces, pools, serviceSelector, stateDir } = settings;
+  const forPools = pools.some(selectsNamespaces);
   return new ApiSource({
     api,
-    scope: { kinds: kindsOf(settings), namespaces, serviceSelector },
+    scope: { kinds: kindsOf(settings), namespaces, serviceSelector, forPools },
     snapshot: { path: join(stateDir, 'api', 'objects.json') },
     receivers: {
       ...on,

@@ -206,7 +206,7 @@ export class Sources {
         this.#receivers?.addresses.cannotRead(problems);
         this.#receivers?.onRefused(problems);
       }
-      this.#receivers?.addresses.take(ofAddresses, dependencies.has('nodes'));
+      this.#receivers?.addresses.take({ ...ofAddresses, dependencies }, dependencies.has('nodes'));
       const changed = new Set([...owners, ...desired.dependents.of(dependencies)]);
       changes.add(changed, performance.now(), change.triggerTime);
     };

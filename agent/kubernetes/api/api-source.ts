@@ -19,7 +19,14 @@ import { ApiSnapshot } from './api-snapshot.ts';
 import type { ApiStreams } from './kubernetes-api.ts';
 import { otherVersions } from './other-versions.ts';
 import type { Current, ParseObject, ReflectedChange } from './reflected.ts';
-import { isOwnClass, type ReflectedKind, readAfter, resourcesOf } from './reflected-kinds.ts';
+import {
+  isOwnClass,
+  isReadForPools,
+  type ReflectedKind,
+  readAfter,
+  resourcesOf,
+  selectsNamespaces,
+} from './reflected-kinds.ts';
 import { Reflector } from './reflector.ts';
 import type { Lack, ReflectorObserver, ReflectorStatus, ReflectorTimes } from './reflector-terms.ts';
 
@@ -40,6 +47,8 @@ export interface ApiScope {
   readonly namespaces: readonly string[];
   /** A label selector of Services, as in kubectl's -l; '' for all. */
   readonly serviceSelector: string;
+  /** A pool of the settings is for namespaces with certain labels. */
+  readonly forPools?: boolean;
 }
 
 export interface ApiSnapshotPlan {
@@ -134,7 +143,8 @@ export class ApiSource {
     const { snapshot, clock = systemClock } = this.#options;
     const { afterMs = SNAPSHOT_AFTER_MS } = snapshot;
     this.#cancelSnapshot = clock.after(afterMs, () => void this.#useSnapshot());
-    this.#startThose((kind) => readAfter(kind) === undefined);
+    const { forPools = false } = this.#options.scope;
+    this.#startThose((kind) => readAfter(kind) === undefined || (forPools && isReadForPools(kind)));
   }
 
   get isSynced(): boolean {
@@ -210,7 +220,8 @@ export class ApiSource {
 
   #take({ upserted, removed }: ReflectedChange<KubernetesObject>, by: 'list' | 'event'): void {
     if (this.#closed) return;
-    if (by === 'list' || upserted.some(isOwnClass)) this.#startDependents();
+    if (by === 'list' || upserted.some((object) => isOwnClass(object) || selectsNamespaces(object)))
+      this.#startDependents();
     if (!this.#isSynced && [...this.#started].every(({ isSynced }) => isSynced)) {
       this.#isSynced = true;
       this.#snapshot?.start();
@@ -224,13 +235,15 @@ export class ApiSource {
   /** Starts the kinds for which there is a class now; they are never stopped. */
   #startDependents(): void {
     const classes = new Set<string>();
+    let isForPools = false;
     for (const reflector of this.#started)
       for (const object of reflector.known.objects()) {
         // All objects of a reflector have one kind.
-        if (object.kind !== 'GatewayClass' && object.kind !== 'IngressClass') break;
-        if (isOwnClass(object)) classes.add(object.kind);
+        if (object.kind === 'AddressPool') isForPools ||= selectsNamespaces(object);
+        else if (object.kind !== 'GatewayClass' && object.kind !== 'IngressClass') break;
+        else if (isOwnClass(object)) classes.add(object.kind);
       }
-    this.#startThose((kind) => classes.has(readAfter(kind) ?? ''));
+    this.#startThose((kind) => classes.has(readAfter(kind) ?? '') || (isForPools && isReadForPools(kind)));
   }
 
   #startThose(isMeant: (kind: ReflectedKind) => boolean): void {

@@ -12,6 +12,8 @@ interface Reading extends Pick<ReflectedResource<never>, 'orVersion' | 'isOption
    * controllers cost no memory, no watch and no right.
    */
   readonly after?: 'GatewayClass' | 'IngressClass';
+  /** Or once a pool needs the kind. */
+  readonly orAfterPool?: boolean;
 }
 
 /** Only in clusters that have its definition. */
@@ -34,7 +36,7 @@ const READ = {
   UDPRoute: OF_GATEWAYS,
   ReferenceGrant: { ...OF_GATEWAYS, orVersion: `${GATEWAY_GROUP}/v1beta1` },
   BackendTLSPolicy: OF_GATEWAYS,
-  Namespace: OF_GATEWAYS,
+  Namespace: { ...OPTIONAL, after: 'GatewayClass', orAfterPool: true },
   IngressClass: OPTIONAL,
   Ingress: { ...OPTIONAL, after: 'IngressClass' },
 } as const satisfies Partial<Record<Kind, Reading>>;
@@ -53,7 +55,8 @@ export function kindsOf({
 }): readonly ReflectedKind[] {
   return READ_KINDS.filter((kind) => {
     const ofClass = classKindOf(kind);
-    return ofClass === undefined || (ofClass === 'GatewayClass' ? gatewayApi : ingress);
+    const { orAfterPool = false }: Reading = READ[kind];
+    return orAfterPool || ofClass === undefined || (ofClass === 'GatewayClass' ? gatewayApi : ingress);
   });
 }
 
@@ -67,6 +70,17 @@ export function classKindOf(kind: ReflectedKind): 'GatewayClass' | 'IngressClass
 export function readAfter(kind: ReflectedKind): ReflectedKind | undefined {
   const { after }: Reading = READ[kind];
   return after;
+}
+
+/** Whether the kind is read once a pool is for namespaces with certain labels. */
+export function isReadForPools(kind: ReflectedKind): boolean {
+  const { orAfterPool = false }: Reading = READ[kind];
+  return orAfterPool;
+}
+
+/** A pool for namespaces with certain labels. */
+export function selectsNamespaces(object: KubernetesObject): boolean {
+  return object.kind === 'AddressPool' && object.allowed?.namespaceSelector !== undefined;
 }
 
 /** The names of the definitions of the Gateway API's kinds that the agent reads. */
@@ -90,7 +104,7 @@ export function resourcesOf(
   serviceSelector: string,
 ): (Omit<ReflectedResource<KubernetesObject>, 'parse'> & { readonly kind: ReflectedKind })[] {
   const { isOfCluster, ...ofApi } = KINDS[kind];
-  const { after, ...reading }: Reading = READ[kind];
+  const { after, orAfterPool, ...reading }: Reading = READ[kind];
   const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
   return places.map((namespace) => ({
     ...ofApi,

@@ -9,7 +9,7 @@ import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer
 import { ownerOf } from '../../model/names.ts';
 import type { RefusalReason } from '../../model/object-status.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
-import { ownAddresses } from '../own-addresses.ts';
+import { isGranted, ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { userLists } from '../routes/route-users.ts';
@@ -51,10 +51,13 @@ export class GatewayTranslator implements Translator {
     const places = new Map(specs.map((spec) => [`${transportOf(spec)} ${spec.port}`, spec]));
     const ports: PortRequest[] = [];
     const isOfFolder = cluster.isOfManifest(gateway);
-    for (const vip of gatewayVips(gateway, ofPools(key)).vips) {
+    const pools = ofPools(key);
+    for (const vip of gatewayVips(gateway, pools).vips) {
       const precedence = precedenceOf(vip, { isOfFolder, statusIPs: gateway.statusIPs });
-      for (const spec of places.values())
-        ports.push({ address: vip.address, protocol: transportOf(spec), port: spec.port, ...precedence });
+      for (const spec of places.values()) {
+        const place = { address: vip.address, protocol: transportOf(spec), port: spec.port };
+        if (isGranted(pools, place)) ports.push({ ...place, ...precedence });
+      }
     }
     return { created: ageOf(gateway.created, isOfFolder), ports };
   }
@@ -171,7 +174,8 @@ export class GatewayTranslator implements Translator {
     vips: readonly Vip[],
     listeners: readonly GatewayListener[],
   ): { readonly listeners: readonly GatewayListener[]; readonly problems: readonly Problem[] } {
-    const { portOwners } = this.#options.desired;
+    const { ofPools, desired } = this.#options;
+    const { portOwners } = desired;
     const problems: Problem[] = [];
     const faults = new Map<string, RefusalReason | undefined>();
     const faultOf = ({ spec }: GatewayListener): RefusalReason | undefined => {
@@ -180,7 +184,7 @@ export class GatewayTranslator implements Translator {
       const place = `${protocol} ${port}`;
       if (faults.has(place)) return faults.get(place);
       const addresses = vips.map(({ address }) => address);
-      const { own, refused } = ownAddresses(key, { protocol, port }, addresses, portOwners);
+      const { own, refused } = ownAddresses(key, { protocol, port }, addresses, portOwners, ofPools(key));
       problems.push(...refused);
       const message = refused.at(-1)?.message;
       const fault =

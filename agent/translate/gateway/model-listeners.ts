@@ -34,7 +34,7 @@ export interface ModelOptions {
   readonly memory: GatewayMemory;
   /** What clients meet before any route. */
   readonly clients: { readonly front: FrontOptions; readonly users: readonly UserList[] };
-  readonly translator: Pick<TranslatorOptions<GatewayView>, 'cluster' | 'settings' | 'desired'>;
+  readonly translator: Pick<TranslatorOptions<GatewayView>, 'cluster' | 'settings' | 'desired' | 'ofPools'>;
   readonly reads: Set<Dependency>;
 }
 
@@ -61,6 +61,7 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
         { protocol, port },
         ofFamily,
         translator.desired.portOwners,
+        translator.ofPools(key),
       );
       const place = { key, protocol, port, family, addresses, routing, tls, ...clients };
       const listener = routedListener(place, translator.settings());

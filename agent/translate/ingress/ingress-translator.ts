@@ -12,7 +12,7 @@ import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { HostRoutes, RouteSection } from '../../model/routes.ts';
-import { ownAddresses } from '../own-addresses.ts';
+import { isGranted, ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
@@ -76,14 +76,17 @@ export class IngressTranslator implements Translator {
     if (typeof ofClass === 'string' || this.#ingressesOf(ofClass).length === 0) return NO_PORTS;
     const isOfFolder = this.#options.cluster.isOfManifest(ofClass);
     const statusIPs = this.#ingressesOf(ofClass).flatMap((each) => each.statusIPs);
+    const pools = this.#options.ofPools(key);
     const ports = this.#vips(key, ofClass).flatMap((vip) => {
       const precedence = precedenceOf(vip, { isOfFolder, statusIPs });
-      return [HTTP, HTTPS].map((port) => ({
-        address: vip.address,
-        protocol: 'TCP' as const,
-        port,
-        ...precedence,
-      }));
+      return [HTTP, HTTPS]
+        .map((port) => ({
+          address: vip.address,
+          protocol: 'TCP' as const,
+          port,
+          ...precedence,
+        }))
+        .filter((place) => isGranted(pools, place));
     });
     return { created: ageOf(ofClass.created, isOfFolder), ports };
   }
@@ -183,12 +186,18 @@ export class IngressTranslator implements Translator {
     vips: readonly Vip[],
     problems: Problem[],
   ): readonly Listener[] {
-    const { desired, settings } = this.#options;
+    const { desired, ofPools, settings } = this.#options;
     const { key, port, family, sections } = place;
     const named = vips.filter((vip) => vip.family === family).map(({ address }) => address);
     if (named.length === 0) return [];
     const protocol = 'TCP';
-    const { own: addresses, refused } = ownAddresses(key, { protocol, port }, named, desired.portOwners);
+    const { own: addresses, refused } = ownAddresses(
+      key,
+      { protocol, port },
+      named,
+      desired.portOwners,
+      ofPools(key),
+    );
     problems.push(...refused);
     const routing = {
       kind: 'http',

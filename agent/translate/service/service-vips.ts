@@ -1,6 +1,7 @@
 // Decides which Services this agent serves, and which addresses they have. Pure.
 // Sources: KEP-1959 (loadBalancerClass), the cloud provider's service controller, the Kubernetes API reference.
 
+import { type PortLimit, whyNotGranted } from '../../addresses/granted-ports.ts';
 import { parseAddress } from '../../base/ip.ts';
 import { quote } from '../../base/quote.ts';
 import type { Service } from '../../kubernetes/objects.ts';
@@ -13,6 +14,8 @@ export interface PoolAddresses {
     readonly address: string;
     /** The ports that the Service has of a shared address; empty: all. */
     readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
+    /** undefined if nothing limits its ports. */
+    readonly limit?: PortLimit | undefined;
   }[];
   readonly problems: readonly Problem[];
 }
@@ -128,7 +131,9 @@ export function hasPort(
   address: string,
   { protocol, port }: { readonly protocol: Protocol; readonly port: number },
 ): boolean {
-  const ports = ofPools?.addresses.find((each) => each.address === address)?.ports ?? [];
+  const found = ofPools?.addresses.find((each) => each.address === address);
+  if (whyNotGranted(found?.limit, { protocol, port }) !== undefined) return false;
+  const ports = found?.ports ?? [];
   return ports.length === 0 || ports.some((each) => each.protocol === protocol && each.port === port);
 }
 

@@ -61,6 +61,7 @@ function claimOf(service: string, port: number): AddressClaim {
     serviceUID: service,
     sharingKey: 'shared',
     ports: [{ protocol: 'TCP', port }],
+    granted: undefined,
     since: 1,
     heldUntil: 0,
     reserved: false,

@@ -10,6 +10,7 @@ const POOLS: PoolsView = {
   isOfCluster: false,
   isOfFolder: () => true,
   ingressesOf: () => [],
+  namespaceLabels: () => undefined,
   owns: (address) => address.startsWith('192.0.2.'),
   hasAddress: () => false,
   hasClaimOn: () => false,

@@ -42,6 +42,7 @@ test('A Service gets an address of a pool, and a claim on all of it is to be wri
         serviceUID: 'uid-of-default.web',
         sharingKey: '',
         ports: [],
+        granted: undefined,
         since: 5_000,
         heldUntil: 0,
         reserved: false,

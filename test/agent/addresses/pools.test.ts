@@ -47,6 +47,7 @@ test('readPools() reads every key and fills in the defaults', (t) => {
     shareAcrossNamespaces: false,
     namespaces: [],
     selector: { matchLabels: {}, matchExpressions: [] },
+    allowed: undefined,
   });
   t.deepEqual(full, {
     ...common,
@@ -57,6 +58,7 @@ test('readPools() reads every key and fills in the defaults', (t) => {
     draining: true,
     shareAcrossNamespaces: true,
     namespaces: ['prod'],
+    allowed: undefined,
     selector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'c', operator: 'Exists', values: [] }] },
   });
 });
@@ -301,7 +303,14 @@ test('matches() follows the rules of Kubernetes for label selectors', (t) => {
 });
 
 test('A pool that drains or has auto: false refuses only new addresses without a request', (t) => {
-  const asker = { key: 'default/web', namespace: 'default', labels: {}, pool: undefined };
+  const asker = {
+    key: 'default/web',
+    namespace: 'default',
+    labels: {},
+    namespaceLabels: undefined,
+    pool: undefined,
+    ports: [],
+  };
   const draining = pool('a', ['192.0.2.1'], { draining: true });
   const hidden = pool('a', ['192.0.2.1'], { auto: false });
   t.deepEqual(

@@ -30,6 +30,7 @@ export function request(
     uid: `uid-of-${key.replaceAll('/', '.')}`,
     created: 1_000,
     labels: {},
+    namespaceLabels: undefined,
     families: ['v4'],
     need: 'all',
     pool: undefined,
