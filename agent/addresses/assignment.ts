@@ -1,10 +1,10 @@
 // What a Service has and lacks of the pools, with problems for its status, its Events and `why`. Pure.
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
+import { notGranted, type PortLimit, portLimit, whyNotGranted } from '../kubernetes/port-limit.ts';
 import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { objectOf, ownerOf } from '../model/names.ts';
 import { blockerWords, type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
-import { type PortLimit, portLimit, whyNotGranted } from './granted-ports.ts';
 import { limitPlace, whyBeyond } from './namespace-limit.ts';
 import { whyNotAllowed, whyNotPorts } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
@@ -164,12 +164,6 @@ function limitProblems(
     const why = whyNotGranted(limit, port);
     return why === undefined ? [] : [notGranted(key, address, port, why)];
   });
-}
-
-export function notGranted(key: OwnerKey, address: string, port: ClaimedPort, why: string): Problem {
-  const { protocol, port: number } = port;
-  const message = `Cannot have ${address} ${protocol} port ${number}: its pool ${why}`;
-  return { object: objectOf(key), reason: 'AddressNotAllowed', message, port: { protocol, port: number } };
 }
 
 function holderOf(port: ClaimedPort, { address, service }: AddressClaim, book: PoolsAndClaims): string {

@@ -6,11 +6,10 @@ import { expandV6 } from '../base/ip-range.ts';
 import { sameValue } from '../base/same-value.ts';
 import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
+import { grantedPorts } from '../kubernetes/port-limit.ts';
 import type { Family, OwnerKey } from '../model/load-balancer.ts';
 import { NO_NAMESPACE, ownerOf } from '../model/names.ts';
 import { ClaimIndex, type NeverGiven } from './claim-index.ts';
-
-import { grantedPorts } from './granted-ports.ts';
 import { heldBeyond, limitPlace } from './namespace-limit.ts';
 import { PoolIndex } from './pool-index.ts';
 import { type AddressRequest, namespaceOf, wishOf } from './request.ts';

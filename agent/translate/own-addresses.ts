@@ -1,28 +1,28 @@
 // Which addresses a load balancer may listen on at a port: those whose port no other owner has,
 // and whose pool allows the port. Pure.
 
-import { notGranted } from '../addresses/assignment.ts';
-import { whyNotGranted } from '../addresses/granted-ports.ts';
 import { compactList } from '../base/compact.ts';
 import type { OwnerKey, Problem, Protocol } from '../model/load-balancer.ts';
 import { objectInWords, objectOf } from '../model/names.ts';
 import type { PortOwners } from '../model/port-owners.ts';
-import type { PoolAddresses } from './service/service-vips.ts';
 
-/** `refused`: one problem for each of the other addresses. */
+/** `refused`: one problem for each of the other addresses. `refusalOf`: the pool does not allow the port. */
 export function ownAddresses(
   key: OwnerKey,
   { protocol, port }: { readonly protocol: Protocol; readonly port: number },
   addresses: readonly string[],
   portOwners: Pick<PortOwners, 'ownerOf'>,
-  ofPools?: PoolAddresses,
+  refusalOf: (
+    address: string,
+    place: { readonly protocol: Protocol; readonly port: number },
+  ) => Problem | undefined = () => undefined,
 ): { readonly own: readonly string[]; readonly refused: readonly Problem[] } {
   const own: string[] = [];
   const refused: Problem[] = [];
   for (const address of addresses) {
-    const why = whyNotGranted(limitOf(ofPools, address), { protocol, port });
-    if (why !== undefined) {
-      refused.push(notGranted(key, address, { protocol, port }, why));
+    const refusal = refusalOf(address, { protocol, port });
+    if (refusal !== undefined) {
+      refused.push(refusal);
       continue;
     }
     const owner = portOwners.ownerOf({ address, protocol, port });
@@ -33,16 +33,4 @@ export function ownAddresses(
     }
   }
   return { own: compactList(own), refused };
-}
-
-/** False if the pool of the address does not allow the owner this port: then the owner does not ask for it. */
-export function isGranted(
-  ofPools: PoolAddresses | undefined,
-  place: { readonly address: string; readonly protocol: Protocol; readonly port: number },
-): boolean {
-  return whyNotGranted(limitOf(ofPools, place.address), place) === undefined;
-}
-
-function limitOf(ofPools: PoolAddresses | undefined, address: string) {
-  return ofPools?.addresses.find((each) => each.address === address)?.limit;
 }

@@ -4,12 +4,13 @@
 // one route among thousands costs little.
 
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
+import { portRefusal } from '../../kubernetes/port-limit.ts';
 import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import type { RefusalReason } from '../../model/object-status.ts';
 import type { PortRequest } from '../../model/port-owners.ts';
-import { isGranted, ownAddresses } from '../own-addresses.ts';
+import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { userLists } from '../routes/route-users.ts';
@@ -52,11 +53,12 @@ export class GatewayTranslator implements Translator {
     const ports: PortRequest[] = [];
     const isOfFolder = cluster.isOfManifest(gateway);
     const pools = ofPools(key);
+    const refusalOf = portRefusal(key, pools);
     for (const vip of gatewayVips(gateway, pools).vips) {
       const precedence = precedenceOf(vip, { isOfFolder, statusIPs: gateway.statusIPs });
       for (const spec of places.values()) {
         const place = { address: vip.address, protocol: transportOf(spec), port: spec.port };
-        if (isGranted(pools, place)) ports.push({ ...place, ...precedence });
+        if (refusalOf(place.address, place) === undefined) ports.push({ ...place, ...precedence });
       }
     }
     return { created: ageOf(gateway.created, isOfFolder), ports };
@@ -184,7 +186,13 @@ export class GatewayTranslator implements Translator {
       const place = `${protocol} ${port}`;
       if (faults.has(place)) return faults.get(place);
       const addresses = vips.map(({ address }) => address);
-      const { own, refused } = ownAddresses(key, { protocol, port }, addresses, portOwners, ofPools(key));
+      const { own, refused } = ownAddresses(
+        key,
+        { protocol, port },
+        addresses,
+        portOwners,
+        portRefusal(key, ofPools(key)),
+      );
       problems.push(...refused);
       const message = refused.at(-1)?.message;
       const fault =

@@ -2,6 +2,7 @@
 // the port. Pure.
 
 import { compactList } from '../../base/compact.ts';
+import { portRefusal } from '../../kubernetes/port-limit.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Family, Listener, Member, OwnerKey, Tls, UserList, Vip } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
@@ -61,7 +62,7 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
         { protocol, port },
         ofFamily,
         translator.desired.portOwners,
-        translator.ofPools(key),
+        portRefusal(key, translator.ofPools(key)),
       );
       const place = { key, protocol, port, family, addresses, routing, tls, ...clients };
       const listener = routedListener(place, translator.settings());

@@ -6,13 +6,14 @@ import { quote } from '../../base/quote.ts';
 import { INGRESS_CONTROLLER } from '../../kubernetes/class-names.ts';
 import type { Ingress, IngressClass } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
+import { portRefusal } from '../../kubernetes/port-limit.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { HostRoutes, RouteSection } from '../../model/routes.ts';
-import { isGranted, ownAddresses } from '../own-addresses.ts';
+import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
@@ -76,7 +77,7 @@ export class IngressTranslator implements Translator {
     if (typeof ofClass === 'string' || this.#ingressesOf(ofClass).length === 0) return NO_PORTS;
     const isOfFolder = this.#options.cluster.isOfManifest(ofClass);
     const statusIPs = this.#ingressesOf(ofClass).flatMap((each) => each.statusIPs);
-    const pools = this.#options.ofPools(key);
+    const refusalOf = portRefusal(key, this.#options.ofPools(key));
     const ports = this.#vips(key, ofClass).flatMap((vip) => {
       const precedence = precedenceOf(vip, { isOfFolder, statusIPs });
       return [HTTP, HTTPS]
@@ -86,7 +87,7 @@ export class IngressTranslator implements Translator {
           port,
           ...precedence,
         }))
-        .filter((place) => isGranted(pools, place));
+        .filter((place) => refusalOf(place.address, place) === undefined);
     });
     return { created: ageOf(ofClass.created, isOfFolder), ports };
   }
@@ -196,7 +197,7 @@ export class IngressTranslator implements Translator {
       { protocol, port },
       named,
       desired.portOwners,
-      ofPools(key),
+      portRefusal(key, ofPools(key)),
     );
     problems.push(...refused);
     const routing = {

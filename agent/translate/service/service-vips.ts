@@ -1,10 +1,10 @@
 // Decides which Services this agent serves, and which addresses they have. Pure.
 // Sources: KEP-1959 (loadBalancerClass), the cloud provider's service controller, the Kubernetes API reference.
 
-import { type PortLimit, whyNotGranted } from '../../addresses/granted-ports.ts';
 import { parseAddress } from '../../base/ip.ts';
 import { quote } from '../../base/quote.ts';
 import type { Service } from '../../kubernetes/objects.ts';
+import { type PortLimit, whyNotGranted } from '../../kubernetes/port-limit.ts';
 import type { Problem, Protocol, Vip } from '../../model/load-balancer.ts';
 import type { OwnershipSettings } from '../translate-settings.ts';
 

@@ -3,8 +3,8 @@
 
 import test from 'ava';
 import type { AddressRequest } from '../../../agent/addresses/addresses.ts';
-import { whyNotGranted } from '../../../agent/addresses/granted-ports.ts';
 import { allowedRule } from '../../../agent/kubernetes/allowed-rule.ts';
+import { whyNotGranted } from '../../../agent/kubernetes/port-limit.ts';
 import {
   ask,
   had,

@@ -1,9 +1,16 @@
 // The ports that an owner may have of an address in a pool with a rule about ports: those that the rule allows, and those
 // that it had before the rule got stricter, which its claim records. Pure.
 
-import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
-import type { AddressPool } from '../kubernetes/address-pool.ts';
-import { type Allowed, limitsPorts, whyNotPort } from '../kubernetes/allowed-rule.ts';
+import type { OwnerKey, Problem } from '../model/load-balancer.ts';
+import { objectOf } from '../model/names.ts';
+import { type AddressClaim, type ClaimedPort, portText } from './address-claim.ts';
+import type { AddressPool } from './address-pool.ts';
+import { type Allowed, limitsPorts, whyNotPort } from './allowed-rule.ts';
+
+/** The addresses of an owner from pools. */
+export interface LimitedAddresses {
+  readonly addresses: readonly { readonly address: string; readonly limit?: PortLimit | undefined }[];
+}
 
 /** What limits the ports of one address. */
 export interface PortLimit {
@@ -38,4 +45,22 @@ export function grantedPorts(
   if (before === undefined) return requested;
   const had = new Set(before.map(portText));
   return requested.filter((port) => had.has(portText(port)) || whyNotPort(allowed, port) === undefined);
+}
+
+export function notGranted(key: OwnerKey, address: string, port: ClaimedPort, why: string): Problem {
+  const { protocol, port: number } = port;
+  const message = `Cannot have ${address} ${protocol} port ${number}: its pool ${why}`;
+  return { object: objectOf(key), reason: 'AddressNotAllowed', message, port: { protocol, port: number } };
+}
+
+/** For a listener of the owner; undefined if it may have the port of the address. */
+export function portRefusal(
+  key: OwnerKey,
+  ofPools: LimitedAddresses | undefined,
+): (address: string, port: ClaimedPort) => Problem | undefined {
+  return (address, port) => {
+    const limit = ofPools?.addresses.find((each) => each.address === address)?.limit;
+    const why = whyNotGranted(limit, port);
+    return why === undefined ? undefined : notGranted(key, address, port, why);
+  };
 }
