@@ -24,7 +24,7 @@ export interface ApiSnapshotOptions {
 /** The key of the record that describes the file; all other keys are `Kind key`. */
 const HEADER = 'header';
 /** To be raised with each change of the fields of objects: a snapshot of another format is not used. */
-const FORMAT = 3;
+const FORMAT = 4;
 const TIMES: Pick<BackgroundWriteOptions, 'delayMs' | 'retryMs'> = { delayMs: 2_000, retryMs: 30_000 };
 /** Writing takes at most an eleventh of the time. */
 const REST = 10;

@@ -282,11 +282,11 @@ const FIELDS: readonly string[] = [
   'kind key name uid labels internalIPs[] noExecute deleting',
   'kind key name source uid generation ready.status ready.reason ready.lastTransitionTime ' +
     'blocks[].family blocks[].first blocks[].last priority auto draining ' +
-    'shareAcrossNamespaces namespaces[] selector.matchLabels selector.matchExpressions[].key ' +
+    'shareAcrossNamespaces allowed namespaces[] selector.matchLabels selector.matchExpressions[].key ' +
     'selector.matchExpressions[].operator selector.matchExpressions[].values[]',
   'kind key uid resourceVersion claim.kind claim.name claim.address claim.family claim.pool ' +
     'claim.service claim.serviceUID claim.sharingKey claim.ports[].protocol claim.ports[].port ' +
-    'claim.since claim.heldUntil claim.reserved claim.namespace',
+    'claim.granted claim.since claim.heldUntil claim.reserved claim.namespace',
   'kind key name uid generation controllerName hasParameters',
   'kind key namespace name uid created generation gatewayClassName listeners[].name ' +
     'listeners[].hostname listeners[].port listeners[].protocol listeners[].tls.mode ' +
