@@ -1,14 +1,18 @@
 // Members that are ready and fail clients, on a real HAProxy: they rest after some errors in a row over all routes, and come
 // back when a probe passes; never too many of a pool, and over reloads.
 
-import { request } from 'node:http';
 import ava, { type ExecutionContext } from 'ava';
 import type { Ejection, Listener } from '../../agent/model/load-balancer.ts';
 import { eventually } from '../support/basics/eventually.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { ModelHost } from '../support/haproxy/model-host.ts';
-import { FAULTS, type FaultyMember, startFaultyMembers } from '../support/traffic/faulty-members.ts';
+import {
+  FAULTS,
+  type FaultyMember,
+  startFaultyMembers,
+  statusOf,
+} from '../support/traffic/faulty-members.ts';
 import type { Place } from '../support/traffic/traffic.ts';
 import { entryOf, gatewayOf, POOL, poolName, poolOf, sectionOf } from '../support/values/routes.ts';
 
@@ -48,24 +52,11 @@ async function serve(
   return { model, place, members };
 }
 
-/** The status, 0 for a request without an answer. */
-function get(place: Place, path: string): Promise<number> {
-  return new Promise((resolve) => {
-    const { address, port } = place;
-    request({ host: address, port, path, headers: { host: HOST }, agent: false }, (response) => {
-      response.resume().on('end', () => resolve(response.statusCode ?? 0));
-      response.on('error', () => resolve(0));
-    })
-      .on('error', () => resolve(0))
-      .end();
-  });
-}
-
 /** One request after the other over all routes; how many of them failed. */
 async function failures(place: Place, count: number): Promise<number> {
   let failed = 0;
   for (let at = 0; at < count; at++)
-    if ((await get(place, PATHS[at % PATHS.length] as string)) !== 200) failed++;
+    if ((await statusOf(place, PATHS[at % PATHS.length] as string, HOST)) !== 200) failed++;
   return failed;
 }
 

@@ -1,8 +1,9 @@
 // Members by HTTP that can be broken on purpose: each answers requests and probes alike.
 
-import { createServer, type Server } from 'node:http';
+import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ExecutionContext } from 'ava';
+import type { Place } from './traffic.ts';
 
 export const FAULTS = ['answers 500', 'hangs', 'resets'] as const;
 export type Fault = (typeof FAULTS)[number];
@@ -21,10 +22,15 @@ export function startFaultyMembers(
   t: Pick<ExecutionContext<unknown>, 'teardown'>,
   count: number,
 ): Promise<readonly FaultyMember[]> {
-  return Promise.all(Array.from({ length: count }, () => start(t)));
+  return Promise.all(Array.from({ length: count }, () => startFaultyMember(t, '127.0.0.1', 0)));
 }
 
-async function start(t: Pick<ExecutionContext<unknown>, 'teardown'>): Promise<FaultyMember> {
+/** `port`: 0 for a free one. */
+export async function startFaultyMember(
+  t: Pick<ExecutionContext<unknown>, 'teardown'>,
+  address: string,
+  port: number,
+): Promise<FaultyMember> {
   const member: { -readonly [K in keyof FaultyMember]: FaultyMember[K] } = {
     place: '',
     fault: undefined,
@@ -41,11 +47,23 @@ async function start(t: Pick<ExecutionContext<unknown>, 'teardown'>): Promise<Fa
       response.end(member.place);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
   t.teardown(() => {
     server.closeAllConnections();
     server.close();
   });
-  member.place = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  member.place = `${address}:${(server.address() as AddressInfo).port}`;
   return member;
+}
+
+/** The status of one request on a new connection; 0 without an answer. */
+export function statusOf({ address, port }: Place, path: string, host = 'test'): Promise<number> {
+  return new Promise((resolve) => {
+    request({ host: address, port, path, headers: { host }, agent: false }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0));
+      response.on('error', () => resolve(0));
+    })
+      .on('error', () => resolve(0))
+      .end();
+  });
 }
