@@ -105,7 +105,7 @@ export function besideView(listener: Listener, context: RenderContext): View {
 
 /** A line for each request that fails; beside a connection log, the lines of this one that say so. */
 function errorsView({ log, mode }: Listener): View {
-  const line = mode === 'http' ? 'headgate %s %ts %ST' : 'headgate %s %ts -';
+  const line = mode === 'http' ? 'headgate %b %s %ts %ST' : 'headgate %b %s %ts -';
   return { line, isBesideLog: log !== 'none', isBesideAll: log === 'all' };
 }
 

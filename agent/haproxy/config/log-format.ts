@@ -54,7 +54,7 @@ function memberFields(listener: string): readonly Field[] {
   const behind = BEHIND_MEMBERS.map(
     (each): Field => [each, nameOf('srv_name', memberSuffix(each, listener))],
   );
-  return [['member', text('%[srv_name]')], ...behind];
+  return [['backend', text('%b')], ['member', text('%[srv_name]')], ...behind];
 }
 
 const AMOUNTS: readonly Field[] = [

@@ -1,13 +1,15 @@
 // The commands by which a member rests, is probed, and comes back, and the question how many requests it has answered. Pure.
 
 import type { HealthMonitor, Pool } from '../../model/load-balancer.ts';
+import { ownerOf } from '../../model/names.ts';
 import { serverKeywords } from '../config/listener-config.ts';
 import type { Command } from '../socket/commands.ts';
 import { positionOf } from '../stats/columns.ts';
 import { parseStatRows } from '../stats/stat-rows.ts';
-import type { Place } from './member-places.ts';
+import { memberId, type Place } from './member-places.ts';
 
-const PROBE_INTERVAL_MS = 500;
+/** Also its time-out: twice as long a member that is well again may have to wait. */
+const PROBE_INTERVAL_MS = 400;
 
 export function restCommands(places: readonly Place[]): readonly Command[] {
   return places.map(({ listener, member }) => ({
@@ -36,6 +38,10 @@ export function probeBackend({ listener: { mode, pool } }: Place): string {
   return mode === 'http' && pool.httpVersion === '1.1' ? 'headgate:probes' : 'headgate:connections';
 }
 
+function probeName({ key, member }: Place): string {
+  return memberId(ownerOf(key).namespace, member.name);
+}
+
 /** A probe that has not passed yet. `certificates`: the folder of the authorities' files. */
 export function probeCommands(place: Place, certificates: string): readonly Command[] {
   const { listener, member } = place;
@@ -47,8 +53,8 @@ export function probeCommands(place: Place, certificates: string): readonly Comm
     slowStart: undefined,
   };
   const [, , ...keywords] = serverKeywords(pool, member, 'usual', certificates);
-  const { name: server, address, port } = member;
-  const at = { backend: probeBackend(place), server };
+  const { address, port } = member;
+  const at = { backend: probeBackend(place), server: probeName(place) };
   return [
     { kind: 'AddServer', ...at, address, port, keywords },
     { kind: 'SetServerState', ...at, state: 'ready' },
@@ -58,7 +64,7 @@ export function probeCommands(place: Place, certificates: string): readonly Comm
 }
 
 export function endProbeCommands(place: Place): readonly Command[] {
-  const at = { backend: probeBackend(place), server: place.member.name };
+  const at = { backend: probeBackend(place), server: probeName(place) };
   return [
     { kind: 'SetServerState', ...at, state: 'maint' },
     { kind: 'DeleteServer', ...at },

@@ -1,4 +1,4 @@
-// Lets members rest that fail clients: counts the errors of each member over all pools of one HAProxy, gives it no more
+// Lets members rest that fail clients: counts the errors of each member over all pools of a namespace, gives it no more
 // connections after some in a row, and brings it back when it has rested and a probe has passed.
 // Why: docs/design/decisions/0093-ejection-by-lines.md
 
@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { listenerOfBackend, ownerOf, ownerOfListener } from '../../model/names.ts';
 import type { BootedWorker } from '../booted-worker.ts';
 import { readServers } from '../readback.ts';
 import type { Command } from '../socket/commands.ts';
@@ -22,7 +23,7 @@ import {
   upCommand,
 } from './commands.ts';
 import { errorInWords, parseErrorLine, type RequestError } from './error-line.ts';
-import { MemberPlaces, type Place } from './member-places.ts';
+import { MemberPlaces, memberId, type Place } from './member-places.ts';
 import { countOf, type PastRest, restMs, trialMs } from './rest-times.ts';
 import { type MemberKnown, mayRest, tooMany } from './share.ts';
 
@@ -72,7 +73,7 @@ export class Ejector {
   readonly #options: EjectorOptions;
   readonly #clock: Clock;
   readonly #places = new MemberPlaces();
-  /** These maps have the member's name as key. */
+  /** These maps have the id of the member as key. */
   readonly #errors = new Map<string, Errors>();
   readonly #rests = new Map<string, Rest>();
   readonly #past = new Map<string, PastRest>();
@@ -90,7 +91,7 @@ export class Ejector {
 
   /** Why the member of this listener rests; '' if it does not. */
   causeOf(listener: string, member: string): string {
-    const rest = this.#rests.get(member);
+    const rest = this.#rests.get(memberId(namespaceOf(listener), member));
     const isThere = rest?.places.some((place) => place.listener.name === listener) === true;
     return isThere ? `it rests, because ${rest.cause}` : '';
   }
@@ -122,11 +123,17 @@ export class Ejector {
       if (places.length === 0) this.#end(member, rest, 'it is removed');
       else this.#stand(member, rest, places);
     }
-    for (const key of pools)
+    if (this.#rests.size === 0) return;
+    for (const key of pools) {
+      const { namespace } = ownerOf(key);
+      const resting = [...this.#rests.keys()].flatMap((id) =>
+        id.startsWith(`${namespace}:`) ? [id.slice(namespace.length + 1)] : [],
+      );
       for (const { pool } of desired.get(key)?.listeners ?? [])
-        if (pool.ejection !== undefined && this.#rests.size > 0)
-          for (const member of tooMany(pool, [...this.#rests.keys()], this.#known()))
-            this.#comeBack(member, 'its pool has too few others');
+        if (pool.ejection !== undefined)
+          for (const name of tooMany(pool, resting, this.#known(namespace)))
+            this.#comeBack(memberId(namespace, name), 'its pool has too few others');
+    }
   }
 
   /** A line of the worker's ring. */
@@ -134,7 +141,7 @@ export class Ejector {
     const found = parseErrorLine(text);
     if (found === undefined) return;
     if (found.kind === 'error') this.#error(found);
-    else this.#probeEnded(found.member, found.passes);
+    else this.#probeEnded(found.probe, found.passes);
   }
 
   /** Members come back, because without the agent none would bring them back. */
@@ -150,7 +157,8 @@ export class Ejector {
   }
 
   #error(error: RequestError): void {
-    const { member } = error;
+    const backend = this.#worker?.runtime.names.inAgent(error.backend) ?? '';
+    const member = memberId(namespaceOf(listenerOfBackend(backend)), error.member);
     const now = this.#clock.monotonic();
     if (!this.#places.has(member) || this.#rests.has(member)) return;
     const known = this.#errors.get(member);
@@ -191,7 +199,9 @@ export class Ejector {
     if (seen > before) return countAgain(errors, seen);
     const places = this.#places.of(member);
     if (places.length === 0 || this.#rests.has(member)) return;
-    const may = places.every(({ listener: { pool } }) => mayRest(pool, member, this.#known()));
+    const may = places.every(({ key, listener: { pool }, member: { name } }) =>
+      mayRest(pool, name, this.#known(ownerOf(key).namespace)),
+    );
     if (!may) {
       this.#options.onEjected('kept');
       errors.count = 0;
@@ -274,7 +284,7 @@ export class Ejector {
     const before = new Set(rest.places.map(({ listener }) => listener.name));
     rest.places = places;
     this.#send(restCommands(places.filter(({ listener }) => !before.has(listener.name))));
-    if (places.some(({ listener: { pool } }) => !isReady(pool.members, member)))
+    if (places.some((place) => place.member.state !== 'ready'))
       this.#comeBack(member, 'it gets no new connections');
   }
 
@@ -300,9 +310,10 @@ export class Ejector {
   /** An agent before this one has ended without bringing its members back, and its probes are still there. */
   async #takeBack({ runtime, running }: BootedWorker): Promise<void> {
     const commands: Command[] = [];
+    // The one that is not named so stands there for HAProxy.
     for (const backend of ['headgate:probes', 'headgate:connections'])
       for (const { server } of parseServersState(await runtime.ask(`show servers state ${backend}`)))
-        if (!this.#rests.has(server))
+        if (server.includes(':') && !this.#rests.has(server))
           commands.push(
             { kind: 'SetServerState', backend, server, state: 'maint' },
             { kind: 'DeleteServer', backend, server },
@@ -312,7 +323,7 @@ export class Ejector {
       .map(({ name }) => name);
     await readServers(runtime, names, (backend, answer) => {
       for (const { server, operational, state } of parseServersState(answer))
-        if (operational === 'down' && state === 'ready' && !this.#rests.has(server))
+        if (operational === 'down' && state === 'ready' && this.causeOf(backend, server) === '')
           commands.push({ kind: 'AssumeHealth', backend, server });
     });
     await runtime.send(commands, { lane: 'bulk' });
@@ -326,12 +337,12 @@ export class Ejector {
     return answers.reduce((sum, answer) => sum + goodAnswers(answer), 0);
   }
 
-  #known(): (name: string) => MemberKnown {
+  #known(namespace: string): (name: string) => MemberKnown {
     const { checkResults } = this.#options;
     return (name) => ({
-      rests: this.#rests.has(name),
+      rests: this.#rests.has(memberId(namespace, name)),
       isDown: this.#places
-        .of(name)
+        .of(memberId(namespace, name))
         .some(({ listener }) => checkResults.get(listener.name)?.get(name)?.isDown === true),
     });
   }
@@ -355,7 +366,11 @@ export class Ejector {
     fields: Readonly<Record<string, unknown>>,
   ): void {
     const keys = [...new Set(places.map(({ key }) => key))];
-    this.#options.log.info(words, { member, loadBalancers: keys, ...fields });
+    this.#options.log.info(words, {
+      member: places[0]?.member.name ?? member,
+      loadBalancers: keys,
+      ...fields,
+    });
     this.#options.onChanged(keys);
   }
 
@@ -377,8 +392,8 @@ function countAgain(errors: Errors, answered: number): void {
   errors.checkpoint = errors.baseline;
 }
 
-function isReady(members: Place['listener']['pool']['members'], name: string): boolean {
-  return members.some((each) => each.name === name && each.state === 'ready');
+function namespaceOf(listener: string): string {
+  return ownerOf(ownerOfListener(listener)).namespace;
 }
 
 /** By the first of its pools for which it counts; '' for none. */

@@ -6,6 +6,8 @@ import type { Ejection } from '../../model/load-balancer.ts';
 export interface RequestError {
   readonly kind: 'error';
   readonly member: string;
+  /** HAProxy's name of the pool that sent to it. */
+  readonly backend: string;
   /** How it ended, such as `sH`: see section 8.5 of HAProxy's configuration manual. */
   readonly ended: string;
   /** NaN in mode tcp. */
@@ -14,31 +16,34 @@ export interface RequestError {
 
 export interface ProbeResult {
   readonly kind: 'probe';
-  readonly member: string;
+  /** The name of the probe, as the agent has named it. */
+  readonly probe: string;
   readonly passes: boolean;
 }
 
-const OWN = /^headgate (\S+) (\S\S) (\S+)$/;
+const OWN = /^headgate (\S+) (\S+) (\S\S) (\S+)$/;
 const PROBE = /^Server headgate:(?:probes|connections)\/(\S+) is (UP|DOWN), (reason|changed)/;
 /** The formats `httplog` and `tcplog`, whose server follows the last slash of its word. */
-const HTTP = /^\S+ \[[^\]]{1,40}\] \S+ \S+\/(\S+) [-+\d/]+ (-?\d{1,3}) \+?\d+ \S+ \S+ (\S\S)\S\S /;
-const TCP = /^\S+ \[[^\]]{1,40}\] \S+ \S+\/(\S+) [-+\d/]+ \+?\d+ (\S\S) /;
+const HTTP = /^\S+ \[[^\]]{1,40}\] \S+ (\S+)\/(\S+) [-+\d/]+ (-?\d{1,3}) \+?\d+ \S+ \S+ (\S\S)\S\S /;
+const TCP = /^\S+ \[[^\]]{1,40}\] \S+ (\S+)\/(\S+) [-+\d/]+ \+?\d+ (\S\S) /;
 
 /** undefined for any other line, and for a request that no member got. */
 export function parseErrorLine(line: string): RequestError | ProbeResult | undefined {
   if (line.startsWith('Server ')) {
-    const [, member, state, why] = PROBE.exec(line) ?? [];
+    const [, probe, state, why] = PROBE.exec(line) ?? [];
     // The agent itself changes the state of a probe by command.
-    return member === undefined || why !== 'reason'
+    return probe === undefined || why !== 'reason'
       ? undefined
-      : { kind: 'probe', member, passes: state === 'UP' };
+      : { kind: 'probe', probe, passes: state === 'UP' };
   }
-  const { member, ended, status } = fieldsOf(line);
-  if (member === undefined || member.startsWith('<') || ended === undefined) return undefined;
-  return { kind: 'error', member, ended: ended.slice(0, 2), status: Number(status) };
+  const { backend, member, ended, status } = fieldsOf(line);
+  if (backend === undefined || member === undefined || ended === undefined) return undefined;
+  if (member.startsWith('<')) return undefined;
+  return { kind: 'error', backend, member, ended: ended.slice(0, 2), status: Number(status) };
 }
 
 interface Fields {
+  readonly backend?: string | undefined;
   readonly member?: string | undefined;
   readonly ended?: string | undefined;
   readonly status?: string | number | undefined;
@@ -46,21 +51,21 @@ interface Fields {
 
 function fieldsOf(line: string): Fields {
   if (line.startsWith('headgate ')) {
-    const [, member, ended, status] = OWN.exec(line) ?? [];
-    return { member, ended, status };
+    const [, backend, member, ended, status] = OWN.exec(line) ?? [];
+    return { backend, member, ended, status };
   }
   if (line.startsWith('{')) return fieldsOfJson(line);
   const http = HTTP.exec(line);
-  if (http !== null) return { member: http[1], status: http[2], ended: http[3] };
+  if (http !== null) return { backend: http[1], member: http[2], status: http[3], ended: http[4] };
   const tcp = TCP.exec(line);
-  return tcp === null ? {} : { member: tcp[1], ended: tcp[2] };
+  return tcp === null ? {} : { backend: tcp[1], member: tcp[2], ended: tcp[3] };
 }
 
 function fieldsOfJson(line: string): Fields {
   try {
-    const { member, ended, status } = JSON.parse(line) as Record<string, unknown>;
-    if (typeof member !== 'string' || typeof ended !== 'string') return {};
-    return { member, ended, status: typeof status === 'number' ? status : undefined };
+    const { backend, member, ended, status } = JSON.parse(line) as Record<string, unknown>;
+    if (typeof backend !== 'string' || typeof member !== 'string' || typeof ended !== 'string') return {};
+    return { backend, member, ended, status: typeof status === 'number' ? status : undefined };
   } catch {
     return {};
   }

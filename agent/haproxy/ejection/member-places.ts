@@ -1,5 +1,5 @@
-// Where each member stands: all pools that let members rest, by the member's name, so that what happens to it in one of them
-// counts in all.
+// Where each member stands: all pools of its namespace that let members rest, so that what happens to it in one of them counts
+// in all. Not those of other namespaces: their authors could let it rest for theirs.
 
 import type { Listener, LoadBalancer, Member } from '../../model/load-balancer.ts';
 import { isForHaproxy, isRouted, isRoutePool } from '../config/listener-config.ts';
@@ -11,17 +11,23 @@ export interface Place {
   readonly member: Member;
 }
 
+/** Of a member for one namespace, as the name of a probe: `default:10.0.0.1:8080`. */
+export function memberId(namespace: string, name: string): string {
+  return `${namespace}:${name}`;
+}
+
 export class MemberPlaces {
-  /** Key: the member's name, then the listener's. */
+  /** Key: the id of the member, then the listener's name. */
   readonly #places = new Map<string, Map<string, Place>>();
   readonly #known = new Map<string, LoadBalancer>();
 
-  of(member: string): readonly Place[] {
-    return [...(this.#places.get(member)?.values() ?? [])];
+  /** By the id of the member. */
+  of(id: string): readonly Place[] {
+    return [...(this.#places.get(id)?.values() ?? [])];
   }
 
-  has(member: string): boolean {
-    return this.#places.has(member);
+  has(id: string): boolean {
+    return this.#places.has(id);
   }
 
   /** The listeners whose pools let members rest. */
@@ -35,9 +41,10 @@ export class MemberPlaces {
     if (before === loadBalancer) return;
     for (const { name, pool } of listenersOf(before))
       for (const member of pool.members) {
-        const places = this.#places.get(member.name);
+        const id = memberId(before?.namespace ?? '', member.name);
+        const places = this.#places.get(id);
         places?.delete(name);
-        if (places?.size === 0) this.#places.delete(member.name);
+        if (places?.size === 0) this.#places.delete(id);
       }
     const listeners = listenersOf(loadBalancer);
     if (loadBalancer === undefined || listeners.length === 0) {
@@ -47,8 +54,9 @@ export class MemberPlaces {
     this.#known.set(key, loadBalancer);
     for (const listener of listeners)
       for (const member of listener.pool.members) {
-        const places = this.#places.get(member.name) ?? new Map<string, Place>();
-        this.#places.set(member.name, places.set(listener.name, { key, listener, member }));
+        const id = memberId(loadBalancer.namespace, member.name);
+        const places = this.#places.get(id) ?? new Map<string, Place>();
+        this.#places.set(id, places.set(listener.name, { key, listener, member }));
       }
   }
 }

@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { BootedWorker } from '../../../../agent/haproxy/booted-worker.ts';
 import { Ejector } from '../../../../agent/haproxy/ejection/ejector.ts';
+import { BackendNames } from '../../../../agent/haproxy/socket/backend-names.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { allColumns } from '../../../../agent/haproxy/stats/columns.ts';
 import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
@@ -42,7 +43,10 @@ function rigOf(...loadBalancers: readonly LoadBalancer[]) {
           ? `${HEADER}\n${backend},${name},${numbers.join(',')},UP,,http,`
           : '';
       });
-    return { runtime: { send, ask, askAll }, running: { has: () => true } } as unknown as BootedWorker;
+    return {
+      runtime: { send, ask, askAll, names: new BackendNames() },
+      running: { has: () => true },
+    } as unknown as BootedWorker;
   };
   const ejector = new Ejector({
     desired,
@@ -59,16 +63,21 @@ function rigOf(...loadBalancers: readonly LoadBalancer[]) {
   };
   ejector.changed(desired.keys());
   ejector.serve(workerOf());
-  const fail = async (member: string, times: number, ended = '-- 500'): Promise<void> => {
+  const fail = async (
+    member: string,
+    times: number,
+    ended = '-- 500',
+    backend = poolName('web'),
+  ): Promise<void> => {
     for (let at = 0; at < times; at++) {
-      ejector.line(`headgate ${member} ${ended}`);
+      ejector.line(`headgate ${backend} ${member} ${ended}`);
       await settled();
     }
   };
   const rests = (member: string, service = 'web'): boolean =>
     ejector.causeOf(poolName(service), member) !== '';
   const probe = (member: string, state: 'UP' | 'DOWN'): void =>
-    ejector.line(`Server headgate:probes/${member} is ${state}, reason: a check`);
+    ejector.line(`Server headgate:probes/default:${member} is ${state}, reason: a check`);
   return { ejector, clock, sent, results, good, put, fail, rests, probe, workerOf };
 }
 
@@ -82,7 +91,7 @@ test('Ejector lets a member rest after three errors in a row, and probes it', as
   await fail(FIRST, 1, 'sH 504');
   t.true(rests(FIRST));
   t.deepEqual(results, ['rested']);
-  const probe = `headgate:probes/${FIRST}`;
+  const probe = `headgate:probes/default:${FIRST}`;
   t.deepEqual(sent, [
     DOWN,
     `AddServer ${probe}`,
@@ -127,7 +136,7 @@ test('Ejector brings a member back when it has rested and a probe has passed, an
   t.true(rests(FIRST), 'the last probe failed');
   probe(FIRST, 'UP');
   t.false(rests(FIRST));
-  t.true(sent.includes(UP) && sent.includes(`DeleteServer headgate:probes/${FIRST}`));
+  t.true(sent.includes(UP) && sent.includes(`DeleteServer headgate:probes/default:${FIRST}`));
 
   await fail(FIRST, 3);
   probe(FIRST, 'UP');
@@ -214,4 +223,18 @@ test('Ejector forgets a member that is removed, and brings one back that drains'
   const draining = { ...listener, pool: { ...listener?.pool, members } } as Listener;
   put({ ...webPool(), listeners: [draining] });
   t.false(rests(FIRST));
+});
+
+test('Ejector counts each namespace for itself, so that no other one lets a member rest', async (t) => {
+  const strict = webPool('web', MEMBERS, { ejection: { after: 1, statuses: '500', share: 99 } });
+  const foreign: LoadBalancer = { ...strict, key: strict.key.replace('default', 'evil'), namespace: 'evil' };
+  const name = poolName('web').replace('default', 'evil');
+  const listeners = strict.listeners.map((each) => ({ ...each, name }));
+  const { fail, rests, sent } = rigOf(webPool(), { ...foreign, listeners });
+  await fail(FIRST, 5, '-- 500', name);
+  t.false(rests(FIRST));
+  t.true(sent.includes(`AssumeFailure ${name}/${FIRST}`));
+  t.false(sent.includes(DOWN));
+  await fail(FIRST, 3);
+  t.true(rests(FIRST));
 });

@@ -6,9 +6,12 @@ const EJECTION = { after: 3, statuses: '500,502-504', share: 34 };
 const MEMBER = '10.0.0.1:8080';
 
 test('parseErrorLine() reads the line of a listener without a log, and both formats of one with a log', (t) => {
-  const error = { kind: 'error', member: MEMBER, ended: 'SH', status: 502 };
-  t.deepEqual(parseErrorLine(`headgate ${MEMBER} SH 502`), error);
-  t.deepEqual(parseErrorLine(JSON.stringify({ path: '/', member: MEMBER, status: 502, ended: 'SH' })), error);
+  const error = { kind: 'error', backend: 'pool', member: MEMBER, ended: 'SH', status: 502 };
+  t.deepEqual(parseErrorLine(`headgate pool ${MEMBER} SH 502`), error);
+  t.deepEqual(
+    parseErrorLine(JSON.stringify({ path: '/', backend: 'pool', member: MEMBER, status: 502, ended: 'SH' })),
+    error,
+  );
   const http = `192.0.2.1:4000 [29/Nov/2026:05:00:00.000] edge~ pool/${MEMBER} 0/0/1/-1/2 502 207 - - SH-- 1/1/0/0/0 0/0 "GET / HTTP/1.1"`;
   t.deepEqual(parseErrorLine(http), error);
   const tcp = `192.0.2.1:4000 [29/Nov/2026:05:00:00.000] web web/${MEMBER} 0/-1/1003 0 SC 1/1/0/0/3 0/0`;
@@ -16,12 +19,15 @@ test('parseErrorLine() reads the line of a listener without a log, and both form
 });
 
 test('parseErrorLine() reads an IPv6 member', (t) => {
-  t.like(parseErrorLine('headgate 2001:db8::1:8080 -- 500'), { member: '2001:db8::1:8080', status: 500 });
+  t.like(parseErrorLine('headgate pool 2001:db8::1:8080 -- 500'), {
+    member: '2001:db8::1:8080',
+    status: 500,
+  });
 });
 
 test('parseErrorLine() leaves out requests that no member got, and other lines', (t) => {
   for (const line of [
-    'headgate <NOSRV> SC 503',
+    'headgate pool <NOSRV> SC 503',
     '',
     'headgate',
     '{"member":',
@@ -36,7 +42,7 @@ test('parseErrorLine() leaves out requests that no member got, and other lines',
 });
 
 test('parseErrorLine() reads the result of a probe', (t) => {
-  const probe = { kind: 'probe', member: MEMBER };
+  const probe = { kind: 'probe', probe: MEMBER };
   const line = `Server headgate:probes/${MEMBER} is`;
   t.deepEqual(parseErrorLine(`${line} UP, reason: Layer7 check passed, code: 200`), {
     ...probe,
@@ -52,7 +58,7 @@ test('parseErrorLine() takes no member from what a client sends', (t) => {
 });
 
 const words = (ended: string, status: number, mode: 'tcp' | 'http' = 'http'): string =>
-  errorInWords({ kind: 'error', member: MEMBER, ended, status }, EJECTION, mode);
+  errorInWords({ kind: 'error', backend: 'pool', member: MEMBER, ended, status }, EJECTION, mode);
 
 test('errorInWords() counts statuses of the set, refused and reset connections, and time-outs', (t) => {
   t.is(words('--', 500), 'it answered 500');

@@ -32,9 +32,9 @@ test('MemberPlaces finds the pools of a member after any changes', (t) => {
       const having = [...expected.values()].filter(({ listeners }) =>
         listeners[0]?.pool.members.some((member) => member.name === name),
       );
-      const found = places.of(name).map(({ key }) => key);
+      const found = places.of(`default:${name}`).map(({ key }) => key);
       if (JSON.stringify(found.sort()) !== JSON.stringify(having.map(({ key }) => key).sort())) return false;
-      if (places.has(name) !== having.length > 0) return false;
+      if (places.has(`default:${name}`) !== having.length > 0) return false;
     }
     return [...places.listeners()].length === expected.size;
   });
