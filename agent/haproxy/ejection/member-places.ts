@@ -11,7 +11,7 @@ export interface Place {
   readonly member: Member;
 }
 
-/** Of a member for one namespace, as the name of a probe: `default:10.0.0.1:8080`. */
+/** What a namespace has of a member, as the name of a probe: `default:10.0.0.1:8080`. */
 export function memberId(namespace: string, name: string): string {
   return `${namespace}:${name}`;
 }
