@@ -144,14 +144,15 @@ export class HostAlone {
     const { log } = this.#options;
     const wasLocked = this.#file.isLocked;
     // Counted from before the routers are told.
-    if (isLocked && !wasLocked) await this.#arrivals.ask('order', true);
+    const counts = isLocked && !wasLocked;
+    if (counts) await this.#arrivals.ask('order', true);
     try {
       await this.#file.set(isLocked);
       if (wasLocked !== isLocked) log.info(isLocked ? 'This host is locked' : 'This host is unlocked');
       return isLocked ? await this.#lock(wasLocked) : await this.#unlock(wasLocked);
     } finally {
-      await this.#arrivals.ask('order', false);
-      this.#links?.send();
+      if (counts) await this.#arrivals.ask('order', false);
+      if (counts) this.#links?.send();
     }
   }
 
@@ -199,6 +200,13 @@ export class HostAlone {
     const state = 'This host is locked';
     if (fault !== '') return untold(state, fault);
     const move = wasLocked ? undefined : await this.#untilMoved();
+    if (!this.#file.isLocked)
+      return {
+        ok: false,
+        active: 'unknown',
+        tookMs: 0,
+        message: 'This host has been unlocked in the meantime',
+      };
     const left = await clients.connections();
     const open =
       left === undefined ? 'connections that are open continue' : `${counted(left, 'connection')} left`;

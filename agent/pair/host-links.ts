@@ -1,7 +1,7 @@
 // The links between this host and all others of the setting `hosts`: what each reports, beside what this host reports, and which
 // of them live. Logs a host that is heard, or is not any more.
 
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { Log } from '../host/log.ts';
 import type { HostGroup, LbHost, LivingHosts } from '../model/host-group.ts';
 import type { PairCredentials } from './peers/credentials.ts';
@@ -133,6 +133,7 @@ export class HostLinks {
       announced: [],
       unannounced: 0,
       vips: this.#questions.report,
+      hosts: digestOf(this.#options.group()),
     };
   }
 
@@ -204,6 +205,8 @@ export class HostLinks {
     const theirs = this.#link.reportOf(address);
     if (theirs?.instance === this.#instance) return 'its address leads back to this host';
     if (report === undefined) return 'it is not heard';
+    if (report.hosts !== digestOf(this.#options.group()))
+      return 'its setting "hosts" is another than that of this host: make the lists equal';
     const fault = this.#link.faultOf(address);
     return fault === '' ? '' : `it does not hear this host: ${fault}`;
   }
@@ -224,6 +227,13 @@ export class HostLinks {
     this.#questions.heard(reports);
     hooks.onReport();
   }
+}
+
+function digestOf({ hosts }: HostGroup): string {
+  return hash('sha256', JSON.stringify(hosts.map(({ name, address, back }) => [name, address, back]))).slice(
+    0,
+    16,
+  );
 }
 
 function othersOf({ self, hosts }: HostGroup): readonly LbHost[] {

@@ -312,6 +312,7 @@ export class Pair {
       unannounced: this.#announced.open,
       vips: noVips,
       arrivals: noArrivals,
+      hosts: '',
       announcesAll: false,
       isBlind: false,
     };

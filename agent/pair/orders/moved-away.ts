@@ -48,7 +48,8 @@ export async function movedAway({ here, others, clock }: MovedAwayOptions): Prom
   let base = new Map<string, number>();
   for (;;) {
     const [now, count, theirs] = [clock.monotonic(), here(), others()];
-    if (count !== last.count && count !== NOT_COUNTED) {
+    if (count === NOT_COUNTED) return { kind: 'uncounted', lastMs: 0, here: 0, there: 0 };
+    if (count !== last.count) {
       last = { count, at: now };
       base = new Map();
     }

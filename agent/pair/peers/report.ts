@@ -144,6 +144,8 @@ const reportSchema = object({
   unannounced: count.default(1),
   vips: vipsSchema.default(noVips),
   arrivals: arrivalsSchema.default(noArrivals),
+  /** Identifies the setting `hosts`, which must be the same on every host: 16 hex digits; '' without it. */
+  hosts: token.default(''),
   /** A router has every VIP of this host. */
   announcesAll: boolean().default(false),
   /** BIRD of this host does not answer, or has just started: the host lives although others miss its BFD. */

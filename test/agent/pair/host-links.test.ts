@@ -102,6 +102,10 @@ test('HostLinks follows another list of hosts, and refuses one that is not in it
   t.deepEqual([...a.reports().keys()], ['lb2']);
   t.regex(c.status().fault, /Host lb1: it is not heard/);
   groups[0] = { self: hosts[0] as LbHost, hosts };
+  await Promise.all(links.map((each) => each.renew()));
+  await until('the lists differ', () =>
+    /^Host lb2: its setting "hosts" is another than/.test(a.status().fault),
+  );
   groups[1] = { self: hosts[1] as LbHost, hosts };
   await Promise.all(links.map((each) => each.renew()));
   await until('all are connected', () => links.every((each) => each.status().fault === ''));

@@ -20,5 +20,6 @@ export const pairReport: PairReport = {
   vips: noVips,
   arrivals: noArrivals,
   announcesAll: false,
+  hosts: '',
   isBlind: false,
 };

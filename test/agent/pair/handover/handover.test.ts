@@ -93,6 +93,7 @@ class Host {
       vips: noVips,
       arrivals: noArrivals,
       announcesAll: false,
+      hosts: '',
       isBlind: false,
     };
   }

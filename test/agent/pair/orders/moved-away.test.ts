@@ -80,4 +80,12 @@ test('movedAway() gives up if connections still come, if no other host could tak
     ),
     { kind: 'uncounted' },
   );
+  // A counter that another process removes.
+  t.like(
+    await moveOf(
+      (ms) => (ms < 300 ? 1 : -1),
+      (ms) => ms,
+    ),
+    { kind: 'uncounted' },
+  );
 });

@@ -39,6 +39,7 @@ const REPORT: PairReport = {
   unannounced: 2,
   vips: { asks: '198.51.100.7', answers: [SEEN] },
   arrivals: { asks: true, count: 7 },
+  hosts: '0123456789abcdef',
   announcesAll: true,
   isBlind: true,
 };
@@ -85,6 +86,7 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
     answers: fc.array(fc.constant(SEEN), { maxLength: 2 }),
   }),
   arrivals: fc.record({ asks: fc.boolean(), count: fc.integer({ min: -1 }) }),
+  hosts: fc.constantFrom('', '0123456789abcdef'),
   announcesAll: fc.boolean(),
   isBlind: fc.boolean(),
 });
@@ -204,6 +206,7 @@ test('parseReport() fills missing fields with what makes the peer the least read
     unannounced: 1,
     vips: noVips,
     arrivals: noArrivals,
+    hosts: '',
     announcesAll: false,
     isBlind: false,
   });
