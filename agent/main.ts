@@ -45,7 +45,13 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   // Read and translate all objects: HAProxy must not start, or get a command, before the desired state is complete.
   dataplane.prepare();
   const reading = sources.start({
-    addresses,
+    addresses: {
+      take: (differences, haveNodesChanged) => {
+        addresses.take(differences, haveNodesChanged);
+        if (differences?.poolsChanged || haveNodesChanged) parts.poolsChanged();
+      },
+      cannotRead: (problems) => addresses.cannotRead(problems),
+    },
     onService: (key) => writers?.services.observed(key),
     onObject: (name) => {
       writers?.objects.observed(name);
@@ -72,6 +78,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   void (sources.api?.synced ?? Promise.resolve()).then(() => recordedMembers.allKnown());
   await Promise.race([dataplane.start(), stopping]);
   compactHeap();
+  parts.poolsChanged();
   announcers.follow(desired.loadBalancers.keys(), desired.loadBalancers);
   void announcers.start();
   void parts.endFormer();
@@ -79,7 +86,9 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   parts.foreign?.start();
   void connectionSync.start();
   const standing =
-    pair === undefined && parts.vrrp !== undefined ? lowerWithoutPeer(dataplane, announcers) : undefined;
+    pair === undefined && parts.alone === undefined && parts.vrrp !== undefined
+      ? lowerWithoutPeer(dataplane, announcers)
+      : undefined;
 
   // Follow every change until the agent stops.
   const report = (keys: ReadonlySet<string>): void => observers.changed(keys);
@@ -100,7 +109,8 @@ function reread(parts: AgentParts): void {
   void configureVrrp(() => settings.now, vrrp, pair);
   void pair?.renew();
   void parts.alone?.renew();
-  if (now.bgp !== undefined) parts.bgp?.configure(now.bgp);
+  parts.poolsChanged();
+  parts.configureBgp();
   parts.connectionSync.configure();
   cluster.reclassify();
   addresses.configure(now, translating);

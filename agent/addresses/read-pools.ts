@@ -4,9 +4,11 @@ import { subdomain } from '../base/name-forms.ts';
 import { unknownKeys } from '../base/nearest.ts';
 import { quote } from '../base/quote.ts';
 import { faultsOf, isMapping, shownValue } from '../base/validate.ts';
-import { type AddressPool, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
+import { type AddressPool, POOL_KEYS, poolOf, poolSpecSchema } from '../kubernetes/address-pool.ts';
+import { poolBgpSchema } from '../kubernetes/pool-bgp.ts';
 
 export type { AddressPool } from '../kubernetes/address-pool.ts';
+export type { PoolBgp } from '../kubernetes/pool-bgp.ts';
 
 /** `value`: of the YAML file; undefined and null for no pools. A pool with an error is left out; errors have its place. */
 export function readPools(value: unknown): {
@@ -35,10 +37,15 @@ function readPool(item: unknown): { name: string; faults: readonly string[]; poo
     const fault = name === undefined ? 'missing, every pool has one' : `${shownValue(name)} ${subdomain.not}`;
     return { name: '', faults: [`name: ${fault}`] };
   }
-  const faults = [...unknownKeys(spec, poolSpecSchema.keys)];
+  const faults = [...unknownKeys(spec, POOL_KEYS)];
   const { serviceAllocation } = spec;
   if (isMapping(serviceAllocation))
     faults.push(...unknownKeys(serviceAllocation, ['namespaces', 'serviceSelector'], 'serviceAllocation.'));
+  if (isMapping(spec.bgp)) {
+    faults.push(...unknownKeys(spec.bgp, poolBgpSchema.keys, 'bgp.'));
+    if (isMapping(spec.bgp.announceFrom))
+      faults.push(...unknownKeys(spec.bgp.announceFrom, ['hosts', 'hostSelector'], 'bgp.announceFrom.'));
+  }
   const checked = poolSpecSchema.judge(spec);
   if (checked.success && checked.data.allowed?.fault) faults.push(checked.data.allowed.fault);
   if (!checked.success) faults.push(faultsOf(checked.faults, spec));

@@ -7,6 +7,7 @@ import {
   boolean,
   listOf,
   object,
+  oneOf,
   someOf,
   string,
   textReader,
@@ -17,6 +18,7 @@ import type { Family } from '../model/load-balancer.ts';
 import { type Allowed, allowedRule } from './allowed-rule.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
 import { ADDRESS_API_VERSION, named, uid } from './object-names.ts';
+import { type PoolBgp, poolBgpOf, poolBgpSchema, whyNoAggregate } from './pool-bgp.ts';
 
 /** Addresses for Services. */
 export interface AddressPool {
@@ -45,6 +47,10 @@ export interface AddressPool {
   readonly selector: Selector;
   /** undefined: no rule. */
   readonly allowed: Allowed | undefined;
+  /** By which way, on hosts that have both; '' for VRRP. */
+  readonly announce: '' | 'vrrp' | 'bgp';
+  /** undefined: to all peers, by all hosts, without more. */
+  readonly bgp: PoolBgp | undefined;
 }
 
 export interface PoolReady {
@@ -107,8 +113,19 @@ const block = textReader((text) => {
 
 const EVERYTHING: Selector = { matchLabels: {}, matchExpressions: [] };
 
+/** Ranges are left to the agent, which also checks that they consist of whole networks. */
+const WHOLE_AGGREGATES = (
+  [
+    ['aggregateLength', '.', 4],
+    ['aggregateLengthV6', ':', 6],
+  ] as const
+).map(([field, mark, version]) => ({
+  rule: `!has(self.bgp) || !has(self.bgp.${field}) || self.blocks.all(b, !b.contains('${mark}') || b.contains('-') || (b.contains('/') ? cidr(b).prefixLength() <= self.bgp.${field} : self.bgp.${field} == ${version === 4 ? 32 : 128}))`,
+  message: `bgp.${field} must not be shorter than the prefix of an IPv${version} block`,
+}));
+
 /** The `spec` of an AddressPool; in the settings, the pool without its name. */
-export const poolSpecSchema = object({
+const poolFields = object({
   blocks: someOf(block, 'block').meta({
     description:
       'The addresses of the pool: CIDRs, ranges as in 192.0.2.10-192.0.2.20, single addresses; IPv4 and IPv6.',
@@ -158,7 +175,28 @@ export const poolSpecSchema = object({
     })
     .or({ namespaces: [], serviceSelector: EVERYTHING }),
   allowed: allowedRule,
+  announce: oneOf('vrrp', 'bgp')
+    .meta({
+      description: 'How the VIPs become reachable on hosts with "announce: both". By default by VRRP.',
+    })
+    .nullish(),
+  bgp: poolBgpSchema
+    .meta({
+      description: 'How the VIPs are announced by BGP. By default to all peers, by all hosts.',
+    })
+    .nullish(),
 });
+export const POOL_KEYS = poolFields.keys;
+export const poolSpecSchema = poolFields
+  .refine(({ blocks, bgp }, refuse) => {
+    for (const { range } of blocks) {
+      const key = range.family === 'v4' ? 'aggregateLength' : 'aggregateLengthV6';
+      const length = bgp?.[key];
+      const why = length === undefined ? '' : whyNoAggregate(range, length);
+      if (why !== '') refuse(['bgp', key], why);
+    }
+  })
+  .meta({ 'x-kubernetes-validations': WHOLE_AGGREGATES });
 
 export const poolSchema = object({
   metadata: object({
@@ -187,7 +225,7 @@ export function poolOf(
   spec: Valid<typeof poolSpecSchema>,
   { uid, generation, ready }: Pick<AddressPool, 'uid' | 'generation' | 'ready'> = OF_NO_OBJECT,
 ): AddressPool {
-  const { blocks, avoidBuggyIPs, serviceAllocation, ...rules } = spec;
+  const { blocks, avoidBuggyIPs, serviceAllocation, announce, bgp, ...rules } = spec;
   return {
     kind: 'AddressPool',
     key: name,
@@ -200,6 +238,13 @@ export function poolOf(
     ...rules,
     namespaces: serviceAllocation.namespaces,
     selector: serviceAllocation.serviceSelector,
+    announce: announce ?? '',
+    bgp:
+      bgp &&
+      poolBgpOf(
+        bgp,
+        blocks.map(({ range }) => range),
+      ),
   };
 }
 

@@ -3,27 +3,35 @@
 import { HeadgateError } from '../base/errors.ts';
 import type { Settings } from './table.ts';
 
-type Given = Pick<Settings, 'announce' | 'bgp' | 'vrrp' | 'pairPeer' | 'externalAnnouncer'>;
+type Given = Pick<Settings, 'announce' | 'bgp' | 'vrrp' | 'pairPeer' | 'externalAnnouncer' | 'hosts'>;
 
 /** The settings of BGP; undefined if this host does not announce by it. Errors: SETTINGS_INVALID. */
 export function bgpSettings(settings: Given): Settings['bgp'] {
   const faults = faultsOf(settings);
-  if (faults.length === 0) return settings.announce === 'bgp' ? settings.bgp : undefined;
+  if (faults.length === 0) return settings.announce === 'vrrp' ? undefined : settings.bgp;
   const lines = faults.map((fault) => `  ${fault}`).join('\n');
   throw new HeadgateError('SETTINGS_INVALID', `Cannot use these settings:\n${lines}`, { retry: 'never' });
 }
 
-function faultsOf({ announce, bgp, vrrp, pairPeer, externalAnnouncer }: Given): readonly string[] {
+function faultsOf(given: Given): readonly string[] {
+  const { announce, bgp, vrrp, pairPeer, externalAnnouncer, hosts } = given;
   if (announce === 'vrrp')
     return bgp === undefined
       ? []
-      : ['announce: "vrrp" does not go with bgp: set announce to bgp, or leave bgp out'];
+      : ['announce: "vrrp" does not go with bgp: set announce to bgp or both, or leave bgp out'];
+  const isBoth = announce === 'both';
   return [
-    ...(bgp === undefined ? ['bgp: missing, must be a mapping if announce is "bgp"'] : []),
-    ...(vrrp === undefined ? [] : ['vrrp: does not go with announce "bgp": leave it out']),
-    ...(pairPeer === ''
+    ...(bgp === undefined ? [`bgp: missing, must be a mapping if announce is "${announce}"`] : []),
+    ...(vrrp !== undefined && !isBoth
+      ? ['vrrp: does not go with announce "bgp": leave it out, or set announce to "both"']
+      : []),
+    ...(vrrp === undefined && isBoth ? ['vrrp: missing, must be a mapping if announce is "both"'] : []),
+    ...(hosts.length > 0 && isBoth ? ['hosts: does not go with announce "both": leave it out'] : []),
+    ...(pairPeer === '' || isBoth
       ? []
       : ['pairPeer: does not go with announce "bgp", whose hosts are not a pair: leave it out']),
-    ...(externalAnnouncer ? ['externalAnnouncer: does not go with announce "bgp": leave it out'] : []),
+    ...(externalAnnouncer
+      ? [`externalAnnouncer: does not go with announce "${announce}": leave it out`]
+      : []),
   ];
 }

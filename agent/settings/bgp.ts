@@ -1,6 +1,7 @@
 // The kind of the setting `bgp`: a mapping in the settings file, or YAML text in a flag or variable. Pure.
 
 import { resolve } from 'node:path';
+import { community, largeCommunity } from '../base/communities.ts';
 import { familyOf, parseAddress } from '../base/ip.ts';
 import { unknownKeys } from '../base/nearest.ts';
 import {
@@ -20,7 +21,8 @@ import { parseYamlDocuments } from '../base/yaml.ts';
 import { duration, MINUTE, SECOND } from '../translate/annotations/kinds.ts';
 import type { Kind, Reading } from './kinds.ts';
 
-const ALLOWED = 'a mapping with asn, routerId, peers and optional holdTime and routeLimit; or nothing';
+const ALLOWED =
+  'a mapping with asn, routerId, peers and optional holdTime, routeLimit and withoutMembers; or nothing';
 /** Routers send traffic to a dead host for so long if there is no BFD. */
 const HOLD_TIME = duration(3 * SECOND, 3 * MINUTE);
 const BFD_INTERVAL = duration(10, 10 * SECOND);
@@ -52,20 +54,6 @@ const bfd = new Rule<Valid<typeof bfdTimes> | undefined>(
       : bfdTimes.read(value, faults),
   { anyOf: [{ type: 'boolean' }, bfdTimes.openApi] },
 ).default(undefined);
-
-const WELL_KNOWN: Readonly<Record<string, string>> = {
-  'no-export': '65535:65281',
-  'no-advertise': '65535:65282',
-};
-
-const community = textReader(
-  (text) => WELL_KNOWN[text] ?? numbers(text, 2, 65_535),
-  'is not a community such as 65001:100, no-export or no-advertise',
-);
-const largeCommunity = textReader(
-  (text) => numbers(text, 3, 4_294_967_295),
-  'is not a large community such as 65001:1:2',
-);
 
 export const bgpPeerSchema = object({
   name: textRule(
@@ -101,6 +89,7 @@ export const bgpSchema = object({
   ),
   holdTime: seconds.default(9 * SECOND),
   routeLimit: wholeNumber(1, 1_000_000).default(10_000),
+  withoutMembers: oneOf('announce', 'withdraw').default('announce'),
   peers: listOf(bgpPeerSchema),
 });
 
@@ -203,14 +192,6 @@ function conflicts({ asn: own, peers }: BgpSetting): readonly string[] {
   const place = twice(peers.map((peer) => `${peer.address}${peer.interface && `%${peer.interface}`}`));
   if (place !== undefined) faults.push(`peers: the address "${place}" is used twice`);
   return faults;
-}
-
-/** `65001:100` if it is so many numbers up to the largest. */
-function numbers(text: string, count: number, largest: number): string | undefined {
-  const parts = text.split(':');
-  const isRight =
-    parts.length === count && parts.every((part) => /^\d{1,10}$/.test(part) && Number(part) <= largest);
-  return isRight ? parts.map(Number).join(':') : undefined;
 }
 
 function write(value: BgpSetting | undefined): string {

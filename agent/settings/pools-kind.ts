@@ -1,8 +1,9 @@
 // The kind of the setting `pools`: a list of address pools, in the settings file or as YAML text in a flag or variable. Pure.
 
-import { type AddressPool, readPools } from '../addresses/read-pools.ts';
+import { type AddressPool, type PoolBgp, readPools } from '../addresses/read-pools.ts';
 import { rangeText } from '../base/ip-range.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
+
 import type { Kind, Reading } from './kinds.ts';
 
 export function addressPools(): Kind<readonly AddressPool[]> {
@@ -28,7 +29,18 @@ function fromText(text: string): Reading<unknown> {
 
 /** Without the fields that have their default. */
 function written(pool: AddressPool): object {
-  const { name, blocks, priority, auto, draining, shareAcrossNamespaces, namespaces, selector } = pool;
+  const {
+    name,
+    blocks,
+    priority,
+    auto,
+    draining,
+    shareAcrossNamespaces,
+    namespaces,
+    selector,
+    announce,
+    bgp,
+  } = pool;
   const serviceSelector = selected(selector);
   const serviceAllocation = {
     ...(namespaces.length > 0 ? { namespaces } : {}),
@@ -42,6 +54,19 @@ function written(pool: AddressPool): object {
     ...(draining ? { draining } : {}),
     ...(shareAcrossNamespaces ? { shareAcrossNamespaces } : {}),
     ...(Object.keys(serviceAllocation).length > 0 ? { serviceAllocation } : {}),
+    ...(announce === '' ? {} : { announce }),
+    ...(bgp === undefined ? {} : { bgp: writtenBgp(bgp) }),
+  };
+}
+
+function writtenBgp({ aggregates, hosts, hostSelector, ...bgp }: PoolBgp): object {
+  const lengthOf = (family: string) => aggregates.find((each) => each.family === family)?.length;
+  const selector = selected(hostSelector);
+  return {
+    ...bgp,
+    aggregateLength: lengthOf('v4'),
+    aggregateLengthV6: lengthOf('v6'),
+    announceFrom: { hosts, ...(selector === undefined ? {} : { hostSelector: selector }) },
   };
 }
 

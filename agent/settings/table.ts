@@ -457,10 +457,10 @@ export const settingsTable = {
     doc: 'How long, after a [planned failover](high-availability.md#connections-during-a-planned-failover), earlier connections continue through the host that handed the VIPs over. The same on both hosts. 0: they are closed.',
   }),
 
-  announce: setting(choice('vrrp', 'bgp'), 'BGP', {
+  announce: setting(choice('vrrp', 'bgp', 'both'), 'BGP', {
     default: 'vrrp',
     restart: true,
-    doc: 'How VIPs become reachable: `vrrp` by keepalived if `vrrp` is set; `bgp` by [BGP](bgp.md), for any number of hosts that serve the same VIPs at once.',
+    doc: 'How VIPs become reachable: `vrrp` by keepalived if `vrrp` is set; `bgp` by [BGP](bgp.md), for any number of hosts that serve the same VIPs at once; `both`: by BGP the VIPs of pools with `announce: bgp`, all others by `vrrp`.',
   }),
   hosts: setting(hosts(), 'BGP', {
     default: '',
@@ -470,9 +470,23 @@ export const settingsTable = {
     },
     doc: 'Every host that serves the VIPs by [BGP](bgp.md#several-hosts), this one too, and the same list on each: 1 to 16 hosts with `name`, `address` (between the agents, on `pairPort`, and between the HAProxies, on `pairTablesPort`) and optional `back` (at most one address of each IP version on the network between the hosts, for BFD and passing). More than one need `pairCredentials`. This host is the one with the address `pairAddress`, or else one that this machine has, or else with its hostname. Empty: this host knows no other.',
   }),
+  hostName: setting(
+    text('NAME', (raw) => raw === '' || subdomain.check(raw), 'a name of a host, or nothing'),
+    'BGP',
+    {
+      default: '',
+      restart: true,
+      doc: 'The name of this host for `announceFrom` of pools. Empty: its name in `hosts`, or else the hostname.',
+    },
+  ),
+  hostLabels: setting(entries('a mapping of label names to values', labelFaults), 'BGP', {
+    default: {},
+    restart: true,
+    doc: 'Labels of this host for `announceFrom` of pools, besides those of the Node with its name.',
+  }),
   bgp: setting(bgp(), 'BGP', {
     default: '',
-    doc: 'The routers that get the routes of VIPs if `announce` is `bgp`: see [BGP](bgp.md#settings) for the keys.',
+    doc: 'The routers that get the routes of VIPs if `announce` is `bgp` or `both`: see [BGP](bgp.md#settings) for the keys.',
   }),
   bird: setting(program(), 'BGP', {
     default: 'bird',
@@ -577,4 +591,11 @@ function runtimeDirectory({ uid, env }: Host): string {
 /** undefined for a relative path, which the XDG specification tells programs to ignore. */
 function absolute(path: string | undefined): string | undefined {
   return path?.startsWith('/') ? path : undefined;
+}
+
+function labelFaults(record: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(record).flatMap(([name, value]) => [
+    ...(qualifiedName.check(name) ? [] : [`${quote(name)} ${qualifiedName.not}`]),
+    ...(labelValue.check(value) ? [] : [`${quote(name)}: ${quote(value)} ${labelValue.not}`]),
+  ]);
 }

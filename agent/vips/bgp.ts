@@ -49,7 +49,24 @@ export interface BgpSettings {
   readonly holdTime: number;
   /** A peer gets at most so many routes of a family. */
   readonly routeLimit: number;
+  /** A VIP all of whose members are down is announced, so that clients get a refusal, or is not. */
+  readonly withoutMembers: 'announce' | 'withdraw';
   readonly peers: readonly BgpPeer[];
+  /** Patterns of the networks that may leave besides VIPs: `198.51.100.0/22{24,24}`. */
+  readonly aggregates: readonly string[];
+}
+
+/** How a VIP is announced, by its pool. */
+export interface VipRoute {
+  /** Why this host does not announce it, as a sentence; '' if it may. */
+  readonly whyNot: string;
+  /** Names of the peers that get it; empty for all. */
+  readonly peers: readonly string[];
+  readonly communities: readonly string[];
+  readonly largeCommunities: readonly string[];
+  readonly localPreference: number | undefined;
+  /** `198.51.100.0/24`: announced while a VIP inside is; '' for none. */
+  readonly aggregate: string;
 }
 
 /** `first`: routers prefer it. `last`: routers send no traffic here as long as another host announces the VIP. */

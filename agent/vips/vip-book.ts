@@ -8,10 +8,18 @@ export class VipBook {
   /** Key: an address; value: how many Services have it. */
   readonly #users = new Map<string, number>();
 
+  readonly #isOwn: (address: string) => boolean;
+
+  /** `isOwn`: false for VIPs that do not count. */
+  constructor(isOwn: (address: string) => boolean = () => true) {
+    this.#isOwn = isOwn;
+  }
+
   /** The load balancer now (undefined: it is gone); true if an address has become a VIP or has stopped being one. */
   update(key: string, loadBalancer: Pick<LoadBalancer, 'vips'> | undefined): boolean {
     const before = this.#addresses.get(key) ?? [];
-    const after = [...new Set(loadBalancer?.vips.map(({ address }) => address))];
+    const own = loadBalancer?.vips.map(({ address }) => address).filter(this.#isOwn);
+    const after = [...new Set(own)];
     if (before.length === after.length && before.every((address, at) => address === after[at])) return false;
     if (after.length === 0) this.#addresses.delete(key);
     else this.#addresses.set(key, after);

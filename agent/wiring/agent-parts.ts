@@ -12,6 +12,7 @@ import { bgpSettings } from '../settings/announce.ts';
 import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import { hostGroup } from '../settings/host-group.ts';
+import type { HostsByLink } from '../vips/bird/options.ts';
 import { hostAlone } from './alone-parts.ts';
 import { type CommonParts, certificatesOf, commonParts } from './common-parts.ts';
 import { dataplaneOf } from './dataplane-parts.ts';
@@ -57,11 +58,12 @@ export async function agentParts(settings: CurrentSettings) {
   });
 
   // keepalived, if this host uses VRRP, makes the VIPs reachable.
-  const reached = reachParts(common, dataplane, {
+  const hosts: HostsByLink = {
     isAnnouncedElsewhere: () => alone?.isAnnouncedElsewhere ?? false,
     blind: () => alone?.blind ?? new Set(),
     onBlind: () => alone?.send(),
-  });
+  };
+  const reached = reachParts(common, dataplane, hosts, (owner) => reports.hasMembers(owner));
   const connectionSync = new ConnectionSync({
     settings: settings.now,
     link: () => syncLink(settings.now),
@@ -89,7 +91,9 @@ export async function agentParts(settings: CurrentSettings) {
     desired: desired.loadBalancers,
     dataplane,
     haproxy,
-    bgp: reached.bgp,
+    // The pair lowers all announcers of its hosts.
+    bgp: pair === undefined ? reached.bgp : undefined,
+    vrrp: reached.vrrp,
     group: common.group,
     metrics: metrics.pair,
     objects: () => objects.sources.objects,

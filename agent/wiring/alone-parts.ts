@@ -16,6 +16,7 @@ import { ArrivalCounter } from '../pair/orders/arrival-counter.ts';
 import { tablesOfGroup } from '../pair/pair-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
+import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 
 export interface AlonePartsOptions
   extends Pick<HostAloneOptions, 'dataplane'>,
@@ -24,6 +25,8 @@ export interface AlonePartsOptions
   readonly settings: () => Settings;
   /** undefined if this host does not announce by BGP. */
   readonly bgp: BirdAnnouncer | undefined;
+  /** Lowered by the same reasons; undefined if this host has no VRRP. */
+  readonly vrrp: Pick<KeepalivedAnnouncer, 'standing'> | undefined;
   readonly group: () => HostGroup | undefined;
   /** Shares its stick-tables with the HAProxies of the other hosts. */
   readonly haproxy: Pick<HaproxyDataplane, 'shareTables'>;
@@ -33,7 +36,7 @@ export interface AlonePartsOptions
 
 /** undefined if this host does not announce by BGP. */
 export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
-  const { settings, dataplane, desired, objects, bgp, log } = given;
+  const { settings, dataplane, desired, objects, bgp, vrrp, log } = given;
   if (bgp === undefined) return undefined;
   const { netns, nft, runtimeDir } = settings();
   return new HostAlone({
@@ -41,7 +44,10 @@ export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
     host: { version, desired, objects },
     dataplane,
     announcer: {
-      standing: (reasons) => bgp.standing(reasons),
+      standing: (reasons) => {
+        vrrp?.standing(reasons);
+        return bgp.standing(reasons);
+      },
       get isActive() {
         return bgp.isActive;
       },

@@ -2,7 +2,7 @@
 // machines outside the pair that have a VIP.
 
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
-import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
 import { bgpSettings } from '../settings/announce.ts';
 import { AddressAnswers } from '../vips/address-answers.ts';
 import { Announcers } from '../vips/announcers.ts';
@@ -13,19 +13,24 @@ import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
 import type { CommonParts } from './common-parts.ts';
+import { VipPools } from './vip-pools.ts';
 
 /** `hosts`: as of BirdOptions. */
 export function reachParts(
   common: CommonParts,
   dataplane: Pick<DataplaneFacts, 'serves'>,
   hosts: HostsByLink,
+  hasMembers: (owner: OwnerKey) => boolean,
 ) {
   const { settings, group, desired, changed, metrics, log } = common;
   const { now } = settings;
   const { loadBalancers } = desired;
+  const vipPools = new VipPools(common);
+  const { isRouted, routeSpec } = vipPools;
   const vrrp =
     now.vrrp &&
     new KeepalivedAnnouncer({
+      isOwn: (address) => !isRouted(address),
       settings: { ...now, vrrp: now.vrrp },
       metrics: metrics.dataplane,
       log,
@@ -35,7 +40,8 @@ export function reachParts(
   const bgp =
     routes &&
     new BirdAnnouncer({
-      settings: { ...now, bgp: routes },
+      settings: { ...now, bgp: { ...routes, aggregates: [] } },
+      vips: { isRouted, routeSpec, hasMembers },
       desired: loadBalancers,
       group,
       hosts,
@@ -78,5 +84,20 @@ export function reachParts(
   const endFormer = async (): Promise<void> => {
     if (bgp === undefined) await endFormerBird(now, log);
   };
-  return { vrrp, bgp, endFormer, announcers, local, foreign, reach };
+  let pools = '';
+  /** Pools, labels of hosts or the settings may have changed. */
+  const poolsChanged = (): void => {
+    vipPools.forget();
+    const before = pools;
+    pools = bgp === undefined ? '' : vipPools.signature;
+    if (pools === before) return;
+    vrrp?.follow(loadBalancers.keys(), loadBalancers);
+    const { bgp: routes } = settings.now;
+    if (routes !== undefined) bgp?.poolsChanged(vipPools.withAggregates(routes));
+  };
+  const configureBgp = (): void => {
+    const { bgp: routes } = settings.now;
+    if (routes !== undefined) bgp?.configure(vipPools.withAggregates(routes));
+  };
+  return { vrrp, bgp, poolsChanged, configureBgp, endFormer, announcers, local, foreign, reach };
 }

@@ -74,7 +74,13 @@ export function reportParts(reported: ReportedParts) {
     recordedMembers,
     recordedPorts,
   );
+  /** Unknown is not none. */
+  const hasMembers = (owner: string): boolean =>
+    operating
+      .of(owner)
+      ?.listeners.some(({ pool, ready }) => pool !== 'ERROR' && (pool !== 'OFFLINE' || ready > 0)) ?? true;
   return {
+    hasMembers,
     recordedMembers,
     recordedPorts,
     reporter,

@@ -56,21 +56,26 @@ export class BirdAnnouncer implements BgpAnnouncer {
   #hadRoutes = false;
 
   constructor(options: BirdOptions) {
-    const { settings, serves, log } = options;
+    const { settings, serves, vips, log } = options;
     const paths = birdPaths(settings.runtimeDir);
     this.#paths = paths;
     const turns = serial();
     const bgp = (): BgpSettings => this.#bgp;
     this.#options = options;
     this.#bgp = settings.bgp;
-    this.#wear = new VipWear({ serves, now: () => performance.now() });
+    this.#wear = new VipWear({
+      serves,
+      now: () => performance.now(),
+      isRouted: vips.isRouted,
+      whyNot: (address, owners) => this.#whyWithheld(address, owners),
+    });
     this.#local = new LocalRoutes({
       netns: settings.netns,
       file: paths.local,
       read: localRoutes(settings.netns),
     });
     this.#socket = new BirdSocket(paths.socket, { isRestricted: false });
-    this.#files = new VipFiles(paths, this.#socket);
+    this.#files = new VipFiles(paths, this.#socket, vips.routeSpec);
     this.#daemon = new BirdDaemon({
       settings,
       paths,
@@ -144,6 +149,18 @@ export class BirdAnnouncer implements BgpAnnouncer {
       this.#options.log.warn('This host is not ready for BGP', { what, detail });
   }
 
+  /** The pools have changed, and with them perhaps the filters. */
+  poolsChanged(bgp: BgpSettings): void {
+    if (!this.#isOpen) {
+      this.#bgp = bgp;
+      return;
+    }
+    this.follow(this.#options.desired.keys(), this.#options.desired);
+    this.changed(this.#options.desired.keys());
+    void this.#apply();
+    this.configure(bgp);
+  }
+
   /** New settings, of `hosts` too. Those that BIRD refuses, or that end a session, are a fault and change nothing. */
   configure(bgp: BgpSettings): void {
     this.#bgp = bgp;
@@ -158,7 +175,9 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   /** What these load balancers serve may have changed. */
   changed(keys: Iterable<OwnerKey>): void {
-    if (this.#wear.look(keys)) void this.#apply();
+    const hasChanged = this.#wear.look(keys);
+    // Whether there are members changes no route's worth, but whether there is one.
+    if (hasChanged || this.#bgp.withoutMembers === 'withdraw') void this.#apply();
   }
 
   /** The caller decides on hysteresis. Resolves when BIRD has taken it up, or with a fault. */
@@ -296,6 +315,14 @@ export class BirdAnnouncer implements BgpAnnouncer {
       .map(({ peer, why }) => `${peer}: ${why}`);
     const reasons = whyNot === '' || this.#files.routes.has(address) ? sessions : [];
     return [whyNot, ...reasons].filter(Boolean).join('; ') || 'no router takes routes of its IP version yet';
+  }
+
+  #whyWithheld(address: string, owners: Iterable<OwnerKey>): string {
+    const { routeSpec, hasMembers } = this.#options.vips;
+    const whyNot = routeSpec(address)?.whyNot ?? '';
+    if (whyNot !== '' || this.#bgp.withoutMembers === 'announce') return whyNot;
+    for (const owner of owners) if (hasMembers(owner)) return '';
+    return 'none of its members can be reached, and "withoutMembers" of the setting bgp is "withdraw"';
   }
 
   #apply(): Promise<void> {

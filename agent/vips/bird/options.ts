@@ -3,7 +3,7 @@
 import type { Log } from '../../host/log.ts';
 import type { HostGroup } from '../../model/host-group.ts';
 import type { LoadBalancer, OwnerKey } from '../../model/load-balancer.ts';
-import type { BgpSettings } from '../bgp.ts';
+import type { BgpSettings, VipRoute } from '../bgp.ts';
 
 export interface BirdSettings {
   readonly runtimeDir: string;
@@ -16,6 +16,16 @@ export interface BirdSettings {
   readonly bgp: BgpSettings;
 }
 
+/** What this host knows of a VIP besides its load balancers. */
+export interface VipFacts {
+  /** It is announced by BGP, if by anything. */
+  readonly isRouted: (address: string) => boolean;
+  /** undefined if no pool says anything of it. */
+  readonly routeSpec: (address: string) => VipRoute | undefined;
+  /** False if none of the members of a load balancer can be reached. */
+  readonly hasMembers: (owner: OwnerKey) => boolean;
+}
+
 export interface BirdOptions {
   readonly settings: BirdSettings;
   readonly desired: ReadonlyMap<string, LoadBalancer>;
@@ -24,6 +34,7 @@ export interface BirdOptions {
   /** As of Dataplane. */
   readonly serves: (listener: string, address: string) => boolean;
   readonly hosts: HostsByLink;
+  readonly vips: VipFacts;
   /** problemsOf() of these load balancers has changed. */
   readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   readonly log: Log;

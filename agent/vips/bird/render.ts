@@ -4,10 +4,11 @@
 // A route that routers should not prefer has the community GRACEFUL_SHUTDOWN (RFC 8326); the filter of a peer of another AS makes its path
 // longer too, that of the own AS its preference lower, where the own ASN in the path would be taken for a loop.
 
+import { hash } from 'node:crypto';
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { HostGroup } from '../../model/host-group.ts';
 import type { Family } from '../../model/load-balancer.ts';
-import type { BgpPeer, BgpSettings, Worn } from '../bgp.ts';
+import type { BgpPeer, BgpSettings, VipRoute, Worn } from '../bgp.ts';
 import { HOST_BFD, watched } from './host-bfd.ts';
 import type { BirdPaths } from './paths.ts';
 
@@ -44,30 +45,72 @@ export function protocolOf(peer: Pick<BgpPeer, 'name'>): string {
   return `hg_${peer.name.replaceAll('-', '_')}`;
 }
 
-/** The routes of one family. The same VIPs in any order give the same text. */
-export function renderVips(vips: Iterable<readonly [address: string, worn: Worn]>, family: Family): string {
+/** Undefined for a VIP of which no pool says anything. */
+export type RouteSpec = (address: string) => VipRoute | undefined;
+
+/** The routes of one family, with their aggregates. The same VIPs in any order give the same text. */
+export function renderVips(
+  vips: Iterable<readonly [address: string, worn: Worn]>,
+  family: Family,
+  routeSpec: RouteSpec = () => undefined,
+): string {
   const isV6 = family === 'v6';
-  return [...vips]
-    .filter(([address]) => address.includes(':') === isV6)
-    .map(([address, worn]) => `route ${address}/${isV6 ? 128 : 32} blackhole${attributes(worn)};\n`)
-    .sort()
-    .join('');
+  const lines: string[] = [];
+  const aggregates = new Map<string, { readonly worn: Worn; readonly rules: VipRoute }>();
+  for (const [address, worn] of vips) {
+    if (address.includes(':') !== isV6) continue;
+    const rules = routeSpec(address);
+    lines.push(`route ${address}/${isV6 ? 128 : 32} blackhole${attributes(worn, rules)};\n`);
+    if (rules === undefined || rules.aggregate === '') continue;
+    // One VIP that this host serves well is enough.
+    if (aggregates.get(rules.aggregate)?.worn !== 'first') aggregates.set(rules.aggregate, { worn, rules });
+  }
+  for (const [network, { worn, rules }] of aggregates)
+    lines.push(`route ${network} blackhole${attributes(worn, rules)};\n`);
+  return lines.sort().join('');
 }
 
-function attributes(worn: Worn): string {
-  return worn === 'last' ? ' { bgp_community.add((65535, 0)); }' : '';
+/** What makes a route the last choice, as BIRD shows it, too. */
+export const LAST = '(65535, 0)';
+
+/** No other route has an extended community: these name the peers that get the route, and never leave. */
+const MARK = '0x43484700';
+
+/** The same for a name whichever other peers there are, because routes and peers are in different files. */
+function markOf(peer: string): string {
+  return `(generic, ${MARK}, ${Number.parseInt(hash('sha256', peer).slice(0, 8), 16)})`;
+}
+
+function attributes(worn: Worn, rules: VipRoute | undefined): string {
+  const { peers = [], communities = [], largeCommunities = [], localPreference } = rules ?? {};
+  const parts = [
+    ...(worn === 'last' ? [`bgp_community.add(${LAST});`] : []),
+    ...communities.map((each) => `bgp_community.add((${each.replaceAll(':', ', ')}));`),
+    ...largeCommunities.map((each) => `bgp_large_community.add((${each.replaceAll(':', ', ')}));`),
+    ...(localPreference === undefined ? [] : [`bgp_local_pref = ${localPreference};`]),
+    ...peers.map((each) => `bgp_ext_community.add(${markOf(each)});`),
+  ];
+  return parts.length === 0 ? '' : ` { ${parts.join(' ')} }`;
 }
 
 function peerView(bgp: BgpSettings, peer: BgpPeer, password: string): View {
   const protocol = protocolOf(peer);
   const isLinkLocal = peer.interface !== '';
   const common = { asn: bgp.asn };
+  const aggregatesOf = (isV6: boolean) => {
+    const list = bgp.aggregates.filter((each) => each.includes(':') === isV6).join(', ');
+    return list === '' ? false : [{ list }];
+  };
   const repeated = (times: number): readonly View[] => Array.from({ length: times }, () => common);
   const isExternal = peer.asn !== bgp.asn;
   return {
     ...common,
     name: peer.name,
     protocol,
+    mark: MARK,
+    ownMark: markOf(peer.name),
+    aggregates4: aggregatesOf(false),
+    aggregates6: aggregatesOf(true),
     isExternal: isExternal && [
       { ...common, prepends: repeated(peer.prepends), lastPrepends: repeated(LAST_PREPENDS) },
     ],

@@ -5,19 +5,24 @@ import { contentOf, replaceInMemory } from '../../host/atomic-file.ts';
 import type { Worn } from '../bgp.ts';
 import type { BirdSocket } from './bird-socket.ts';
 import type { BirdPaths } from './paths.ts';
-import { renderVips } from './render.ts';
+import { LAST, type RouteSpec, renderVips } from './render.ts';
 
 type Routes = ReadonlyMap<string, Worn>;
+
+/** Without aggregates. */
+const ROUTE = /^route (?:([0-9.]+)\/32|([0-9a-f:]+(?:[0-9.]+)?)\/128) blackhole( \{.*\})?;$/;
 
 export class VipFiles {
   readonly #paths: BirdPaths;
   readonly #socket: Pick<BirdSocket, 'ask'>;
+  readonly #routeSpec: RouteSpec;
   #desired: Routes = new Map();
   /** BIRD may have other routes than the files. */
   #isDue = true;
 
-  constructor(paths: BirdPaths, socket: Pick<BirdSocket, 'ask'>) {
+  constructor(paths: BirdPaths, socket: Pick<BirdSocket, 'ask'>, routeSpec: RouteSpec = () => undefined) {
     this.#paths = paths;
+    this.#routeSpec = routeSpec;
     this.#socket = socket;
   }
 
@@ -31,8 +36,9 @@ export class VipFiles {
     const routes = new Map<string, Worn>();
     for (const path of Object.values(this.#paths.vips))
       for (const line of ((await contentOf(path)) ?? '').split('\n')) {
-        const [, address, attributes] = /^route ([0-9a-f.:]+)\/\d+ blackhole( \{.*\})?;$/.exec(line) ?? [];
-        if (address !== undefined) routes.set(address, attributes === undefined ? 'first' : 'last');
+        const [, v4, v6, attributes = ''] = ROUTE.exec(line) ?? [];
+        const address = v4 ?? v6;
+        if (address !== undefined) routes.set(address, attributes.includes(LAST) ? 'last' : 'first');
       }
     return routes;
   }
@@ -52,7 +58,7 @@ export class VipFiles {
    */
   async apply(isRunning: boolean): Promise<boolean> {
     for (const family of ['v4', 'v6'] as const) {
-      const text = renderVips(this.#desired, family);
+      const text = renderVips(this.#desired, family, this.#routeSpec);
       const path = this.#paths.vips[family];
       if ((await contentOf(path)) === text) continue;
       this.#isDue = true;

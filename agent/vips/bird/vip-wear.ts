@@ -11,6 +11,10 @@ export interface VipWearOptions {
   readonly serves: (listener: string, address: string) => boolean;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
+  /** The VIP is announced by this announcer. */
+  readonly isRouted?: (address: string) => boolean;
+  /** Why the VIP is not announced whatever is served, as a sentence; '' for no reason. */
+  readonly whyNot?: (address: string, owners: Iterable<OwnerKey>) => string;
 }
 
 /** After this time without a listener a route is worn last. */
@@ -58,7 +62,9 @@ export class VipWear {
   /** The load balancer now; undefined: it is gone. True if a VIP has come or gone. */
   follow(key: OwnerKey, loadBalancer: WithVips | undefined): boolean {
     const before = this.#addresses.get(key) ?? [];
-    const addresses = [...new Set(loadBalancer?.vips.map(({ address }) => address))];
+    const { isRouted = () => true } = this.#options;
+    const all = loadBalancer?.vips.map(({ address }) => address).filter(isRouted);
+    const addresses = [...new Set(all)];
     let hasChanged = false;
     for (const address of before)
       if (!addresses.includes(address)) hasChanged = this.#leave(address, key) || hasChanged;
@@ -110,7 +116,7 @@ export class VipWear {
   *routes(reasons: readonly StandingReason[]): Generator<readonly [address: string, worn: Worn]> {
     for (const [address, vip] of this.#vips) {
       const worn = wornBy(vip, reasons);
-      if (worn !== undefined) yield [address, worn];
+      if (worn !== undefined && this.#whyNot(address, vip) === '') yield [address, worn];
     }
   }
 
@@ -118,6 +124,8 @@ export class VipWear {
   whyNotFirst(address: string, reasons: readonly StandingReason[]): string {
     const vip = this.#vips.get(address);
     if (vip === undefined) return 'no load balancer of this host has it';
+    const whyNot = this.#whyNot(address, vip);
+    if (whyNot !== '') return whyNot;
     const worn = wornBy(vip, reasons);
     if (worn === 'first') return '';
     if (worn === undefined && vip.worn !== undefined) return 'HAProxy does not answer on this host';
@@ -125,6 +133,10 @@ export class VipWear {
     return worn === undefined
       ? 'it is not served on this host yet'
       : `this host is lowered: ${reasons.join(', ')}`;
+  }
+
+  #whyNot(address: string, { owners }: Vip): string {
+    return this.#options.whyNot?.(address, owners.keys()) ?? '';
   }
 
   #vipOf(address: string): Vip {

@@ -43,7 +43,7 @@ const WITHHELD: Readonly<Record<VrrpStateName, Withheld>> = {
 
 export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
   readonly ownFiles: readonly OwnFile[];
-  readonly #book = new VipBook();
+  readonly #book: VipBook;
   readonly #counters: VrrpCounters;
   readonly #states: VrrpStates;
   readonly #rivals: Rivals;
@@ -62,7 +62,8 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
   /** What lowers this host; undefined before the first standing(). */
   #lowered: readonly StandingReason[] | undefined;
 
-  constructor({ settings, log, metrics, onRefused }: KeepalivedOptions) {
+  constructor({ settings, log, metrics, onRefused, isOwn }: KeepalivedOptions) {
+    this.#book = new VipBook(isOwn);
     const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const advertInterval = (): number => this.#applier.vrrp.advertInterval;
     this.#auditInterval = settings.auditInterval;

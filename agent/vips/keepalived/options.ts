@@ -29,4 +29,6 @@ export interface KeepalivedOptions {
   readonly log: Log;
   /** The refused VIPs of these load balancers have changed. */
   readonly onRefused?: (keys: readonly string[]) => void;
+  /** False for VIPs that another announcer of this host has. */
+  readonly isOwn?: (address: string) => boolean;
 }

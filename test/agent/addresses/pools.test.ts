@@ -36,6 +36,8 @@ test('readPools() reads every key and fills in the defaults', (t) => {
     uid: '',
     generation: 0,
     ready: undefined,
+    announce: '',
+    bgp: undefined,
   } as const;
   t.deepEqual(plain, {
     ...common,

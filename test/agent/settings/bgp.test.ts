@@ -160,6 +160,7 @@ test('bgpSettings() refuses BGP beside VRRP or a pair, and is undefined without 
     vrrp: undefined,
     pairPeer: '',
     externalAnnouncer: false,
+    hosts: [],
   } as const;
   t.is(bgpSettings(none), undefined);
   t.throws(() => bgpSettings({ ...none, bgp: valid(whole) }), {
@@ -180,4 +181,11 @@ test('bgpSettings() refuses BGP beside VRRP or a pair, and is undefined without 
     },
   );
   t.is(bgpSettings({ ...none, announce: 'bgp', bgp: valid(whole) })?.asn, 65_001);
+  const both = { ...none, announce: 'both', bgp: valid(whole) } as const;
+  t.throws(() => bgpSettings(both), { message: /vrrp: missing, must be a mapping if announce is "both"/ });
+  const vrrp = {
+    ...{ interface: 'eth0', address: '192.0.2.11', peers: ['192.0.2.12'], advertInterval: 100 },
+    instances: [],
+  };
+  t.is(bgpSettings({ ...both, vrrp, pairPeer: '192.0.2.12' })?.asn, 65_001);
 });

@@ -30,6 +30,8 @@ export function bgpSettings(own: Partial<BgpSettings> = {}): BgpSettings {
     routerId: '192.0.2.11',
     holdTime: 9_000,
     routeLimit: 10_000,
+    withoutMembers: 'announce',
+    aggregates: [],
     peers: [bgpPeer()],
     ...own,
   };

@@ -41,6 +41,8 @@ export interface BgpWorldOptions {
   readonly flags?: readonly string[];
   /** The hosts know one another by the setting `hosts`, with a network `back` between them. */
   readonly group?: boolean;
+  /** The setting vrrp, for `announce: both`. */
+  readonly vrrp?: (network: TestNetwork) => Json;
   /** Gives a host its objects before its agent starts. */
   readonly prepare?: (host: TestHost, network: TestNetwork) => Promise<void>;
 }
@@ -117,6 +119,7 @@ export class BgpWorld {
             announce: 'bgp',
             bgp: { ...file.bgp, peers: [file.peer] },
             ...(file.hosts.length > 0 && { hosts: file.hosts }),
+            ...(options.vrrp && { vrrp: options.vrrp(network) }),
           }),
         );
       shared.push(...own, '--config', file.path, '--pair-lower-after', '1s', '--pair-raise-after', '1s');

@@ -193,6 +193,7 @@ const BGP = new BirdAnnouncer({
   desired: new Map(),
   group: () => undefined,
   hosts: { isAnnouncedElsewhere: () => false, blind: () => new Set(), onBlind: () => undefined },
+  vips: { isRouted: () => true, routeSpec: () => undefined, hasMembers: () => true },
   serves: () => false,
   onChanged: () => undefined,
   log: createLog({ level: 'error' }),

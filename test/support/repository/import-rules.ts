@@ -37,6 +37,7 @@ const PLACES: readonly Place[] = [
       ...[
         'changes',
         'address-keeper',
+        'addresses',
         'certificates',
         'sources',
         'state',

@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { VipRoute, Worn } from '../../../../agent/vips/bgp.ts';
 import { renderBird, renderVips } from '../../../../agent/vips/bird/render.ts';
 import { bgpPeer, bgpSettings } from '../../../support/bgp/bgp-values.ts';
 
@@ -99,4 +100,40 @@ test('renderBird() has a BFD session with each other host, between the back addr
     ],
   };
   t.false(renderBird(bgpSettings(), paths, new Map(), plain).includes('bfd'));
+});
+
+const RULES: VipRoute = {
+  ...{ whyNot: '', peers: ['tor-a'], communities: ['65001:7'], largeCommunities: ['65001:1:2'] },
+  ...{ localPreference: 200, aggregate: '198.51.100.0/24' },
+};
+
+test('renderVips() gives a route what its pool says, and an aggregate is worn last only if all VIPs inside are', (t) => {
+  const lines = (...worn: readonly Worn[]) =>
+    renderVips(
+      worn.map((each, at) => [`198.51.100.${at + 1}`, each] as const),
+      'v4',
+      () => RULES,
+    ).split('\n');
+  const [network, first, second] = lines('last', 'first');
+  const rest =
+    'bgp_community.add((65001, 7)); bgp_large_community.add((65001, 1, 2)); bgp_local_pref = 200; bgp_ext_community.add((generic, 0x43484700, 4208764198));';
+  t.is(network, `route 198.51.100.0/24 blackhole { ${rest} };`);
+  t.is(first, `route 198.51.100.1/32 blackhole { bgp_community.add((65535, 0)); ${rest} };`);
+  t.is(second, `route 198.51.100.2/32 blackhole { ${rest} };`);
+  t.true(lines('last', 'last')[0]?.includes('(65535, 0)'));
+  t.deepEqual(lines(), ['']);
+});
+
+test('renderBird() lets aggregates of pools leave, and nothing else besides VIPs', (t) => {
+  const text = renderBird(
+    bgpSettings({ aggregates: ['198.51.100.0/22{24,24}', '2001:db8::/48{64,64}'] }),
+    paths,
+    new Map(),
+  );
+  t.true(
+    text.includes('if net.type = NET_IP4 && net.len != 32 && net !~ [ 198.51.100.0/22{24,24} ] then reject;'),
+  );
+  t.true(
+    text.includes('if net.type = NET_IP6 && net.len != 128 && net !~ [ 2001:db8::/48{64,64} ] then reject;'),
+  );
 });
