@@ -231,7 +231,7 @@ function bgpLines(bgp: BgpStatus | undefined): readonly Line[] {
     ),
     ...sessions.map(({ peer, address, asn: theirs, state, since, why, routes, bfd }): Line => {
       const router = `  router ${peer}, ${address}, AS ${theirs}: `;
-      if (state !== 'Established') return [router, bad(why)];
+      if (state !== 'Established') return [router, bad(why), since === '' ? '' : `, since ${since}`];
       const withBfd = bfd === '' ? '' : `, BFD ${bfd.toLowerCase()}`;
       return [`${router}established since ${since}, ${counted(routes.v4 + routes.v6, 'route')}${withBfd}`];
     }),
