@@ -80,6 +80,8 @@ test.serial('In mode tcp a member rests only if the Service asks for it', async 
     for (let at = 0; at < 8; at++) await connect();
     return (await said()).includes('it rests, because of 2 errors in a row: it reset the connection');
   });
+  bad.fault = undefined;
+  await host.soon('it has come back', async () => !(await said()).includes('rests'));
 });
 
 test.serial('A member with a health monitor rests until the monitor says that it is well', async (t) => {

@@ -1,6 +1,9 @@
 // Members that are ready and fail clients, on a real HAProxy: they rest after some errors in a row over all routes, and come
 // back when a probe passes; never too many of a pool, and over reloads.
 
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import type { Ejection, Listener } from '../../agent/model/load-balancer.ts';
 import { eventually } from '../support/basics/eventually.ts';
@@ -15,8 +18,10 @@ import {
 } from '../support/traffic/faulty-members.ts';
 import type { Place } from '../support/traffic/traffic.ts';
 import { entryOf, gatewayOf, POOL, poolName, poolOf, sectionOf } from '../support/values/routes.ts';
+import { makeCredentials } from '../support/vrrp/pair-credentials.ts';
 
 const test = requires(ava, { haproxy: true });
+const withOpenssl = requires(ava, { haproxy: true, programs: ['openssl'] });
 
 const HOST = 'shop.example';
 const EJECTION: Ejection = { after: 3, statuses: '500,502-504', share: 34 };
@@ -160,5 +165,43 @@ test('A member rests over a reload, comes back for an agent that ends, and leave
   );
   bad.fault = undefined;
   await model.serve(poolFor(members, { timeouts: { ...POOL.timeouts, server: 900 } }));
+  t.true((await untilUsed(place, bad)) <= 1_000);
+});
+
+test('With slow start a new member, and one that comes back, gets few requests at first', async (t) => {
+  const slow = { slowStart: 60_000 };
+  const { model, place, members } = await serve(t, 5, slow);
+  const [bad, ...others] = members as [FaultyMember, ...FaultyMember[]];
+  t.is(await failures(place, 100), 0);
+  t.is(bad.requests, 20, 'HAProxy has just started');
+  bad.fault = 'answers 500';
+  await failures(place, 60);
+  bad.fault = undefined;
+  await untilUsed(place, bad);
+  const before = bad.requests;
+  t.is(await failures(place, 100), 0);
+  t.true(bad.requests - before < 10, `${bad.requests - before} of 100`);
+
+  await model.serve(poolFor(others, slow));
+  const [fresh] = (await startFaultyMembers(t, 1)) as [FaultyMember];
+  await model.serve(poolFor([...others, fresh], slow));
+  t.is(await failures(place, 100), 0);
+  t.true(fresh.requests < 10, `${fresh.requests} of 100`);
+  t.is(model.reloads, 0);
+});
+
+withOpenssl('A member with TLS is probed with TLS', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const pem = await readFile(await makeCredentials(folder), 'utf8');
+  const members = await startFaultyMembers(t, 3, pem);
+  const place = { address: '127.0.0.1', port: await freePort('127.0.0.1') };
+  const gateway = gatewayOf(place, [sectionOf('one', '*', { [HOST]: [entryOf('/', 'web')] })]);
+  const tls = { authority: undefined, serverName: '' };
+  await ModelHost.start(t, [gateway, poolFor(members, { tls })]);
+  const [bad] = members as [FaultyMember];
+  bad.fault = 'answers 500';
+  t.true((await failures(place, 60)) <= 3);
+  bad.fault = undefined;
   t.true((await untilUsed(place, bad)) <= 1_000);
 });

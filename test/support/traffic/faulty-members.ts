@@ -1,6 +1,7 @@
 // Members by HTTP that can be broken on purpose: each answers requests and probes alike.
 
-import { createServer, request, type Server } from 'node:http';
+import { createServer, type RequestListener, request, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import type { Place } from './traffic.ts';
@@ -17,12 +18,13 @@ export interface FaultyMember {
   probes: number;
 }
 
-/** `count` members of 127.0.0.1, until the end of the test. */
+/** `count` members of 127.0.0.1, until the end of the test. `pem`: the key and certificate of members with TLS. */
 export function startFaultyMembers(
   t: Pick<ExecutionContext<unknown>, 'teardown'>,
   count: number,
+  pem = '',
 ): Promise<readonly FaultyMember[]> {
-  return Promise.all(Array.from({ length: count }, () => startFaultyMember(t, '127.0.0.1', 0)));
+  return Promise.all(Array.from({ length: count }, () => startFaultyMember(t, '127.0.0.1', 0, pem)));
 }
 
 /** `port`: 0 for a free one. */
@@ -30,6 +32,7 @@ export async function startFaultyMember(
   t: Pick<ExecutionContext<unknown>, 'teardown'>,
   address: string,
   port: number,
+  pem = '',
 ): Promise<FaultyMember> {
   const member: { -readonly [K in keyof FaultyMember]: FaultyMember[K] } = {
     place: '',
@@ -37,7 +40,7 @@ export async function startFaultyMember(
     requests: 0,
     probes: 0,
   };
-  const server: Server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     if (request.url === '/') member.probes++;
     else member.requests++;
     if (member.fault === 'hangs') return;
@@ -46,7 +49,8 @@ export async function startFaultyMember(
       response.statusCode = member.fault === undefined ? 200 : 500;
       response.end(member.place);
     }
-  });
+  };
+  const server: Server = pem === '' ? createServer(answer) : createTlsServer({ key: pem, cert: pem }, answer);
   await new Promise<void>((resolve) => server.listen(port, address, resolve));
   t.teardown(() => {
     server.closeAllConnections();
