@@ -88,7 +88,9 @@ test.serial(
     await world.host('a').without('c');
     await until('c is out of the list', async () => (await host.status()).hosts?.hosts.length === 2);
     await until('HAProxy has the others', async () => (await host.status()).haproxy.workerPid !== workerPid);
-    t.is((await host.status()).fault, '');
+    t.regex((await host.status()).fault, /^Host b: its setting "hosts" is another than that of this host/);
+    await world.host('b').without('c');
+    await until('the lists are equal', async () => (await host.status()).fault === '');
   },
 );
 

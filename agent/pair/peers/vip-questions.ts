@@ -29,6 +29,8 @@ export class VipQuestions {
   #asks = '';
   /** Address → when it was answered last; the oldest first. */
   readonly #answered = new Map<string, number>();
+  /** What the others asked for in their last reports. */
+  #asked: ReadonlySet<string> = new Set();
   #wake: () => void = () => undefined;
   /** The question that is open, so that one follows the other. */
   #last: Promise<unknown> = Promise.resolve();
@@ -55,11 +57,11 @@ export class VipQuestions {
   heard(reports: Reports): void {
     const asked = new Set([...reports.values()].map(({ vips }) => vips.asks).filter((asks) => asks !== ''));
     const now = this.#clock.monotonic();
-    let isNews = false;
     for (const [address, at] of this.#answered)
       if (!asked.has(address) && now - at > ANSWERED_MS) this.#answered.delete(address);
+    const isNews = [...asked].some((address) => !this.#asked.has(address));
+    this.#asked = asked;
     for (const address of asked) {
-      isNews ||= !this.#answered.has(address);
       this.#answered.delete(address);
       this.#answered.set(address, now);
     }
@@ -75,6 +77,8 @@ export class VipQuestions {
   }
 
   async #ask(address: string, reports: () => Reports): Promise<ReadonlyMap<string, VipSeen>> {
+    // The last report of a host that is gone may have an answer to an earlier question.
+    const before = reports();
     this.#asks = address;
     this.#options.send();
     const { promise: late, resolve } = Promise.withResolvers<void>();
@@ -86,8 +90,12 @@ export class VipQuestions {
     try {
       for (;;) {
         const all = [...reports()];
-        const answers = all.flatMap(([name, { vips }]) =>
-          vips.answers.filter((each) => each.address === address).map((each) => [name, each] as const),
+        const answers = all.flatMap(([name, report]) =>
+          report === before.get(name)
+            ? []
+            : report.vips.answers
+                .filter((each) => each.address === address)
+                .map((each) => [name, each] as const),
         );
         if (answers.length === all.length || isLate || this.#isClosed) return new Map(answers);
         const { promise: news, resolve: wake } = Promise.withResolvers<void>();
