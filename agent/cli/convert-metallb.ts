@@ -6,6 +6,7 @@ import { isMapping, pathText, shownValue } from '../base/validate.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import { ADDRESS_API_VERSION, METALLB_GROUP } from '../kubernetes/object-names.ts';
 import { groupOf, parseObject } from '../kubernetes/parse-object.ts';
+import { MetallbBgp } from './convert-metallb-bgp.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -17,13 +18,11 @@ export interface Converted {
   readonly notes: readonly string[];
 }
 
-/** The kinds that say how addresses are announced, and what does that here. */
+/** The kinds that pools and the setting bgp are made of, too. */
+const OF_BGP: readonly string[] = ['BGPAdvertisement', 'BGPPeer', 'BFDProfile', 'Community'];
+/** The kind that says how addresses are announced, and what does that here. */
 const ANNOUNCING: Readonly<Record<string, string>> = {
   L2Advertisement: 'the setting "vrrp" announces the addresses of all pools, from the active host of a pair',
-  BGPAdvertisement: 'it becomes no object: each host has its peers in the setting "bgp"',
-  BGPPeer: 'it becomes no object: each host has its peers in the setting "bgp"',
-  BFDProfile: 'there is no BFD',
-  Community: 'communities are numbers in the setting "bgp"',
 };
 /** The names of kinds in which the controller itself reports. */
 const REPORTS = /(Status|State)$/;
@@ -37,24 +36,51 @@ export function convertMetallb(values: readonly unknown[]): Converted {
   const notes: string[] = [];
   const pools = new Map<string, string>();
   const items = values.flatMap(itemsOf);
-  for (const json of items.flatMap((each) => (isConfigMap(each) ? ofConfigMap(each, notes) : [each]))) {
+  const all = items.flatMap((each) => (isConfigMap(each) ? ofConfigMap(each, notes) : [each]));
+  const bgp = bgpOf(all, notes);
+  for (const json of all) {
     const { kind, apiVersion } = json;
     if (typeof kind !== 'string' || groupOf(String(apiVersion)) !== METALLB_GROUP || REPORTS.test(kind))
       continue;
     const { name = '', namespace = '' } = isMapping(json.metadata) ? json.metadata : {};
     const object = `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
     const note = (text: string): number => notes.push(`${object}: ${text}`);
+    if (OF_BGP.includes(kind)) continue;
     if (kind !== 'IPAddressPool' && kind !== 'AddressPool') {
       note(`has no match: ${ANNOUNCING[kind] ?? 'Headgate does not know this kind'}`);
       noteFields(json.spec, ['spec'], note);
     } else if (pools.has(String(name))) {
       note('is left out: AddressPools have no namespace, and there is one of this name already');
     } else {
-      const text = poolText(json, note);
+      const text = poolText(json, bgp, note);
       if (text !== undefined) pools.set(String(name), text);
     }
   }
-  return { text: [...pools.values()].join('---\n'), pools: pools.size, notes };
+  const settings = bgp.settings();
+  const comment =
+    settings.length === 0 ? [] : ['Peers are settings of each host, /etc/headgate/headgate.yaml:'];
+  const head = [...comment, ...settings].map((line) => `# ${line}\n`).join('');
+  return { text: head + [...pools.values()].join('---\n'), pools: pools.size, notes };
+}
+
+function bgpOf(all: readonly Json[], notes: string[]): MetallbBgp {
+  const own = all.filter(({ apiVersion }) => groupOf(String(apiVersion)) === METALLB_GROUP);
+  const placeOf = new Map<string, string>();
+  const objects = own.map(({ kind, metadata, spec }) => {
+    const { name = '', namespace = '', labels } = isMapping(metadata) ? metadata : {};
+    placeOf.set(`${kind} ${name}`, namespace === '' ? '' : `${namespace}/`);
+    return {
+      ...{ kind: String(kind), name: String(name) },
+      labels: isMapping(labels) ? labels : {},
+      spec: isMapping(spec) ? spec : {},
+    };
+  });
+  const said = new Set<string>();
+  return new MetallbBgp(objects, (kind, name) => (text) => {
+    const note = `${kind} ${placeOf.get(`${kind} ${name}`) ?? ''}${name}: ${text}`;
+    if (!said.has(note)) notes.push(note);
+    said.add(note);
+  });
 }
 
 function itemsOf(json: unknown): readonly Json[] {
@@ -109,7 +135,7 @@ function noteFields(value: unknown, path: readonly (string | number)[], note: No
 }
 
 /** undefined if it cannot be an AddressPool. */
-function poolText({ metadata, spec }: Json, note: Note): string | undefined {
+function poolText({ kind, metadata, spec }: Json, bgp: MetallbBgp, note: Note): string | undefined {
   const { name, labels } = isMapping(metadata) ? metadata : {};
   const { addresses, autoAssign, avoidBuggyIPs, serviceAllocation, ...others } = isMapping(spec) ? spec : {};
   const blocks = blocksOf(addresses, note);
@@ -127,6 +153,10 @@ function poolText({ metadata, spec }: Json, note: Note): string | undefined {
     ...(avoidBuggyIPs === true ? { avoidBuggyIPs } : {}),
     ...(priority === 0 ? {} : { priority }),
     ...(Object.keys(allocation).length === 0 ? {} : { serviceAllocation: allocation }),
+    ...bgp.poolFields({
+      ...{ kind: String(kind), name: String(name), spec: {} },
+      labels: isMapping(labels) ? labels : {},
+    }),
   };
   const header = { apiVersion: ADDRESS_API_VERSION, kind: 'AddressPool' };
   const named = { name, ...(isMapping(labels) ? { labels } : {}) };

@@ -16,7 +16,7 @@ export const convert: Command = {
   name: 'convert',
   purpose: "write another load balancer's objects as Headgate's",
   details: [
-    'Reads files, or - for standard input: objects of MetalLB, or its ConfigMap from before 0.13. Prints AddressPools for kubectl apply. Each field without a match is a line on stderr, with its object and its value.',
+    'Reads files, or - for standard input: objects of MetalLB, or its ConfigMap from before 0.13. Prints AddressPools for kubectl apply, with what advertisements say of them, and peers as a comment that has the settings of a host. Each field without a match is a line on stderr, with its object and its value.',
   ],
   arguments: [{ name: 'metallb' }, { name: 'FILE...' }],
   flags: {},
@@ -24,7 +24,7 @@ export const convert: Command = {
   exits: { 0: 'everything has a match', 1: 'something has none, or cannot be read' },
   examples: [
     {
-      line: 'kubectl get ipaddresspools,l2advertisements,bgpadvertisements,bgppeers -A -o yaml | headgate convert metallb - > pools.yaml',
+      line: 'kubectl get ipaddresspools,l2advertisements,bgpadvertisements,bgppeers,bfdprofiles,communities.metallb.io -A -o yaml | headgate convert metallb - > pools.yaml',
       doc: 'the objects of a cluster with MetalLB',
     },
     { line: 'headgate convert metallb metallb.yaml', doc: 'a file' },

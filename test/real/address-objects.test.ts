@@ -82,6 +82,17 @@ test('The API server itself refuses what cannot be', async (t) => {
   await refused(POOLS, 'AddressPool', { blocks: [] });
   await refused(POOLS, 'AddressPool', { blocks: ['not an address'] });
   await refused(POOLS, 'AddressPool', { blocks: ['192.0.2.1'], priority: 'high' });
+  await refused(POOLS, 'AddressPool', { blocks: ['192.0.2.1'], announce: 'arp' });
+  for (const bgp of [
+    { communities: ['65001'] },
+    { largeCommunities: ['65001:1'] },
+    { peers: ['Tor A'] },
+    { localPreference: 0 },
+    { aggregateLength: 33 },
+    { aggregateLength: 16 },
+    { aggregateLengthV6: 48 },
+  ])
+    await refused(POOLS, 'AddressPool', { blocks: ['192.0.2.0/24', '2001:db8::/64'], bgp });
   for (const block of [
     '10.0.0.0/33',
     '10.0.0.1/24',
@@ -121,6 +132,31 @@ test('The API server itself refuses what cannot be', async (t) => {
     { pool: 'a_pool' },
   ])
     await refused(CLAIMS, 'AddressClaim', { address: '192.0.2.1', reserved: true, ...wrong });
+});
+
+test('A pool that says how its VIPs are announced is taken, and read as it was written', async (t) => {
+  const bgp = {
+    ...{ peers: ['tor-a'], communities: ['65001:77', 'no-export'], largeCommunities: ['65001:1:2'] },
+    ...{ localPreference: 4_294_967_295, aggregateLength: 28, aggregateLengthV6: 64 },
+    announceFrom: { hosts: ['lb1'], hostSelector: { matchLabels: { rack: 'r1' } } },
+  };
+  const spec = { blocks: ['203.0.113.0/24', '2001:db8:9::/64'], announce: 'bgp', bgp };
+  await kube.must('POST', POOLS, { apiVersion, kind: 'AddressPool', metadata: { name: 'routed' }, spec });
+  const [object] = parseObject(await kube.must('GET', `${POOLS}/routed`), '').objects;
+  t.like(object, { kind: 'AddressPool', announce: 'bgp', bgp: { peers: ['tor-a'], hosts: ['lb1'] } });
+  const { problems } = parseObject(
+    {
+      apiVersion,
+      kind: 'AddressPool',
+      metadata: { name: 'x' },
+      spec: { ...spec, blocks: ['203.0.113.3-203.0.113.9'] },
+    },
+    '',
+  );
+  t.regex(
+    problems[0]?.message ?? '',
+    /bgp\.aggregateLength: 28 is not possible: 203\.0\.113\.3-203\.0\.113\.9 does not consist of whole networks/,
+  );
 });
 
 test('A pool gets its defaults, and a thousand blocks are not too much to check', async (t) => {

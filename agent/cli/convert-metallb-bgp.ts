@@ -1,0 +1,226 @@
+// Converts how MetalLB announces by BGP: advertisements become the field `bgp` of pools, peers with their BFD profiles the
+// setting `bgp`. Each field that has no match here is a note. Pure. https://metallb.io/apis/
+
+import { community, largeCommunity } from '../base/communities.ts';
+import { faultsOf, isMapping, shownValue } from '../base/validate.ts';
+import { matches, selectorSchema } from '../kubernetes/label-selector.ts';
+import { bgpPeerSchema } from '../settings/bgp.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+type NoteOf = (kind: string, name: string) => (text: string) => void;
+
+export interface MetallbObject {
+  readonly kind: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, unknown>>;
+  readonly spec: Json;
+}
+
+/** By kind; the notes of an object begin with its kind and name. */
+export class MetallbBgp {
+  readonly #of: (kind: string) => readonly MetallbObject[];
+  readonly #noteOf: NoteOf;
+  /** Name of a Community's entry → its value. */
+  readonly #communities = new Map<string, string>();
+
+  constructor(objects: readonly MetallbObject[], noteOf: NoteOf) {
+    this.#of = (kind) => objects.filter((each) => each.kind === kind);
+    this.#noteOf = noteOf;
+    for (const { spec } of this.#of('Community'))
+      for (const { name, value } of listOf(spec.communities).filter(isMapping))
+        this.#communities.set(String(name), String(value));
+  }
+
+  /** What an AddressPool says besides its addresses. */
+  poolFields(pool: MetallbObject): Json {
+    const [first, ...others] = this.#of('BGPAdvertisement').filter(({ spec }) => selects(spec, pool));
+    for (const { name } of others)
+      this.#noteOf(
+        'BGPAdvertisement',
+        name,
+      )(
+        `is left out for the pool "${pool.name}", which has the one of "${first?.name}": a pool is announced in one way`,
+      );
+    if (first === undefined) return {};
+    const bgp = this.#advertised(first);
+    return Object.keys(bgp).length === 0 ? {} : { bgp };
+  }
+
+  #advertised({ name, spec }: MetallbObject): Json {
+    const note = this.#noteOf('BGPAdvertisement', name);
+    const { aggregationLength = 32, aggregationLengthV6 = 128, localPref, peers, nodeSelectors } = spec;
+    if (aggregationLength !== 32 || aggregationLengthV6 !== 128)
+      note('spec.aggregationLength: the routes of single addresses are announced besides their network');
+    for (const field of Object.keys(spec))
+      if (!ADVERTISEMENT.includes(field) && isGiven(spec[field]))
+        note(`spec.${field}: ${shownValue(spec[field])} has no match`);
+    const [selector, ...more] = listOf(nodeSelectors);
+    if (more.length > 0)
+      note(
+        `spec.nodeSelectors: a pool has one selector of hosts, not ${more.length + 1}: the first is written`,
+      );
+    const named = listOf(peers)
+      .map(String)
+      .filter((peer) => isPeerName(peer, note));
+    const values = listOf(spec.communities).map((each, at) => this.#community(String(each), at, note));
+    const plain = values.filter((each) => community.judge(each).success);
+    const large = values.filter((each) => largeCommunity.judge(stripped(each)).success).map(stripped);
+    return {
+      ...(named.length > 0 && { peers: named }),
+      ...(plain.length > 0 && { communities: plain }),
+      ...(large.length > 0 && { largeCommunities: large }),
+      ...(typeof localPref === 'number' && localPref > 0 && { localPreference: localPref }),
+      ...(aggregationLength !== 32 && { aggregateLength: aggregationLength }),
+      ...(aggregationLengthV6 !== 128 && { aggregateLengthV6: aggregationLengthV6 }),
+      ...(isMapping(selector) && { announceFrom: { hostSelector: selector } }),
+    };
+  }
+
+  /** The value of a name, or the text itself; '' after a note. */
+  #community(text: string, at: number, note: (text: string) => void): string {
+    const value = this.#communities.get(text) ?? text;
+    if (community.judge(value).success || largeCommunity.judge(stripped(value)).success) return value;
+    note(`spec.communities[${at}]: ${shownValue(value)} is no community, nor the name of one in a Community`);
+    return '';
+  }
+
+  /** The lines of the setting `bgp` for each host; none without peers. */
+  settings(): readonly string[] {
+    for (const { name, spec } of this.#of('BGPAdvertisement'))
+      if (!this.#of('IPAddressPool').some((pool) => selects(spec, pool)))
+        this.#noteOf('BGPAdvertisement', name)('is left out: it selects no IPAddressPool that is here');
+    const all = this.#of('BGPPeer').filter((peer) => this.#isUsable(peer));
+    const [first] = all;
+    if (first === undefined) return [];
+    const { myASN, routerID, holdTime } = first.spec;
+    for (const { name, spec } of all)
+      for (const [field, value] of Object.entries({ myASN, routerID, holdTime }))
+        if (spec[field] !== value)
+          this.#noteOf(
+            'BGPPeer',
+            name,
+          )(
+            `spec.${field}: ${shownValue(spec[field])} is another than of "${first.name}", and a host has one for all peers`,
+          );
+    return [
+      'announce: bgp',
+      'bgp:',
+      `  asn: ${JSON.stringify(myASN)}`,
+      `  routerId: ${routerID ? JSON.stringify(routerID) : 'AN-IPV4-ADDRESS-OF-THE-HOST'}`,
+      ...(holdTime === undefined ? [] : [`  holdTime: ${seconds(holdTime)}`]),
+      '  peers:',
+      ...all.map(
+        (peer) => `    - ${JSON.stringify(this.#peer(peer)).replaceAll(/([,:{])(?=["{[\d])/g, '$1 ')}`,
+      ),
+    ];
+  }
+
+  #isUsable(peer: MetallbObject): boolean {
+    const note = this.#noteOf('BGPPeer', peer.name);
+    if (!isPeerName(peer.name, note)) return false;
+    const fields = this.#peer(peer);
+    const judged = bgpPeerSchema.judge(fields);
+    if (!judged.success)
+      note(`is left out: the setting would have faults: ${faultsOf(judged.faults, fields)}`);
+    return judged.success;
+  }
+
+  #peer({ name, spec }: MetallbObject): Json {
+    const note = this.#noteOf('BGPPeer', name);
+    const { peerAddress, peerASN, peerPort, sourceAddress, ebgpMultiHop, bfdProfile } = spec;
+    const { password, passwordSecret, disableMP, dualStackAddressFamily } = spec;
+    for (const field of Object.keys(spec))
+      if (!PEER.includes(field) && isGiven(spec[field]))
+        note(`spec.${field}: ${shownValue(spec[field])} has no match`);
+    const hasPassword =
+      (password ?? '') !== '' || (isMapping(passwordSecret) && isGiven(passwordSecret.name));
+    if (hasPassword) note('its password: write it into a file of each host, the one of "passwordFile"');
+    if (ebgpMultiHop === true && bfdProfile && !sourceAddress)
+      note('spec.sourceAddress: BFD over several hops needs "source", an address of the host');
+    if (isGiven(disableMP) || isGiven(dualStackAddressFamily))
+      note('its address families: a peer has those of its address, unless "families" names others');
+    return {
+      name,
+      address: peerAddress,
+      ...(spec.interface ? { interface: spec.interface } : {}),
+      asn: peerASN,
+      ...(peerPort === undefined || peerPort === 179 ? {} : { port: peerPort }),
+      ...(sourceAddress ? { source: sourceAddress } : {}),
+      ...(hasPassword ? { passwordFile: `/etc/headgate/${name}.password` } : {}),
+      ...(ebgpMultiHop === true ? { multihop: 255 } : {}),
+      ...(bfdProfile ? { bfd: this.#bfd(String(bfdProfile), note) } : {}),
+    };
+  }
+
+  #bfd(name: string, note: (text: string) => void): unknown {
+    const profile = this.#of('BFDProfile').find((each) => each.name === name);
+    if (profile === undefined) {
+      note(`spec.bfdProfile: there is no BFDProfile "${name}" here: the times by default are written`);
+      return true;
+    }
+    const { receiveInterval = 300, transmitInterval = 300, detectMultiplier = 3, ...rest } = profile.spec;
+    const own = this.#noteOf('BFDProfile', name);
+    for (const [field, value] of Object.entries(rest).filter(([, each]) => isGiven(each)))
+      own(`spec.${field}: ${shownValue(value)} has no match`);
+    if (receiveInterval !== transmitInterval)
+      own(`spec.receiveInterval: BFD has one interval for both directions: the longer one is written`);
+    const interval = Math.max(Number(receiveInterval), Number(transmitInterval));
+    return { interval: `${interval}ms`, multiplier: detectMultiplier };
+  }
+}
+
+const ADVERTISEMENT = [
+  'aggregationLength',
+  'aggregationLengthV6',
+  'localPref',
+  'communities',
+  'ipAddressPools',
+  'ipAddressPoolSelectors',
+  'nodeSelectors',
+  'peers',
+];
+const PEER = [
+  ...['myASN', 'peerASN', 'peerAddress', 'peerPort', 'sourceAddress', 'interface', 'holdTime', 'routerID'],
+  ...['password', 'passwordSecret', 'bfdProfile', 'ebgpMultiHop', 'disableMP', 'dualStackAddressFamily'],
+];
+
+/** Without names and selectors an advertisement is of all pools. */
+function selects({ ipAddressPools, ipAddressPoolSelectors }: Json, { name, labels }: MetallbObject): boolean {
+  const [names, selectors] = [listOf(ipAddressPools), listOf(ipAddressPoolSelectors)];
+  if (names.length === 0 && selectors.length === 0) return true;
+  const texts = Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
+  return (
+    names.includes(name) ||
+    selectors.some((each) => {
+      const selector = selectorSchema.judge(each);
+      return selector.success && matches(selector.data, texts);
+    })
+  );
+}
+
+function isPeerName(name: string, note: (text: string) => void): boolean {
+  if (/^[a-z][a-z0-9-]{0,29}$/.test(name)) return true;
+  note(
+    `the peer ${shownValue(name)} is left out: a name has at most 30 lower-case letters, digits and dashes`,
+  );
+  return false;
+}
+
+/** `kubectl get` shows what is off or empty, too. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== false && value !== '' && value !== 0;
+}
+
+function stripped(text: string): string {
+  return text.replace(/^large:/, '');
+}
+
+/** `1m30s` of Go as seconds. */
+function seconds(value: unknown): string {
+  const [, minutes = '0', rest = '0'] = /^(?:(\d+)m)?(?:(\d+)s)?$/.exec(String(value)) ?? [];
+  return `${Number(minutes) * 60 + Number(rest)}s`;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
