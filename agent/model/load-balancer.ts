@@ -65,8 +65,11 @@ export interface Listener {
   readonly labels: ListenerLabels;
   /** Decided once, in translation. */
   readonly engine: Engine;
-  /** Whose address members get the packets from; HAProxy's listeners always have the load balancer's. */
-  readonly sourceAddress: 'load-balancer' | 'client';
+  /**
+   * Whose address members get the packets from; HAProxy's listeners always have the load balancer's. `direct`: they get the
+   * client's packets unchanged, also the VIP, and answer past the load balancer.
+   */
+  readonly sourceAddress: 'load-balancer' | 'client' | 'direct';
   /** `routes`: a pool to which the routes of other listeners send; no client connects to it, and it has no address. */
   readonly reachedBy: 'clients' | 'routes';
   /** How it chooses the pool of routes; undefined: all clients get its own pool, which is empty if it has routes. */

@@ -15,6 +15,7 @@ import type { Listener, LoadBalancer, OwnerKey, Problem } from '../model/load-ba
 import { listenersIn, objectOf, ownerOfListener } from '../model/names.ts';
 import type { SourceGroups } from '../model/source-groups.ts';
 import { AnswerWatch } from './checks/answer-watch.ts';
+import { DirectReach } from './checks/direct-reach.ts';
 import { MemberHealth } from './checks/member-health.ts';
 import { kernelFamilies } from './families.ts';
 import { placeKey } from './flows/flow-order.ts';
@@ -68,6 +69,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   readonly #watch: FlowWatch;
   readonly #health: MemberHealth;
   readonly #answers: AnswerWatch;
+  readonly #reach: DirectReach;
   #detail: MetricsDetail;
 
   constructor(options: NftablesOptions) {
@@ -76,11 +78,13 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     const { netns } = settings;
     this.#detail = settings.metricsDetail;
     this.#flows = new ForgetFlows({ netns, log });
+    this.#reach = new DirectReach({ desired, netns, onChanged: replan });
     this.#rules = new KeptRules({
       settings,
       desired,
       sources,
-      listenerOf: (listener) => kernelListenerWithout(listener, this.#health.down(listener)),
+      listenerOf: (listener) =>
+        kernelListenerWithout(listener, this.#health.down(listener), this.#reach.unreached(listener)),
       onLoaded: (listeners) => this.#flows.loaded(listeners),
       onChanged: replan,
       metrics,
@@ -118,6 +122,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     this.#health.restore(downIn(last));
     this.#flows.restore(Array.from(placesIn(last), placeKey));
     this.#health.changed(this.#options.desired.keys());
+    await this.#reach.start();
     await this.#rules.start();
     this.#watch.start();
     this.#answers.start();
@@ -132,6 +137,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
   async close(): Promise<void> {
     this.#watch.close();
     this.#answers.close();
+    this.#reach.close();
     this.#health.close();
     this.#flows.close();
     await this.#rules.close();
@@ -202,9 +208,12 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     if (found === undefined) return NO_MEMBERS;
     const desired = this.#desiredListener(listener);
     const down = desired && this.#health.down(desired);
+    const unreached = desired && this.#reach.unreached(desired);
     const isChecked = desired?.pool.monitor !== undefined;
     return new Map(
-      found.members.map(({ name, state, weight }) => {
+      (unreached?.size ? (desired?.pool.members ?? []) : found.members).map(({ name, state, weight }) => {
+        const why = unreached?.get(name);
+        if (why !== undefined) return [name, { state, weight, isDown: true, cause: why }];
         const isDown = isChecked ? down?.has(name) : undefined;
         return [name, { state, weight, isDown, cause: down?.get(name) ?? '' }];
       }),
@@ -225,7 +234,11 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
     const refusal = this.#rules.refused.problemOf(loadBalancer);
     if (refusal !== undefined) return [refusal];
     if (this.#rules.why === '')
-      return [...this.#watch.problemsOf(key), ...this.#health.problemsOf(loadBalancer)];
+      return [
+        ...this.#watch.problemsOf(key),
+        ...this.#health.problemsOf(loadBalancer),
+        ...this.#reach.problemsOf(loadBalancer),
+      ];
     const ports = new Map(
       listeners.filter(isForKernel).map((each) => [`${each.protocol} port ${each.port}`, each]),
     );
@@ -261,7 +274,7 @@ export class NftablesDataplane implements Dataplane<KernelPlan, NftablesSettings
       counts: await this.#table.counts(),
       countsTraffic: this.#options.settings.kernelTraffic,
       isUp: this.#rules.why === '',
-      down: (listener) => this.#health.down(listener),
+      down: (listener) => new Map([...this.#health.down(listener), ...this.#reach.unreached(listener)]),
       detail: this.#detail,
     });
   }

@@ -63,7 +63,9 @@ export function kernelFamilies(
       (row) => row.members,
     ),
   ];
-  if (countsTraffic) families.push(...trafficFamilies(rows));
+  // Answers of direct members do not pass this host.
+  const answered = rows.filter((_, at) => listeners[at]?.sourceAddress !== 'direct');
+  if (countsTraffic) families.push(...trafficFamilies(rows, answered));
   const ofUdp = detail === 'member' ? listeners.filter(isCheckedByUdp) : [];
   if (ofUdp.length === 0) return families;
   const members = ofUdp.flatMap((listener) =>
@@ -77,9 +79,11 @@ export function kernelFamilies(
 }
 
 /** Families of bytes have the names that HAProxy's have. */
-function trafficFamilies(rows: readonly Row[]): readonly MetricFamily[] {
-  const counter = (name: string, help: string, value: (counts: ListenerCounts) => number): MetricFamily =>
-    family(`headgate_listener_${name}_total`, 'counter', help, rows, (row) => value(row.counts));
+function trafficFamilies(rows: readonly Row[], answered: readonly Row[]): readonly MetricFamily[] {
+  const counter = (name: string, help: string, value: (counts: ListenerCounts) => number): MetricFamily => {
+    const counted = name.startsWith('sent') ? answered : rows;
+    return family(`headgate_listener_${name}_total`, 'counter', help, counted, (row) => value(row.counts));
+  };
   return [
     counter('received_bytes', 'Bytes from clients through the listener', ({ received }) => received.bytes),
     counter('sent_bytes', 'Bytes to clients through the listener', ({ sent }) => sent.bytes),

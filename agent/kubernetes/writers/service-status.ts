@@ -156,7 +156,7 @@ function ingressOf(address: string, states: readonly PortState[]): DesiredIngres
     port,
     protocol,
   }));
-  const ipMode = states.every(({ listener }) => listener.sourceAddress === 'client') ? 'VIP' : 'Proxy';
+  const ipMode = states.every(({ listener }) => listener.sourceAddress !== 'load-balancer') ? 'VIP' : 'Proxy';
   return [{ ip: address, ipMode, ports, onlyIfPublished: states.every(({ fault }) => fault !== undefined) }];
 }
 

@@ -12,7 +12,7 @@ import type { Log } from '../../host/log.ts';
 import type { Family, OwnerKey } from '../../model/load-balancer.ts';
 import { ownerOfListener } from '../../model/names.ts';
 import { type ListenerCounts, NO_LISTENER_COUNTS } from '../rules/counts.ts';
-import type { KernelListener } from '../rules/kernel-listener.ts';
+import { isDirect, type KernelListener } from '../rules/kernel-listener.ts';
 
 export interface AnswerWatchOptions {
   /** The listeners that the kernel has. */
@@ -78,7 +78,7 @@ export class AnswerWatch {
   async #round(): Promise<void> {
     const listeners = this.#options
       .listeners()
-      .filter(({ protocol, slots }) => protocol === 'TCP' && slots.length > 0);
+      .filter((each) => each.protocol === 'TCP' && each.slots.length > 0 && !isDirect(each));
     this.#size = listeners.length;
     const counts = listeners.length === 0 ? new Map<string, ListenerCounts>() : await this.#options.counts();
     const [last, before] = [this.#last, new Map<string, Difference>()];

@@ -7,6 +7,7 @@ import { quote } from '../../base/quote.ts';
 import type { Member } from '../../model/load-balancer.ts';
 import { isListener } from '../../model/names.ts';
 import { AFFINITY_SECONDS } from './affinity.ts';
+import type { DirectElement } from './direct-elements.ts';
 import type { Count, CountingElement, Element, ElementChange, Place } from './elements.ts';
 import { TABLE_SIZES } from './maglev.ts';
 
@@ -16,6 +17,7 @@ const MAX_IN_MARK = 0x7fff;
 
 const FAMILIES = { v4: 'ip', v6: 'ip6' } as const;
 const PROTOCOLS = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
+const PROTOCOL_NUMBERS = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 /** The words of conntrack: `original` is from the client. */
 const DIRECTIONS = { received: 'original', sent: 'reply' } as const;
 
@@ -79,7 +81,7 @@ function elementStatements(
 }
 
 function isCounting({ map }: Element): boolean {
-  return map === 'flows' || map === 'traffic';
+  return map === 'flows' || map === 'traffic' || map === 'passed';
 }
 
 function counterText(counted: Count | undefined): string {
@@ -128,6 +130,18 @@ export function partsOf(element: Element, table: string): readonly [string, stri
       return [family, `${table} choices`, key, `goto ${chain(element)}`];
     case 'allowed':
       return [family, `${table} allowed`, `${key} . ${cidr(element.client)}`, ''];
+    case 'passed':
+      return [family, `${table}_counts passed`, passedKey(place), ''];
+    case 'direct-choices':
+    case 'direct-errors':
+    case 'direct-shares':
+    case 'direct-error-slots':
+    case 'direct-members':
+    case 'direct-ready':
+    case 'direct-kept':
+    case 'direct-guarded':
+    case 'direct-allowed':
+      return [family, ...directParts(element, `${table}_direct`)];
     case 'flows':
       return [family, `${table}_counts flows`, key, ''];
     case 'traffic':
@@ -135,6 +149,47 @@ export function partsOf(element: Element, table: string): readonly [string, stri
     default:
       return [family, `${table} ${element.map}`, key, ''];
   }
+}
+
+/** Elements of direct members: table and map, key, value. */
+function directParts(element: DirectElement, table: string): [string, string, string] {
+  const { place } = element;
+  const key = placeText(place);
+  const inError = `${address(place.address)} . ${errorMark(place)}`;
+  switch (element.map) {
+    case 'direct-choices':
+      return [`${table} choices`, key, `goto ${chain(element)}`];
+    case 'direct-errors':
+      return [`${table} errors`, inError, `goto error_${chain(element)}`];
+    case 'direct-shares':
+      return [`${table} shares`, `${key} . ${mark(element.from)}`, String(mark(element.to))];
+    case 'direct-error-slots': {
+      const slot = mark(element.slot);
+      const words = `${(slot >>> 16).toString(16)}:${(slot & 0xffff).toString(16)}`;
+      return [`${table} error_slots`, `${inError} . ${words}`, address(element.member.address)];
+    }
+    case 'direct-members':
+      return [`${table} members`, `${key} . ${mark(element.number)}`, address(element.member.address)];
+    case 'direct-ready':
+      return [`${table} ready`, `${key} . ${mark(element.number)}`, ''];
+    case 'direct-kept':
+      return [`${table} kept`, `${key} . ${mark(element.number)}`, ''];
+    case 'direct-guarded':
+      return [`${table} guarded`, key, ''];
+    case 'direct-allowed':
+      return [`${table} allowed`, `${key} . ${cidr(element.client)}`, ''];
+  }
+}
+
+/** Protocol and port of a place, as the chain `error` finds them in a packet: the bytes of the port are the other way round. */
+function errorMark({ protocol, port: number }: Place): number {
+  const bytes = port(number);
+  return PROTOCOL_NUMBERS[protocol] * 0x1_0000 + (bytes & 0xff) * 0x100 + (bytes >> 8);
+}
+
+/** Not as placeText(), so that the counters of both sets differ. */
+function passedKey(place: Place): string {
+  return `${PROTOCOLS[place.protocol]} . ${address(place.address)} . ${port(place.port)}`;
 }
 
 function placeText(place: Place): string {
@@ -157,7 +212,11 @@ function endpoint(member: Member): string {
   return `${address(member.address)} . ${port(member.port)}`;
 }
 
-function chain({ by, size: slots, prefix }: Extract<Element, { map: 'choices' }>): string {
+function chain({
+  by,
+  size: slots,
+  prefix,
+}: Pick<Extract<Element, { map: 'choices' }>, 'by' | 'size' | 'prefix'>): string {
   if (by === 'affinity') return by;
   if (by !== 'flow' && by !== 'client') throw wrong('choice', by);
   return prefix === undefined ? `${by}_${size(slots)}` : `${by}_${size(slots)}_${number(prefix, 1, 128)}`;

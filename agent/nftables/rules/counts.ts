@@ -3,7 +3,7 @@
 // Why: docs/design/decisions/0052-elements-count.md
 
 import { counterKey } from './command-text.ts';
-import { type Count, countingElements } from './elements.ts';
+import { type Count, type CountingElement, countingElements } from './elements.ts';
 import type { KernelListener } from './kernel-listener.ts';
 
 /** First packets of flows, packets from clients, packets to clients. */
@@ -25,6 +25,8 @@ export const NO_COUNTS: Counts = { elements: new Map(), listeners: new Map() };
 
 /** What `nft -n` lists: protocols and directions are numbers. */
 const ELEMENT = /([0-9a-f.:]+) \. (6|17|132) \. (\d+)(?: \. ([01]))? counter packets (\d+) bytes (\d+)/g;
+/** In the set `passed`. */
+const PASSED = /(?<![0-9a-f.:] \. )\b(6|17|132) \. ([0-9a-f.:]+) \. (\d+) counter packets (\d+) bytes (\d+)/g;
 const PROTOCOLS: Readonly<Record<string, string>> = { 6: 'tcp', 17: 'udp', 132: 'sctp' };
 const DIRECTIONS: Readonly<Record<string, string>> = { 0: ' . original', 1: ' . reply' };
 
@@ -45,6 +47,10 @@ export function newCounts(listeners: readonly KernelListener[], before: Counts, 
     const key = `${address} . ${PROTOCOLS[protocol]} . ${port}${DIRECTIONS[direction] ?? ''}`;
     found.set(key, { packets: Number(packets), bytes: Number(bytes) });
   }
+  for (const [, protocol = '', address, port, packets, bytes] of text.matchAll(PASSED)) {
+    const key = `${PROTOCOLS[protocol]} . ${address} . ${port}`;
+    found.set(key, { packets: Number(packets), bytes: Number(bytes) });
+  }
   const elements = new Map<string, Count>();
   const sums = new Map<string, ListenerCounts>();
   for (const listener of listeners) {
@@ -54,13 +60,18 @@ export function newCounts(listeners: readonly KernelListener[], before: Counts, 
       const key = counterKey(element);
       const was = before.elements.get(key) ?? NOTHING;
       const now = found.get(key) ?? was;
-      const kind = element.map === 'flows' ? 'flows' : element.direction;
+      const kind = kindOf(element);
       elements.set(key, now);
       sum[kind] = plus(sum[kind], now.packets < was.packets ? NOTHING : was, now);
     }
     sums.set(name, sum);
   }
   return { elements, listeners: sums };
+}
+
+function kindOf(element: CountingElement): keyof ListenerCounts {
+  if (element.map === 'flows') return 'flows';
+  return element.map === 'passed' ? 'received' : element.direction;
 }
 
 function plus(sum: Count, before: Count, now: Count): Count {

@@ -3,7 +3,8 @@
 
 import type { Family, Member, Protocol } from '../../model/load-balancer.ts';
 import { CHOSEN, membersByNumber, numbersOfSlots } from './affinity.ts';
-import { isInGatewayMode, type KernelListener } from './kernel-listener.ts';
+import { type DirectElement, directElements } from './direct-elements.ts';
+import { isDirect, isInGatewayMode, type KernelListener } from './kernel-listener.ts';
 
 /** A destination of packets. */
 export interface Place {
@@ -14,6 +15,9 @@ export interface Place {
 }
 
 export type Element =
+  | DirectElement
+  /** Counts packets of clients to the place, whose members are direct. */
+  | { readonly map: 'passed'; readonly place: Place }
   /** A destination of the kernel path, also without a ready member. */
   | { readonly map: 'places'; readonly place: Place }
   /** A place whose members see the addresses of clients. */
@@ -69,7 +73,7 @@ export interface Count {
 }
 
 /** An element that counts. */
-export type CountingElement = Extract<Element, { map: 'flows' | 'traffic' }>;
+export type CountingElement = Extract<Element, { map: 'flows' | 'traffic' | 'passed' }>;
 
 export interface Count {
   readonly packets: number;
@@ -103,6 +107,11 @@ export function elementChange(
 /** The counters of one of the listener's addresses: new flows, packets from clients and packets to them. */
 export function countingElements(listener: KernelListener, address: string): readonly CountingElement[] {
   const place = placeOf(listener, address);
+  if (isDirect(listener))
+    return [
+      { map: 'flows', place },
+      { map: 'passed', place },
+    ];
   return [
     { map: 'flows', place },
     { map: 'traffic', place, direction: 'received' },
@@ -119,6 +128,11 @@ function fewOf(listener: KernelListener | undefined, address: string): ReadonlyM
   const put = (element: Element, text = ''): void => void elements.set(`${element.map} ${text}`, element);
   for (const element of countingElements(listener, address))
     put(element, element.map === 'traffic' ? element.direction : '');
+  if (isDirect(listener)) {
+    if (slots.length === 0) put({ map: 'refused', place });
+    for (const [text, element] of directElements(listener, place)) elements.set(text, element);
+    return elements;
+  }
   put({ map: 'places', place });
   if (isInGatewayMode(listener)) put({ map: 'kept', place });
   if (slots.length === 0) put({ map: 'refused', place });
@@ -153,7 +167,7 @@ function changeSlots(
 
 /** With session affinity numbers of members. */
 function slotValues(listener: KernelListener | undefined): readonly (Member | number)[] {
-  if (listener === undefined) return [];
+  if (listener === undefined || isDirect(listener)) return [];
   return listener.by === 'affinity' ? numbersOfSlots(listener.slots) : listener.slots;
 }
 

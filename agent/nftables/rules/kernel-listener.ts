@@ -44,21 +44,34 @@ const ALL_CLIENTS: Readonly<Record<Family, string>> = { v4: '0.0.0.0/0', v6: '::
 /** With all members up; the same value for the same listener. */
 export const kernelListener = memoByIdentity((listener: Listener) => listenerWithout(listener, new Map()));
 
-const lastWithout = new WeakMap<Listener, { readonly down: DownMembers; readonly value: KernelListener }>();
+const NONE: DownMembers = new Map();
+const lastWithout = new WeakMap<
+  Listener,
+  { readonly down: DownMembers; readonly unreached: DownMembers; readonly value: KernelListener }
+>();
 
-/** Without the members that are down; the same value for the same arguments as in the last call. */
-export function kernelListenerWithout(listener: Listener, down: DownMembers): KernelListener {
-  if (down.size === 0) return kernelListener(listener);
+/**
+ * Without the members that are down, and without those that must never get a packet (`unreached`); the same value for the same
+ * arguments as in the last call.
+ */
+export function kernelListenerWithout(
+  listener: Listener,
+  down: DownMembers,
+  unreached = NONE,
+): KernelListener {
+  if (down.size === 0 && unreached.size === 0) return kernelListener(listener);
   const last = lastWithout.get(listener);
-  if (last?.down === down) return last.value;
-  const value = listenerWithout(listener, down);
-  lastWithout.set(listener, { down, value });
+  if (last?.down === down && last.unreached === unreached) return last.value;
+  const value = listenerWithout(listener, down, unreached);
+  lastWithout.set(listener, { down, unreached, value });
   return value;
 }
 
-function listenerWithout(listener: Listener, down: DownMembers): KernelListener {
+function listenerWithout(listener: Listener, down: DownMembers, unreached = NONE): KernelListener {
   const { name, family, protocol, port, addresses, sourceAddress, allowedCidrs, pool } = listener;
-  const ready = pool.members.filter(({ state, weight }) => state === 'ready' && weight > 0);
+  const members =
+    unreached.size === 0 ? pool.members : pool.members.filter((each) => !unreached.has(each.name));
+  const ready = members.filter(({ state, weight }) => state === 'ready' && weight > 0);
   const up = ready.filter((member) => !down.has(member.name));
   const inUse = up.length > 0 || pool.whenAllDown === 'reject' ? up : ready;
   const by = choiceOf(listener);
@@ -75,14 +88,15 @@ function listenerWithout(listener: Listener, down: DownMembers): KernelListener 
     by,
     prefix: by === 'client' ? pool.persistencePrefix : undefined,
     affinitySeconds: by === 'affinity' ? affinitySeconds(pool.persistence) : 0,
-    members: pool.members,
+    members,
     down: [...down.keys()].sort(),
   };
 }
 
-function choiceOf({ family, pool }: Listener): KernelListener['by'] {
+function choiceOf({ family, pool, sourceAddress }: Listener): KernelListener['by'] {
   // The kernel remembers single addresses only.
-  if (pool.persistence > 0 && family === 'v4' && pool.persistencePrefix === undefined) return 'affinity';
+  const isRemembered = pool.persistence > 0 && family === 'v4' && pool.persistencePrefix === undefined;
+  if (isRemembered && sourceAddress !== 'direct') return 'affinity';
   return pool.persistence > 0 || pool.algorithm === 'source-hash' ? 'client' : 'flow';
 }
 
@@ -115,6 +129,11 @@ export function isForKernel({ engine, addresses }: Listener): boolean {
 /** Members see the clients' addresses, so that their way back must lead through this host. */
 export function isInGatewayMode({ sourceAddress }: KernelListener): boolean {
   return sourceAddress === 'client';
+}
+
+/** Members get the packets of clients unchanged, and answer past this host. */
+export function isDirect({ sourceAddress }: Pick<KernelListener, 'sourceAddress'>): boolean {
+  return sourceAddress === 'direct';
 }
 
 /** With all members up; the same value for the same load balancer. */

@@ -10,12 +10,16 @@ import type { SourceGroups } from '../../model/source-groups.ts';
 import { AFFINITY_SECONDS, CHOSEN, MAX_CLIENTS } from './affinity.ts';
 import { additions, comment, MARK_OFFSET, sourceChain, sourceMap } from './command-text.ts';
 import { type Count, type Element, elementChange, type Place } from './elements.ts';
-import type { KernelListener } from './kernel-listener.ts';
+import { isDirect, type KernelListener } from './kernel-listener.ts';
 import { TABLE_SIZES } from './maglev.ts';
 import { SharedElements } from './shared-elements.ts';
 
 const template = loadTemplate('nftables/table');
 const affinityTemplate = loadTemplate('nftables/affinity');
+const directTemplate = loadTemplate('nftables/direct');
+
+/** Flows to direct members that are remembered, of each family: some 100 bytes each. */
+const MAX_FLOWS = 1_048_576;
 
 /** For the hashes of a client that choose its member and its source address; the same on both hosts of a pair. */
 const SEED = 0x6865_6164;
@@ -66,6 +70,7 @@ export function* rulesText({
       prefixesOf(listeners, family),
     );
   yield affinityText(table);
+  yield directText(table, listeners, knowsSockets);
   const anchors = sources.groups.flatMap(({ addresses }) => addresses);
   const shared = new SharedElements(sources.groupOf);
   const { added } = shared.change(listeners.map((after) => ({ before: undefined, after })));
@@ -98,7 +103,7 @@ function tableText(
     (mask) => sizes.map((size) => ({ ...size, ...mask })),
   );
   const protocols = ALL_PROTOCOLS.map((each) => ({ ...words, protocol: each.toLowerCase(), offset }));
-  return template({ ...words, remembers, offset, protocols, sizes, masked, sources });
+  return template({ ...words, remembers, offset, chosen: hex(CHOSEN), protocols, sizes, masked, sources });
 }
 
 /** The table that remembers clients. */
@@ -106,6 +111,67 @@ function affinityText(table: string): string {
   const timeouts = AFFINITY_SECONDS.map((seconds) => ({ seconds }));
   const marks = { offset: hex(MARK_OFFSET), chosen: hex(CHOSEN), known: hex(0xffff_ffff - CHOSEN) };
   return affinityTemplate({ table, size: MAX_CLIENTS, ...marks, timeouts });
+}
+
+/** Addresses in an error of ICMP: where the packet in it begins, in bits, and what comes before its ports. */
+const IN_ERRORS = {
+  v4: { protocolInError: 136, clientInError: '@th,192,32', portsInError: 224, portInError: '@th,240,16' },
+  v6: { protocolInError: 112, clientInError: '@th,256,128', portsInError: 384, portInError: '@th,400,16' },
+} as const;
+const ERROR_TYPES = {
+  v4: 'destination-unreachable, time-exceeded, parameter-problem',
+  v6: 'destination-unreachable, packet-too-big, time-exceeded, parameter-problem',
+} as const;
+
+/** The table of direct members, which is empty if there are none. */
+function directText(table: string, listeners: readonly KernelListener[], knowsSockets: boolean): string {
+  const direct = listeners.filter(isDirect);
+  const [seed, offset] = [hex(SEED), hex(MARK_OFFSET)];
+  const families = FAMILIES.map(({ family, words }) => {
+    const { clientInError, portInError, ...inError } = IN_ERRORS[family];
+    const { ip } = words;
+    const client = { chain: 'client', from: `${ip} saddr`, inError: clientInError };
+    const kinds = [
+      { chain: 'flow', from: `${ip} saddr . th sport`, inError: `${clientInError} . ${portInError}` },
+      client,
+      ...Array.from(prefixesOf(direct, family), (prefix) => {
+        const mask = maskText(prefix, family);
+        return {
+          prefix,
+          chain: 'client',
+          from: `${ip} saddr & ${mask}`,
+          inError: `${clientInError} & ${inErrorMask(prefix, family)}`,
+        };
+      }),
+    ];
+    const hashes = TABLE_SIZES.flatMap((slots) =>
+      kinds.map((kind) => {
+        const suffix = 'prefix' in kind ? `_${kind.prefix}` : '';
+        return { ...words, ...kind, chain: `${kind.chain}_${slots}${suffix}`, slots, seed, offset };
+      }),
+    );
+    const marks = { seed, offset, chosen: hex(CHOSEN), known: hex(0xffff_ffff - CHOSEN) };
+    const errorTypes = ERROR_TYPES[family];
+    const isUsed = direct.length > 0;
+    return {
+      ...words,
+      ...inError,
+      ...marks,
+      table,
+      size: MAX_FLOWS,
+      hashes,
+      errorTypes,
+      isUsed,
+      knowsSockets,
+    };
+  });
+  return directTemplate({ families });
+}
+
+/** A mask for bytes that nft reads as a number. */
+function inErrorMask(prefix: number, family: Family): string {
+  const bits = family === 'v4' ? 32 : 128;
+  return `0x${(((1n << BigInt(prefix)) - 1n) << BigInt(bits - prefix)).toString(16)}`;
 }
 
 /** The prefixes by which the listeners of a family share members: each has chains of its own. */

@@ -4,7 +4,7 @@
 import { sameValue } from '../../base/same-value.ts';
 import type { SourceGroups } from '../../model/source-groups.ts';
 import type { Element, ElementChange } from './elements.ts';
-import type { KernelListener, ListenerChange } from './kernel-listener.ts';
+import { isDirect, type KernelListener, type ListenerChange } from './kernel-listener.ts';
 
 interface Need {
   /** The key of the element; the same for all who need it. */
@@ -47,7 +47,7 @@ export class SharedElements {
   }
 
   *#of(listener: KernelListener | undefined): Generator<Need> {
-    if (listener === undefined) return;
+    if (listener === undefined || isDirect(listener)) return;
     const { name, family, protocol, port, addresses, members, sourceAddress } = listener;
     for (const { address, port, name: member } of members) {
       const place = { family, address, protocol, port };

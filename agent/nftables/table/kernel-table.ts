@@ -21,7 +21,7 @@ import type { SourceGroups } from '../../model/source-groups.ts';
 import { transactionText } from '../rules/command-text.ts';
 import { type ListenerCounts, NO_COUNTS, newCounts, placesCounted } from '../rules/counts.ts';
 import { type ElementChange, elementChange, type Place, placeOf } from '../rules/elements.ts';
-import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
+import { isDirect, type KernelListener, type ListenerChange } from '../rules/kernel-listener.ts';
 import { prefixesOf, rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
 import { HoldTable } from './hold-table.ts';
@@ -69,6 +69,8 @@ export class KernelTable {
   #knowsSockets: boolean | undefined;
   /** Prefixes of clients' addresses, for which the kernel has chains. */
   #prefixes: Readonly<Record<Family, ReadonlySet<number>>> = { v4: new Set(), v6: new Set() };
+  /** The kernel has chains for direct members. */
+  #knowsDirect = false;
   /** '' while it is not known what the kernel has. */
   #generation = '';
 
@@ -278,6 +280,7 @@ export class KernelTable {
       );
     this.#generation = generation;
     this.#prefixes = { v4: prefixesOf(listeners, 'v4'), v6: prefixesOf(listeners, 'v6') };
+    this.#knowsDirect = listeners.some(isDirect);
     this.#before = undefined;
     await this.#hold.holdAll(listeners);
     if (dirname(path) === dirname(rulesFile))
@@ -339,9 +342,10 @@ export class KernelTable {
     return rulesText({ table, generation, listeners, sources, counts, countsTraffic, knowsSockets });
   }
 
-  /** Chains for a prefix of clients' addresses are made only when all rules are loaded. */
+  /** Chains for direct members, and for a prefix of clients' addresses, are made only when all rules are loaded. */
   #lacksChains(changes: readonly ListenerChange[]): boolean {
     const after = changes.flatMap((change) => change.after ?? []);
+    if (!this.#knowsDirect && after.some(isDirect)) return true;
     return FAMILIES.some((family) =>
       [...prefixesOf(after, family)].some((prefix) => !this.#prefixes[family].has(prefix)),
     );
@@ -412,7 +416,7 @@ function changedPlaces(
 }
 
 function tablesOf(family: string, table: string): readonly string[] {
-  const others = family === 'ip' ? ['counts', 'affinity'] : ['counts'];
+  const others = family === 'ip' ? ['counts', 'affinity', 'direct'] : ['counts', 'direct'];
   return [table, ...others.map((each) => `${table}_${each}`)];
 }
 

@@ -526,13 +526,14 @@ const TABLE = {
     ],
     example: 'errors',
   }),
-  members: annotation(choice('pods', 'nodes'), {
+  members: annotation(choice('pods', 'nodes', 'direct'), {
     default: undefined,
     defaultWords: 'the setting `members`',
     doc: [
       'Where traffic is sent.',
       '`pods` sends it to the endpoint addresses, which needs a route to the pods.',
       '`nodes` sends it to the node port on the nodes.',
+      '`direct` sends packets to the endpoint addresses unchanged, and their answers go past the load balancer: see [direct server return](kernel-path.md#direct-server-return) for what members need.',
       'A Service with `allocateLoadBalancerNodePorts: false` always uses its pods.',
     ],
     example: 'pods',

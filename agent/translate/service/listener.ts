@@ -48,8 +48,12 @@ export function listenerOf(parts: ListenerParts): Listener {
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
     pool: poolOf(parts, engine),
-    ...(engine === 'kernel' ? { sourceAddress: values.sourceAddress } : ofHaproxy(parts)),
+    ...(engine === 'kernel' ? { sourceAddress: sourceOf(values) } : ofHaproxy(parts)),
   };
+}
+
+function sourceOf({ members, sourceAddress }: AnnotationValues): Listener['sourceAddress'] {
+  return members === 'direct' ? 'direct' : sourceAddress;
 }
 
 function ofHaproxy({ values, log, tls, errorPages }: ListenerParts): Partial<Listener> {

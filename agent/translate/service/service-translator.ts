@@ -12,7 +12,7 @@ import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
-import { engineProblems, needsTcpPort } from './engine.ts';
+import { engineOf, engineProblems, needsTcpPort } from './engine.ts';
 import { readErrorPages } from './error-pages.ts';
 import { healthMonitor, monitorProblems } from './health-monitor.ts';
 import { listenerOf, serviceListenerName } from './listener.ts';
@@ -137,7 +137,10 @@ export class ServiceTranslator implements Translator {
         const { usable: now, refused } = usable(found);
         if (refused.length > 0) problems.push(refusedMembers(key, port, refused));
         for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
-        const members = keepLast(values, now, () => usable(last).usable);
+        const kept = keepLast(values, now, () => usable(last).usable);
+        const isDirect = values.members === 'direct' && engineOf(port, values) === 'kernel';
+        const members = isDirect ? kept.filter((member) => member.port === port.port) : kept;
+        if (members.length < kept.length) problems.push(otherPorts(key, port, kept));
         const granted = ofFamily
           .map(({ address }) => address)
           .filter((address) => isServed && !isClosed && hasPort(pools, address, port));
@@ -210,6 +213,13 @@ function duplicate(key: OwnerKey): Problem {
   const message =
     'The Service of the API is not served: a folder of manifests on the load balancer has a Service of the same namespace and name, which is served instead; remove one of the two';
   return problem(key, 'DuplicateObject', message);
+}
+
+/** Direct members get packets unchanged, also the port. */
+function otherPorts(key: OwnerKey, { protocol, port }: ServicePort, members: readonly Member[]): Problem {
+  const other = members.find((member) => member.port !== port)?.port;
+  const message = `Cannot use annotation "headgate.io/members": "direct" for ${protocol} port ${port}: members have port ${other}, and get packets unchanged; let "targetPort" be ${port}`;
+  return { ...problem(key, 'InvalidAnnotation', message), port: { protocol, port } };
 }
 
 function pending(key: OwnerKey): Problem {
