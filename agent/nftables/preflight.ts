@@ -5,6 +5,7 @@ import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
 import type { Family } from '../model/load-balancer.ts';
 import type { SourceGroups } from '../model/source-groups.ts';
+import { directFindings } from './checks/direct-preflight.ts';
 import { conntrackUsage, whyFull } from './flows/conntrack-usage.ts';
 import { flowFindings, strictFilters } from './flows/flow-preflight.ts';
 import { whyNotForwarding } from './forwarding.ts';
@@ -81,6 +82,7 @@ export async function kernelPreflight(
     ),
     ...markFindings(chains, (table) => table.startsWith(OWN_TABLES)),
     ...(conntrack === '' ? [] : await flowFindings(netns, listeners, sources)),
+    ...(await directFindings(netns, listeners)),
     ...(listeners.some(isInGatewayMode) ? strictFilters(await said('grep', ...READ_FILTERS)) : []),
   ];
 }

@@ -95,6 +95,9 @@ test('A member behind a router gets nothing and is named', async (t) => {
   );
   const { by } = await askByDatagrams(network, VIP, PORT, { count: 30 });
   t.deepEqual([...new Set(by)].sort(), ['m1', 'm2']);
+  const { stdout } = await host.command('check');
+  const finding = `BAD  direct members: ${network.v4('m3')}: the router ${network.v4('client')} is on the way to it`;
+  t.true(stdout.includes(finding), stdout);
 });
 
 test('An error of ICMP about a packet to a client reaches the member of the flow', async (t) => {

@@ -3,8 +3,8 @@
 
 import { addressNumber } from '../../base/ip-range.ts';
 import type { Family, Protocol } from '../../model/load-balancer.ts';
-import type { Place } from '../rules/elements.ts';
 import type { KernelListener, ListenerChange } from '../rules/kernel-listener.ts';
+import type { Place } from '../rules/place.ts';
 
 /** In hexadecimal: address, port and protocol. */
 export type PlaceKey = string;

@@ -8,8 +8,9 @@ import type { Member } from '../../model/load-balancer.ts';
 import { isListener } from '../../model/names.ts';
 import { AFFINITY_SECONDS } from './affinity.ts';
 import type { DirectElement } from './direct-elements.ts';
-import type { Count, CountingElement, Element, ElementChange, Place } from './elements.ts';
+import type { Count, CountingElement, Element, ElementChange } from './elements.ts';
 import { TABLE_SIZES } from './maglev.ts';
+import type { Place } from './place.ts';
 
 /** The mark of the first packet of a flow while its member is chosen: this number, plus the slot or the member's number. */
 export const MARK_OFFSET = 0x4c42_0000;

@@ -1,11 +1,11 @@
 // The elements of a listener whose members are direct (templates/nftables/direct.mustache): which member each slot has, and
 // which members keep the flows that they have. Pure.
-// Why: docs/design/decisions/0093-direct-server-return.md
+// Why: docs/design/decisions/0095-direct-server-return.md
 
 import type { Member } from '../../model/load-balancer.ts';
 import { membersByNumber } from './affinity.ts';
-import type { Place } from './elements.ts';
 import type { KernelListener } from './kernel-listener.ts';
+import type { Place } from './place.ts';
 
 export type DirectElement =
   /** The chain that chooses a slot, for packets of clients or for errors of ICMP about packets to them. */

@@ -1,18 +1,11 @@
 // The elements of the kernel's maps and sets that make a listener, and the difference between two versions of it: an endpoint
 // change touches only the slots that move. templates/nftables/table.mustache has the maps and the rules that read them. Pure.
 
-import type { Family, Member, Protocol } from '../../model/load-balancer.ts';
+import type { Member } from '../../model/load-balancer.ts';
 import { CHOSEN, membersByNumber, numbersOfSlots } from './affinity.ts';
 import { type DirectElement, directElements } from './direct-elements.ts';
 import { isDirect, isInGatewayMode, type KernelListener } from './kernel-listener.ts';
-
-/** A destination of packets. */
-export interface Place {
-  readonly family: Family;
-  readonly address: string;
-  readonly protocol: Protocol;
-  readonly port: number;
-}
+import type { Place } from './place.ts';
 
 export type Element =
   | DirectElement

@@ -9,9 +9,10 @@ import type { Family } from '../../model/load-balancer.ts';
 import type { SourceGroups } from '../../model/source-groups.ts';
 import { AFFINITY_SECONDS, CHOSEN, MAX_CLIENTS } from './affinity.ts';
 import { additions, comment, MARK_OFFSET, sourceChain, sourceMap } from './command-text.ts';
-import { type Count, type Element, elementChange, type Place } from './elements.ts';
+import { type Count, type Element, elementChange } from './elements.ts';
 import { isDirect, type KernelListener } from './kernel-listener.ts';
 import { TABLE_SIZES } from './maglev.ts';
+import type { Place } from './place.ts';
 import { SharedElements } from './shared-elements.ts';
 
 const template = loadTemplate('nftables/table');

@@ -6,8 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import { partsOf } from '../rules/command-text.ts';
-import type { Place } from '../rules/elements.ts';
 import type { KernelListener } from '../rules/kernel-listener.ts';
+import type { Place } from '../rules/place.ts';
 import { NftSession, type SessionOptions } from './session.ts';
 
 export interface HoldTableOptions extends SessionOptions {

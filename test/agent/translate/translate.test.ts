@@ -332,6 +332,38 @@ test("The client's address is kept by the kernel, and is a problem of ports that
   t.deepEqual(reasonsOf(translated([service({ ports })], { annotationDefaults })), []);
 });
 
+test('Direct members are of the kernel alone, and have the port of the Service', (t) => {
+  const direct = { 'headgate.io/members': 'direct' };
+  const ports = [
+    { name: 'dns', port: 53 },
+    { name: 'dns-udp', port: 53, protocol: 'UDP' as const },
+  ];
+  const endpoints = slice({ endpoints: ['10.0.0.1'], ports });
+  const both = loadBalancerOf(translated([service({ ports, annotations: direct }), endpoints]));
+  const seen = both.listeners.map(({ sourceAddress, pool }) => [sourceAddress, pool.members.length]);
+  t.deepEqual(seen, [
+    ['load-balancer', 1],
+    ['direct', 1],
+  ]);
+  t.deepEqual(
+    both.problems.map(({ reason, message }) => [reason, message]),
+    [
+      [
+        'InvalidAnnotation',
+        'Cannot use annotation "headgate.io/members": HAProxy forwards its TCP ports, and needs the answers of members: use "headgate.io/engine": "kernel"',
+      ],
+    ],
+  );
+  const annotations = { ...direct, 'headgate.io/engine': 'kernel' };
+  const other = slice({ endpoints: ['10.0.0.1'], ports: ports.map((each) => ({ ...each, port: 5353 })) });
+  const moved = loadBalancerOf(translated([service({ ports, annotations }), other]));
+  t.true(moved.listeners.every(({ pool }) => pool.members.length === 0));
+  t.is(
+    moved.problems[0]?.message,
+    'Cannot use annotation "headgate.io/members": "direct" for TCP port 53: members have port 5353, and get packets unchanged; let "targetPort" be 53',
+  );
+});
+
 test('Mode http is for TCP ports only', (t) => {
   const ports = [
     { name: 'a', port: 80 },

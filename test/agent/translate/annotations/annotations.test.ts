@@ -740,7 +740,7 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
   connectionLimit: whole(0, 1_000_000),
   rateLimit: whole(0, 1_000_000),
   memberConnectionLimit: whole(0, 1_000_000),
-  members: among('pods', 'nodes', undefined),
+  members: among('pods', 'nodes', 'direct', undefined),
   whenEmpty: among('reject', 'keep-last'),
   whenAllDown: among('serve', 'reject'),
   loadBalancerIps: (value) => {
