@@ -20,8 +20,9 @@ export interface HostGroup {
 /** Which hosts live, as BFD between them finds out. */
 export interface LivingHosts {
   /**
-   * Their names: this host's, and those whose BFD session is up. While BIRD of this host does not answer, or has just started,
-   * those that lived before, and so for a host that says that its own BIRD does not; none but this host without `back`.
+   * Their names: this host's, and those whose BFD session is up. Until that is known for the first time, all of them; while BIRD
+   * of this host does not answer, or has just started, those that lived before, and so for a host that says that its own BIRD
+   * does not. None but this host without `back`.
    */
   living(): ReadonlySet<string>;
   /** Calls `onChange` after each change of living(); returns what ends that. */

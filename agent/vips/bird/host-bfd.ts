@@ -6,7 +6,7 @@ import { Rounds } from '../../base/rounds.ts';
 import type { HostGroup, LivingHosts } from '../../model/host-group.ts';
 import type { BfdSettings } from '../bgp.ts';
 import type { BirdSocket } from './bird-socket.ts';
-import { bfdIn } from './session-facts.ts';
+import { type BfdFacts, bfdSessionsIn } from './session-facts.ts';
 
 export interface HostBfdOptions {
   /** Restricted, and of its own, so that no long list delays an answer. */
@@ -38,7 +38,8 @@ export class HostBfd implements LivingHosts {
   readonly #clock: Clock;
   readonly #rounds: Rounds;
   readonly #followers = new Set<() => void>();
-  #living: ReadonlySet<string> = new Set();
+  /** The other hosts that live; undefined: not known yet, so that none counts as dead. */
+  #living: ReadonlySet<string> | undefined;
   /** By the clock: BIRD has answered without a failure since. undefined: it does not answer. */
   #answersSince: number | undefined;
   #isBlind = false;
@@ -56,9 +57,9 @@ export class HostBfd implements LivingHosts {
   }
 
   living(): ReadonlySet<string> {
-    const { group } = this.#options;
-    const self = group()?.self.name;
-    return self === undefined ? this.#living : new Set([self, ...this.#living]);
+    const group = this.#options.group();
+    if (group === undefined) return new Set();
+    return new Set([group.self.name, ...(this.#living ?? namesOf(watched(group)))]);
   }
 
   /** BIRD of this host does not answer, or has just started: other hosts may miss its BFD although this host lives. */
@@ -97,10 +98,17 @@ export class HostBfd implements LivingHosts {
     this.#answersSince ??= now;
     const isStarting = now < this.#answersSince + START_MS;
     this.#setBlind(isStarting);
-    const states = bfdIn(lines);
+    const sessions = bfdSessionsIn(lines);
     const blindHosts = blind();
-    const lives = ({ name, address }: Watched): boolean =>
-      states.get(address) === 'Up' || (this.#living.has(name) && (isStarting || blindHosts.has(name)));
+    const before = this.#living ?? namesOf(hosts);
+    // A session that was down before this BIRD or this agent began is no news.
+    const isNew = ({ since }: BfdFacts): boolean => this.#clock.wall() - since < START_MS;
+    const lives = ({ name, address }: Watched): boolean => {
+      const session = sessions.get(address);
+      if (session?.state === 'Up') return true;
+      const isOpen = isStarting && (session === undefined || isNew(session));
+      return before.has(name) && (isOpen || blindHosts.has(name));
+    };
     this.#put(new Set(hosts.filter(lives).map(({ name }) => name)));
   }
 
@@ -117,7 +125,7 @@ export class HostBfd implements LivingHosts {
   }
 
   #put(living: ReadonlySet<string>): void {
-    const before = this.#living;
+    const before = this.#living ?? namesOf(watched(this.#options.group()));
     this.#living = living;
     if (before.size === living.size && [...living].every((name) => before.has(name))) return;
     for (const follower of this.#followers) follower();
@@ -129,6 +137,10 @@ export interface Watched {
   readonly address: string;
   /** This host's address of the session. */
   readonly local: string;
+}
+
+function namesOf(hosts: readonly Watched[]): ReadonlySet<string> {
+  return new Set(hosts.map(({ name }) => name));
 }
 
 /** The other hosts of a group and the addresses of the BFD sessions with them; none without a back network. */

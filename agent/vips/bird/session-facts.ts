@@ -81,10 +81,24 @@ function factsOf([head = '', ...rest]: readonly string[]): ProtocolFacts | undef
 
 /** The state of BFD, `Up` or `Down`, by the address of the other end. */
 export function bfdIn(lines: readonly string[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+  return new Map([...bfdSessionsIn(lines)].map(([address, { state }]) => [address, state]));
+}
+
+export interface BfdFacts {
+  /** `Up`, `Down`, `Init` or `AdminDown`. */
+  readonly state: string;
+  /** Milliseconds since the epoch; 0 if it is not known. */
+  readonly since: number;
+}
+
+/** By the address of the other end. */
+export function bfdSessionsIn(lines: readonly string[]): ReadonlyMap<string, BfdFacts> {
+  const found = new Map<string, BfdFacts>();
   for (const line of lines) {
-    const [, address, state] = /^(\S*[.:]\S*)\s+\S+\s+(Up|Down|Init|AdminDown)\s/.exec(line) ?? [];
-    if (address !== undefined && state !== undefined) found.set(address.replace(/%.*$/, ''), state);
+    const [, address, state, since] =
+      /^(\S*[.:]\S*)\s+\S+\s+(Up|Down|Init|AdminDown)\s+(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?/.exec(line) ?? [];
+    if (address !== undefined && state !== undefined)
+      found.set(address.replace(/%.*$/, ''), { state, since: timeOf(since) });
   }
   return found;
 }
