@@ -15,6 +15,7 @@ import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
+import { toPublic } from '../kubernetes/public-addresses.ts';
 import type { ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { EventRecorder } from '../kubernetes/writers/events.ts';
 import type { Dependency } from '../model/desired-state.ts';
@@ -147,6 +148,7 @@ export class AddressKeeper {
       log,
       metrics,
       claimsOn: (address) => this.#addresses.claimsOn(address),
+      publicOf: (address) => toPublic(this.#addresses.poolOf(address)?.public, address),
       onProblem: (service) => {
         this.#reportProblems();
         onChanged([service]);
@@ -211,7 +213,14 @@ export class AddressKeeper {
     // A published address is served until the leader has decided.
     const published = publishedBy(this.#options.cluster, key);
     if (!this.#leads && addresses.length === 0 && published.length > 0)
-      return { addresses: published.map((address) => ({ address, ports: [] })), problems: [] };
+      return {
+        addresses: published.map((publicAddress) => ({
+          address: this.#addresses.localOf(publicAddress),
+          publicAddress,
+          ports: [],
+        })),
+        problems: [],
+      };
     const failed = this.#provisioning.problemsOf(key);
     return {
       addresses,

@@ -11,6 +11,8 @@ export interface ProvisioningOptions {
   readonly metrics: ProvisioningMetrics;
   /** All claims on an address. */
   readonly claimsOn: (address: string) => readonly AddressClaim[];
+  /** The address that clients use; itself if they use this one. */
+  readonly publicOf: (address: string) => string;
   /** The problems of a Service have changed. */
   readonly onProblem: (service: string) => void;
 }
@@ -73,13 +75,15 @@ export class Provisioning {
     }
     if (claim === undefined) return;
     const { address, pool, service, ports, heldUntil } = claim;
-    const request: ProvisionRequest = { action: 'assign', address, pool, service, ports };
+    const outside = this.#options.publicOf(address);
+    const ofPublic = outside === address ? {} : { public: outside };
+    const request: ProvisionRequest = { action: 'assign', address, ...ofPublic, pool, service, ports };
     const same = isOther ? undefined : before;
     if (heldUntil !== 0) {
       if (same === undefined) this.#requested.set(name, { request, isAssigned: false });
       return;
     }
-    if (same?.isAssigned && JSON.stringify(same.request.ports) === JSON.stringify(ports)) return;
+    if (same?.isAssigned && JSON.stringify(same.request) === JSON.stringify(request)) return;
     this.#requested.set(name, { request, isAssigned: true });
     this.#provisioner.request(request);
   }

@@ -9,6 +9,7 @@ import {
   type Requester,
   serviceNeeds,
 } from '../addresses/requesters.ts';
+import { familyOf } from '../base/ip.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Ingress } from '../kubernetes/ingress/ingress-objects.ts';
 import type { OwnerKey } from '../model/load-balancer.ts';
@@ -28,12 +29,16 @@ export interface PoolsView {
   readonly ingressesOf: (className: string) => readonly Ingress[];
   /** undefined if they are not known, or no pool selects namespaces by label. */
   readonly namespaceLabels: (namespace: string) => AddressRequest['namespaceLabels'];
+  /** See Addresses. */
+  readonly localOf: (address: string) => string;
   /** A pool has the address. */
   readonly owns: (address: string) => boolean;
   /** The owner has an address of a present or former pool. */
   readonly hasAddress: (key: OwnerKey) => boolean;
   /** The owner has a claim on this address, in use or held. */
   readonly hasClaimOn: (key: OwnerKey, address: string) => boolean;
+  /** The owner has an address of a pool of the family of this one. */
+  readonly hasFamilyOf: (key: OwnerKey, address: string) => boolean;
 }
 
 export function poolsView(
@@ -47,8 +52,11 @@ export function poolsView(
     ingressesOf: (className) => cluster.ingressesOf(className),
     namespaceLabels: (namespace) =>
       addresses.selectsNamespaces ? cluster.namespaceLabels(namespace) : undefined,
+    localOf: (address) => addresses.localOf(address),
     owns: (address) => addresses.poolOf(address) !== undefined,
     hasAddress: (key) => addresses.claimsOf(key).some(({ heldUntil }) => heldUntil === 0),
+    hasFamilyOf: (key, address) =>
+      addresses.claimsOf(key).some((claim) => claim.heldUntil === 0 && claim.family === familyOf(address)),
     hasClaimOn: (key, address) => addresses.claimsOf(key).some((claim) => claim.address === address),
   };
 }
@@ -65,17 +73,22 @@ export function askedAddress(
   if (object === undefined) return undefined;
   const key = ownerOfRequester(object);
   if (object.kind === 'Service') {
-    const isOfPools = pools.hasAddress(key) || object.statusIPs.some((address) => pools.owns(address));
+    const isOfPools =
+      pools.hasAddress(key) || object.statusIPs.some((address) => pools.owns(pools.localOf(address)));
     if (!getsAddresses(object, settings, isOfPools)) return undefined;
   }
   if (!pools.isAny && !pools.hasAddress(key)) return undefined;
   const { values } = readAnnotations(object.annotations, objectOf(key), settings.annotationDefaults);
-  const needs = needsOf(object, values, pools);
+  const written = needsOf(object, values, pools);
+  // The status shows what clients use.
+  const needs = { ...written, statusIPs: written.statusIPs.map(pools.localOf) };
   const isLocal = pools.isOfFolder(object);
   const isOwn = (address: string): boolean => {
     if (pools.owns(address)) return false;
     // The author of a manifest is the operator of the host: an address outside the pools is intended.
-    return isLocal || (needs.statusIPs.includes(address) && !pools.hasClaimOn(key, address));
+    // What the status shows beside a claim of the family may be a former public address.
+    const isShown = needs.statusIPs.includes(address) && !pools.hasFamilyOf(key, address);
+    return isLocal || (isShown && !pools.hasClaimOn(key, address));
   };
   const request = addressRequest(needs, values, isLocal, isOwn, pools.namespaceLabels(needs.namespace));
   return isLocal && pools.isOfCluster && !pools.hasAddress(key) ? undefined : request;

@@ -12,6 +12,8 @@ import { objectOf } from '../model/names.ts';
 export interface ProvisionRequest {
   readonly action: 'assign' | 'release';
   readonly address: string;
+  /** The address that clients use, if it is another one. */
+  readonly public?: string;
   readonly pool: string;
   /** `namespace/name` of a Service; the key of another owner. */
   readonly service: OwnerKey;
@@ -204,7 +206,7 @@ export class Provisioner {
   #call(request: ProvisionRequest): Promise<string | undefined> {
     const { program, log } = this.#options;
     const { deadline } = this.#pace;
-    const { action, address, pool, service, ports } = request;
+    const { action, address, public: outside, pool, service, ports } = request;
     const others = this.#options.others?.(request) ?? [];
     return new Promise((resolve) => {
       const child = started(program);
@@ -245,7 +247,9 @@ export class Provisioner {
       });
       // A program may close its input without reading it; only its exit status counts.
       child.stdin?.on('error', () => undefined);
-      child.stdin?.end(`${JSON.stringify({ action, address, pool, service, ports, others })}\n`);
+      child.stdin?.end(
+        `${JSON.stringify({ action, address, public: outside, pool, service, ports, others })}\n`,
+      );
     });
   }
 }

@@ -5,6 +5,7 @@
 import { sameValue } from '../base/same-value.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
+import { toLocal } from '../kubernetes/public-addresses.ts';
 import type { Family, Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
 import { ClaimBook, type ClaimChange, type Holder } from './claim-book.ts';
@@ -158,6 +159,17 @@ export class Addresses {
 
   poolOf(address: string): AddressPool | undefined {
     return this.#book.pools.ownerOf(address);
+  }
+
+  /** The address of a pool that an address in a status stands for; itself if it is no public address of a pool. */
+  localOf(address: string): string {
+    const { pools } = this.#book;
+    if (pools.ownerOf(address) !== undefined) return address;
+    for (const pool of pools.withPublic) {
+      const local = toLocal(pool.public, address);
+      if (local !== undefined) return local;
+    }
+    return address;
   }
 
   /** A pool is for namespaces with certain labels. */

@@ -2,6 +2,7 @@
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
 import { notGranted, type PortLimit, portLimit, whyNotGranted } from '../kubernetes/port-limit.ts';
+import { toPublic } from '../kubernetes/public-addresses.ts';
 import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { objectOf, ownerOf } from '../model/names.ts';
 import { blockerWords, type Found, holderWords, type PoolsAndClaims } from './find-address.ts';
@@ -21,6 +22,8 @@ export interface Assignment {
 export interface AssignedAddress {
   readonly address: string;
   readonly family: Family;
+  /** The address that clients use. */
+  readonly publicAddress: string;
   /** The pool that owns it now, '' for none. */
   readonly pool: string;
   /** Name of the AddressClaim, '' for an address that the Service has without one. */
@@ -45,7 +48,12 @@ export function assignmentOf(
   const claims = request.families.flatMap((family) => inUse.find((claim) => claim.family === family) ?? []);
   const addresses = [
     ...claims.map((claim) => assigned(claim, request, book)),
-    ...ownOf(request, claims).map(({ address, family }) => ({ ...OWN, address, family })),
+    ...ownOf(request, claims).map(({ address, family }) => ({
+      ...OWN,
+      address,
+      family,
+      publicAddress: address,
+    })),
   ];
   const waitFor = lacks.flatMap((found) => (found.kind === 'none' ? found.waitFor : []));
   // The address of its status can be adopted as soon as it is free.
@@ -100,7 +108,8 @@ function assigned(claim: AddressClaim, request: AddressRequest, book: PoolsAndCl
       whyBeyond(pool, request, address, book);
     if (why !== undefined) outOfPool = `its pool "${pool.name}" ${why}`;
   }
-  return { address, family, pool: pool?.name ?? '', claim: name, ports, limit, outOfPool };
+  const publicAddress = toPublic(pool?.public, address);
+  return { address, family, publicAddress, pool: pool?.name ?? '', claim: name, ports, limit, outOfPool };
 }
 
 /** PreferDualStack needs only one family, unless it names an address of the other one. */

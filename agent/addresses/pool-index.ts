@@ -25,6 +25,8 @@ export class PoolIndex {
   readonly all: readonly AddressPool[];
   /** Pools that overlap, and pools with the same name. */
   readonly problems: readonly Problem[];
+  /** Those whose addresses clients do not use. */
+  readonly withPublic: readonly AddressPool[];
   readonly #byName = new Map<string, AddressPool>();
   readonly #shares = new Map<AddressPool, Readonly<Record<Family, Share>>>();
   /** All owned ranges, ascending. */
@@ -33,6 +35,7 @@ export class PoolIndex {
   constructor(pools: readonly AddressPool[]) {
     const problems: Problem[] = [];
     this.all = withoutDoubles(pools, problems).sort(byPrecedence);
+    this.withPublic = this.all.filter((pool) => pool.public !== undefined);
     const taken: PoolRanges[] = [];
     for (const pool of this.all) {
       this.#byName.set(pool.name, pool);

@@ -19,6 +19,7 @@ import { type Allowed, allowedRule } from './allowed-rule.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
 import { ADDRESS_API_VERSION, named, uid } from './object-names.ts';
 import { type PoolBgp, poolBgpOf, poolBgpSchema, whyNoAggregate } from './pool-bgp.ts';
+import { ONE_BLOCK, type PublicAddresses, publicAddresses, publicSchema } from './public-addresses.ts';
 
 /** Addresses for Services. */
 export interface AddressPool {
@@ -51,6 +52,8 @@ export interface AddressPool {
   readonly announce: '' | 'vrrp' | 'bgp';
   /** undefined: to all peers, by all hosts, without more. */
   readonly bgp: PoolBgp | undefined;
+  /** undefined: clients use the addresses of the pool. */
+  readonly public: PublicAddresses | undefined;
 }
 
 export interface PoolReady {
@@ -124,7 +127,6 @@ const WHOLE_AGGREGATES = (
   message: `bgp.${field} must not be shorter than the prefix of an IPv${version} block`,
 }));
 
-/** The `spec` of an AddressPool; in the settings, the pool without its name. */
 const poolFields = object({
   blocks: someOf(block, 'block').meta({
     description:
@@ -185,8 +187,11 @@ const poolFields = object({
       description: 'How the VIPs are announced by BGP. By default to all peers, by all hosts.',
     })
     .nullish(),
+  public: publicSchema.nullish(),
 });
+
 export const POOL_KEYS = poolFields.keys;
+/** The `spec` of an AddressPool; in the settings, the pool without its name. */
 export const poolSpecSchema = poolFields
   .refine(({ blocks, bgp }, refuse) => {
     for (const { range } of blocks) {
@@ -196,7 +201,13 @@ export const poolSpecSchema = poolFields
       if (why !== '') refuse(['bgp', key], why);
     }
   })
-  .meta({ 'x-kubernetes-validations': WHOLE_AGGREGATES });
+  .refine(({ blocks, public: outside }, refuse) => {
+    const [inside] = blocks;
+    if (outside === undefined || inside === undefined) return;
+    if (blocks.length > 1 || publicAddresses(inside.range, outside.from) === undefined)
+      refuse(['public', 'from'], 'is not a range of the family and size of the only block of the pool');
+  })
+  .meta({ 'x-kubernetes-validations': [...WHOLE_AGGREGATES, ONE_BLOCK] });
 
 export const poolSchema = object({
   metadata: object({
@@ -225,7 +236,8 @@ export function poolOf(
   spec: Valid<typeof poolSpecSchema>,
   { uid, generation, ready }: Pick<AddressPool, 'uid' | 'generation' | 'ready'> = OF_NO_OBJECT,
 ): AddressPool {
-  const { blocks, avoidBuggyIPs, serviceAllocation, announce, bgp, ...rules } = spec;
+  const { blocks, avoidBuggyIPs, serviceAllocation, announce, bgp, public: outside, ...rules } = spec;
+  const [inside] = blocks;
   return {
     kind: 'AddressPool',
     key: name,
@@ -236,6 +248,7 @@ export function poolOf(
     ready,
     blocks: blocks.map(({ range, isCidr }) => (avoidBuggyIPs && isCidr ? withoutEnds(range) : range)),
     ...rules,
+    public: outside && inside && publicAddresses(inside.range, outside.from),
     namespaces: serviceAllocation.namespaces,
     selector: serviceAllocation.serviceSelector,
     announce: announce ?? '',

@@ -46,6 +46,18 @@ export interface Vip {
     | 'spec.externalIPs'
     | 'spec.clusterIPs'
     | 'pushed';
+  /** The address that clients use, where a NAT outside translates it; absent if they use `address`. */
+  readonly publicAddress?: string;
+}
+
+/** `10.0.0.5 (public 203.0.113.5)`. */
+export function addressInWords({ address, publicAddress }: Vip): string {
+  return publicAddress === undefined ? address : `${address} (public ${publicAddress})`;
+}
+
+/** In statuses, and what DNS publishes. */
+export function shownAddress({ address, publicAddress = address }: Vip): string {
+  return publicAddress;
 }
 
 /** The labels of a listener in metrics and logs. */

@@ -91,6 +91,57 @@ test('The provisioner for OpenStack gives an address to the ports of both hosts 
   t.deepEqual(addresses(), [[], []]);
 });
 
+/** A program `openstack` that keeps the network's ports and one floating IP in a file. */
+const NEUTRON = `#!/usr/bin/python3
+import json, os, sys
+words = sys.argv[3:]
+file = os.environ["NEUTRON"]
+state = json.load(open(file)) if os.path.exists(file) else {"ports": [], "fip": None}
+def after(flag): return words[words.index(flag) + 1]
+if words[:2] == ["port", "list"]:
+    assert after("--network") == "lb-net"
+    address = after("--fixed-ip").removeprefix("ip-address=")
+    print(json.dumps([port for port in state["ports"] if port["address"] == address]))
+elif words[:2] == ["port", "create"]:
+    port = {"ID": "vip-port", "Name": words[-3], "address": after("--fixed-ip").removeprefix("ip-address=")}
+    state["ports"].append(port)
+    print(json.dumps({"id": port["ID"]}))
+elif words[:2] == ["port", "delete"]:
+    state["ports"] = [port for port in state["ports"] if port["ID"] != words[2]]
+elif words[:3] == ["floating", "ip", "set"]:
+    assert after("--port") == "vip-port"
+    state["fip"] = [words[-1], after("--fixed-ip-address")]
+elif words[:3] == ["floating", "ip", "list"]:
+    print(json.dumps([{"Fixed IP Address": (state["fip"] or [None, None])[1]}]))
+elif words[:3] == ["floating", "ip", "unset"]:
+    state["fip"] = None
+json.dump(state, open(file, "w"))
+`;
+
+test('The provisioner for OpenStack associates the floating IP of a VIP, and gives back what it has made', (t) => {
+  const directory = folder(t);
+  writeFileSync(join(directory, 'openstack'), NEUTRON, { mode: 0o755 });
+  const [settings, state] = [join(directory, 'settings.json'), join(directory, 'neutron')];
+  writeFileSync(settings, JSON.stringify({ cloud: 'headgate', ports: [], network: 'lb-net' }));
+  const call = (action: string, others: readonly string[] = []) => {
+    execFileSync('examples/provisioner/openstack-allowed-address-pairs', [settings], {
+      input: JSON.stringify({ action, address: '10.0.0.5', public: '203.0.113.5', others }),
+      env: { PATH: `${directory}:/usr/bin:/bin`, NEUTRON: state, LANG: 'C' },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    return JSON.parse(readFileSync(state, 'utf8'));
+  };
+  const given = {
+    ports: [{ ID: 'vip-port', Name: 'headgate-10.0.0.5', address: '10.0.0.5' }],
+    fip: ['203.0.113.5', '10.0.0.5'],
+  };
+  t.deepEqual(call('assign'), given);
+  t.deepEqual(call('assign'), given);
+  t.deepEqual(call('release', ['default/other']), given);
+  t.deepEqual(call('release'), { ports: [], fip: null });
+  t.deepEqual(call('release'), { ports: [], fip: null });
+});
+
 test('The provisioner refuses what is no address', (t) => {
   const settings = join(folder(t), 'settings.json');
   writeFileSync(settings, JSON.stringify({ cloud: 'headgate', ports: [] }));

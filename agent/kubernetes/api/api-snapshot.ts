@@ -127,7 +127,13 @@ function jsonOf(object: KubernetesObject): string {
 function restored(json: Readonly<Record<string, unknown>>): KubernetesObject {
   const object = withoutNulls(json) as Record<string, unknown>;
   if ('created' in object && object.created === undefined) object.created = Number.POSITIVE_INFINITY;
-  if (object.kind === 'AddressPool') object.blocks = blocksOf(object.blocks);
+  if (object.kind === 'AddressPool') {
+    object.blocks = blocksOf(object.blocks);
+    if (isMapping(object.public)) {
+      const [inside, outside] = blocksOf([object.public.inside, object.public.outside]);
+      object.public = { inside, outside };
+    }
+  }
   return object as unknown as KubernetesObject;
 }
 

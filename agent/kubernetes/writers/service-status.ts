@@ -3,7 +3,15 @@
 // Formats: the Kubernetes API reference (ServiceStatus, PortStatus), KEP-1435 (ports), KEP-1860 (ipMode).
 
 import { compactList } from '../../base/compact.ts';
-import type { Listener, LoadBalancer, Problem, ProblemReason, Vip } from '../../model/load-balancer.ts';
+import {
+  addressInWords,
+  type Listener,
+  type LoadBalancer,
+  type Problem,
+  type ProblemReason,
+  shownAddress,
+  type Vip,
+} from '../../model/load-balancer.ts';
 import { IP_ALLOCATED } from '../class-names.ts';
 import type { PortStatus } from '../current-service.ts';
 
@@ -63,9 +71,9 @@ export function desiredStatus(loadBalancer: LoadBalancer, facts: StatusFacts): D
   );
   const statesOf = (address: string) => states.filter((state) => state.address === address);
   return {
-    ingress: compactList(addresses.flatMap((address) => ingressOf(address, statesOf(address)))),
+    ingress: compactList(vips.flatMap((vip) => ingressOf(vip, statesOf(vip.address)))),
     conditions: [
-      ipAllocated(addresses, statesOf, problems),
+      ipAllocated(vips, statesOf, problems),
       programmed(addresses.length > 0, states, problems),
       ...healthy(facts),
       ...portsError(states),
@@ -149,15 +157,19 @@ function isAbout({ port, reason, message }: Problem, listener: Listener, address
   return true;
 }
 
-function ingressOf(address: string, states: readonly PortState[]): DesiredIngress[] {
+function ingressOf(vip: Vip, states: readonly PortState[]): DesiredIngress[] {
   if (states.length === 0 || isTakenByAnother(states)) return [];
   const ports = states.map(({ listener: { port, protocol }, fault }) => ({
     ...(fault === undefined ? {} : { error: `headgate.io/${fault}` }),
     port,
     protocol,
   }));
-  const ipMode = states.every(({ listener }) => listener.sourceAddress !== 'load-balancer') ? 'VIP' : 'Proxy';
-  return [{ ip: address, ipMode, ports, onlyIfPublished: states.every(({ fault }) => fault !== undefined) }];
+  const ip = shownAddress(vip);
+  // Traffic to a public address comes from outside, so that no node may shorten its way.
+  const isTranslated = ip !== vip.address;
+  const isVip = !isTranslated && states.every(({ listener }) => listener.sourceAddress !== 'load-balancer');
+  const ipMode = isVip ? 'VIP' : 'Proxy';
+  return [{ ip, ipMode, ports, onlyIfPublished: states.every(({ fault }) => fault !== undefined) }];
 }
 
 /** Reasons of problems that concern a Service's addresses. */
@@ -170,18 +182,18 @@ function isUndecided(addresses: readonly string[], problems: readonly Problem[])
 
 /** True with the problem's reason if the Service has addresses, but not those that it requests. */
 function ipAllocated(
-  addresses: readonly string[],
+  vips: readonly Vip[],
   statesOf: (address: string) => readonly PortState[],
   problems: readonly Problem[],
 ): DesiredCondition {
   const about = problems.filter(({ reason, port }) => port === undefined && ADDRESS_FAULT.test(reason));
   const problem = about.find(({ reason }) => reason !== 'AddressPending') ?? about[0];
-  const own = addresses.filter((address) => !isTakenByAnother(statesOf(address)));
+  const own = vips.filter(({ address }) => !isTakenByAnother(statesOf(address))).map(addressInWords);
   if (own.length > 0) {
     const { reason = 'Allocated', message } = problem ?? {};
     return condition(IP_ALLOCATED, 'True', reason, [own.join(', '), message].filter(Boolean).join('; '));
   }
-  const [taken] = addresses.flatMap(statesOf);
+  const [taken] = vips.flatMap(({ address }) => statesOf(address));
   const { reason = 'Pending', message = 'The address of the Service is being chosen' } =
     problem ?? (taken && { reason: taken.fault, message: taken.message }) ?? {};
   return condition(IP_ALLOCATED, 'False', reason, message);

@@ -138,7 +138,16 @@ export function explainService(asked: string, sources: StatusSources): ServiceEx
     ...(fault !== '' && listeners.some(({ engine }) => engine === 'haproxy') ? [fault] : []),
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
-  const announced = addresses.map((each) => sources.announcers.announced(each)).filter(Boolean);
+  const outside = loadBalancer.vips
+    .filter(({ publicAddress }) => publicAddress !== undefined)
+    .map(
+      ({ address, publicAddress = '' }) =>
+        `Clients use ${publicAddress}, which a NAT outside translates to ${address}`,
+    );
+  const announced = [
+    ...outside,
+    ...addresses.map((each) => sources.announcers.announced(each)).filter(Boolean),
+  ];
   return { key, verdict, status: health.status, reasons, addresses, announced, listeners, problems };
 }
 

@@ -5,6 +5,7 @@
 import type { BackendTlsPolicy, Gateway, ListenerSet } from '../../kubernetes/gateway/gateway-objects.ts';
 import { GATEWAY_GROUP } from '../../kubernetes/gateway/names.ts';
 import type { Listener, OwnerKey, Problem } from '../../model/load-balancer.ts';
+import { shownAddress } from '../../model/load-balancer.ts';
 import { serviceOfPool } from '../../model/names.ts';
 import type {
   GatewayStatus,
@@ -154,7 +155,7 @@ function gatewayStatus(attachedListenerSets: number, options: StatusOptions): Ga
       ...insecureFallback(gateway),
     ],
     programmedBy: programmed === undefined ? model.map(({ name }) => name) : [],
-    addresses: addresses.vips.map(({ address }) => address),
+    addresses: addresses.vips.map(shownAddress),
     listeners: own.map((listener) => listenerStatus(listener, isServed, options)),
     attachedListenerSets,
   };

@@ -4,7 +4,7 @@ import { quote } from '../../base/quote.ts';
 import type { Gateway } from '../../kubernetes/gateway/gateway-objects.ts';
 import type { Problem, Vip } from '../../model/load-balancer.ts';
 import type { RefusalReason } from '../../model/object-status.ts';
-import { type PoolAddresses, parseVip } from '../service/service-vips.ts';
+import { type PoolAddresses, parseVip, withPublic } from '../service/service-vips.ts';
 
 export interface GatewayAddresses {
   readonly vips: readonly Vip[];
@@ -32,7 +32,7 @@ export function gatewayVips(gateway: Gateway, ofPools: PoolAddresses | undefined
   const missing = wanted.filter((text) => !vips.has(canonical(text)));
   const whyNot = ofPools?.problems[0]?.message ?? refusals[0];
   return {
-    vips: [...vips.values()],
+    vips: withPublic([...vips.values()], ofPools),
     notAccepted: undefined,
     notProgrammed: addressFault(missing, vips.size, whyNot),
     problems: [

@@ -9,6 +9,7 @@ import type { Service } from '../../kubernetes/objects.ts';
 import { portRefusal } from '../../kubernetes/port-limit.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
+import { shownAddress } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
@@ -24,7 +25,7 @@ import { type RoutedPort, routedListener } from '../routes/routed-listener.ts';
 import { SectionHosts } from '../routes/section-hosts.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { loadBalancerOf } from '../service/plain-listener.ts';
-import { parseVip } from '../service/service-vips.ts';
+import { parseVip, withPublic } from '../service/service-vips.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { narrowerCanaries, strangeCanaries, withCanaries } from './canaries.ts';
@@ -123,7 +124,8 @@ export class IngressTranslator implements Translator {
     const texts =
       ofPools?.addresses.map(({ address }) => address) ??
       (annotations['headgate.io/load-balancer-ips'] ?? '').split(',').filter((text) => text.trim() !== '');
-    return texts.map((text) => parseVip(text.trim(), source)).filter((vip) => typeof vip !== 'string');
+    const vips = texts.map((text) => parseVip(text.trim(), source)).filter((vip) => typeof vip !== 'string');
+    return withPublic(vips, ofPools);
   }
 
   #translate(key: OwnerKey, ofClass: IngressClass): Translation {
@@ -329,7 +331,7 @@ function statusOf(
     name,
     uid,
     generation,
-    addresses: vips.map(({ address }) => address),
+    addresses: vips.map(shownAddress),
     ports: [...new Set(listeners.map(({ port }) => port))],
     programmedBy: listeners.map((listener) => listener.name),
   };

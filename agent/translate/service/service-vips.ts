@@ -12,6 +12,8 @@ import type { OwnershipSettings } from '../translate-settings.ts';
 export interface PoolAddresses {
   readonly addresses: readonly {
     readonly address: string;
+    /** The address that clients use, if a NAT translates it. */
+    readonly publicAddress?: string;
     /** The ports that the Service has of a shared address; empty: all. */
     readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
     /** undefined if nothing limits its ports. */
@@ -122,7 +124,15 @@ export function serviceVips(
   }
   if (settings.externalIPs) add(service.externalIPs, 'spec.externalIPs', 'spec.externalIPs');
   if (settings.clusterIPs) add(service.clusterIPs, 'spec.clusterIPs', 'spec.clusterIPs');
-  return { vips: [...vips.values()], problems };
+  return { vips: withPublic([...vips.values()], ofPools), problems };
+}
+
+/** Adds the address that clients use, where it is another one. */
+export function withPublic(vips: readonly Vip[], ofPools: PoolAddresses | undefined): readonly Vip[] {
+  return vips.map((vip) => {
+    const found = ofPools?.addresses.find(({ address }) => address === vip.address)?.publicAddress;
+    return found === undefined || found === vip.address ? vip : { ...vip, publicAddress: found };
+  });
 }
 
 /** True if the Service has this port of the address; it has only some ports of a shared address. */

@@ -17,6 +17,7 @@ test('A release lists the Services that still have the address', async (t) => {
     log: silentLog(),
     metrics: { provisioned: () => undefined },
     claimsOn: (address) => [...claims.values()].filter((claim) => claim.address === address),
+    publicOf: (address) => address,
     onProblem: (service) => t.fail(service),
   });
   provisioning.restart(program, []);

@@ -50,6 +50,7 @@ test('readPools() reads every key and fills in the defaults', (t) => {
     namespaces: [],
     selector: { matchLabels: {}, matchExpressions: [] },
     allowed: undefined,
+    public: undefined,
   });
   t.deepEqual(full, {
     ...common,
@@ -61,6 +62,7 @@ test('readPools() reads every key and fills in the defaults', (t) => {
     shareAcrossNamespaces: true,
     namespaces: ['prod'],
     allowed: undefined,
+    public: undefined,
     selector: { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'c', operator: 'Exists', values: [] }] },
   });
 });

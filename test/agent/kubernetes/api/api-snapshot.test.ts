@@ -282,7 +282,7 @@ const FIELDS: readonly string[] = [
   'kind key name uid labels internalIPs[] noExecute deleting',
   'kind key name source uid generation ready.status ready.reason ready.lastTransitionTime ' +
     'blocks[].family blocks[].first blocks[].last priority auto draining ' +
-    'shareAcrossNamespaces allowed namespaces[] selector.matchLabels selector.matchExpressions[].key ' +
+    'shareAcrossNamespaces allowed public namespaces[] selector.matchLabels selector.matchExpressions[].key ' +
     'selector.matchExpressions[].operator selector.matchExpressions[].values[] announce bgp',
   'kind key uid resourceVersion claim.kind claim.name claim.address claim.family claim.pool ' +
     'claim.service claim.serviceUID claim.sharingKey claim.ports[].protocol claim.ports[].port ' +
