@@ -354,6 +354,8 @@ export class BirdAnnouncer implements BgpAnnouncer {
   }
 }
 
+/** For a report: what a router says may have any character. */
 function short(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 4)} ...`;
+  const plain = text.replaceAll(/[^\x20-\x7e]/g, '?');
+  return plain.length <= most ? plain : `${plain.slice(0, most - 4)} ...`;
 }
