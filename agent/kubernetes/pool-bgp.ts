@@ -79,7 +79,7 @@ export const poolBgpSchema = object({
 
 export type PoolBgpSpec = Valid<typeof poolBgpSchema>;
 
-/** `refuse` gets what blocks cannot be aggregated. */
+/** `blocks`: as the object has them, each of whole networks of the aggregates' lengths. */
 export function poolBgpOf(
   { announceFrom, aggregateLength, aggregateLengthV6, ...spec }: PoolBgpSpec,
   blocks: readonly AddressRange[],
