@@ -25,6 +25,8 @@ export interface MemberRules {
 export interface TranslateSettings extends OwnershipSettings, MemberRules {
   readonly members: 'pods' | 'nodes';
   readonly zone: string;
+  /** Several hosts serve the same VIPs at once, so that members' answers may reach another one than the request. */
+  readonly isAmongHosts: boolean;
   /** A host of Ingresses belongs to the namespace that had it first. */
   readonly hostsOfOneNamespace: boolean;
   /** The connection log of Services without the annotation. */
@@ -39,6 +41,7 @@ export function translateSettings(
     ListeningSettings &
     Pick<TranslateSettings, 'members' | 'zone' | 'hostsOfOneNamespace' | 'connectionLog'> & {
       readonly defaults: Readonly<Record<string, string>>;
+      readonly hosts: readonly unknown[];
     },
 ): TranslateSettings {
   const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone } = settings;
@@ -51,6 +54,7 @@ export function translateSettings(
     clusterIPs,
     members,
     zone,
+    isAmongHosts: settings.hosts.length > 1,
     hostsOfOneNamespace,
     connectionLog,
     refusedMembers,

@@ -1,5 +1,6 @@
 // `kernel-ack`: as `ack-1k`, for ports of the kernel path: from an event of a watch to nft's acknowledgement.
 // `throughput-kernel`: wrk, and datagrams, through the kernel path; reference: directly to the member, in turns.
+// `throughput-direct`: wrk through the kernel path to a direct member; reference: directly to the member, in turns.
 // `kernel-failover`: flows of TCP and UDP whose clients speak all the time, over a loss of power of the active host, without
 // and with conntrackd.
 // All hosts are network namespaces.
@@ -23,7 +24,7 @@ import { type Scratch, withScratch } from '../support/scratch.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { pause, until } from '../support/until.ts';
 
-const ROWS = ['kernel-ack', 'throughput-kernel', 'kernel-failover'] as const;
+const ROWS = ['kernel-ack', 'throughput-kernel', 'throughput-direct', 'kernel-failover'] as const;
 const VIP = '10.10.0.1';
 const BY_HAND = '10.10.0.2';
 const PORT = 8080;
@@ -44,6 +45,8 @@ export async function measure(bench: Bench, selected: ReadonlySet<string>): Prom
   if (selected.has('kernel-ack')) bench.measured(await withScratch((scratch) => ackRow(bench, scratch)));
   if (selected.has('throughput-kernel'))
     bench.measured(await withScratch((scratch) => throughputRow(bench, scratch)));
+  if (selected.has('throughput-direct'))
+    bench.measured(await withScratch((scratch) => directRow(bench, scratch)));
   if (selected.has('kernel-failover')) bench.measured(await failoverRow(bench));
 }
 
@@ -96,12 +99,7 @@ async function throughputRow(bench: Bench, scratch: Scratch): Promise<Row> {
   writeService(folder, network.address('member'));
   startAgent(scratch, folder, { haproxy: bench.haproxy, within: network.within('a') });
   byHand(network);
-  const wrk = async (address: string, port: number): Promise<number> => {
-    const words = [...network.within('client'), 'wrk', '-t1', '-c64', '-d1s', `http://${address}:${port}/`];
-    const { stdout } = await promisify(execFile)(words[0] ?? '', words.slice(1));
-    if (/Socket errors: connect [1-9]|Non-2xx/.test(stdout)) throw new Error(`wrk: ${stdout}`);
-    return Number(/Requests\/sec:\s+(\S+)/.exec(stdout)?.[1]);
-  };
+  const wrk = (address: string, port: number) => requestsThrough(network, address, port);
   await until('The VIP answers', async () => (await wrk(VIP, PORT).catch(() => 0)) > 0, { most: 30_000 });
   const echo = new URL('../support/datagram-member.ts', import.meta.url);
   await startModule(scratch, 'echo', echo, [String(MEMBER_PORT)], network.within('member')).ask({});
@@ -147,6 +145,51 @@ async function throughputRow(bench: Bench, scratch: Scratch): Promise<Row> {
       'datagrams/s': median(udpThrough),
       'datagrams, ratio': udpRatio,
     },
+  });
+}
+
+/** Requests per second of a client. */
+async function requestsThrough(network: PairNetwork, address: string, port: number): Promise<number> {
+  const words = [...network.within('client'), 'wrk', '-t1', '-c64', '-d1s', `http://${address}:${port}/`];
+  const { stdout } = await promisify(execFile)(words[0] ?? '', words.slice(1));
+  if (/Socket errors: connect [1-9]|Non-2xx/.test(stdout)) throw new Error(`wrk: ${stdout}`);
+  return Number(/Requests\/sec:\s+(\S+)/.exec(stdout)?.[1]);
+}
+
+/** The member has the VIP on its loopback, and the port of the Service. */
+async function directRow(bench: Bench, scratch: Scratch): Promise<Row> {
+  const network = await PairNetwork.make(scratch);
+  const address = network.address('member');
+  const loopback = ['ip', 'address', 'add', `${VIP}/32`, 'dev', 'lo'];
+  const quiet = ['sysctl', '-qw', 'net.ipv4.conf.all.arp_ignore=1', 'net.ipv4.conf.all.arp_announce=2'];
+  run([...network.within('member'), ...quiet]);
+  for (const host of ['a', 'member'] as const) run([...network.within(host), ...loopback]);
+  run([...network.within('a'), 'sysctl', '-qw', 'net.ipv4.ip_forward=1']);
+  const { body, globals } = responder(`*:${PORT}`);
+  await startHaproxy(scratch, 'member', bench.haproxy, body, { globals, within: network.within('member') });
+  const folder = scratch.path('manifests');
+  mkdirSync(folder);
+  writeService(folder, address, 'kernel', { 'headgate.io/members': 'direct' });
+  startAgent(scratch, folder, { haproxy: bench.haproxy, within: network.within('a') });
+  run([...network.within('client'), 'ip', 'route', 'replace', `${VIP}/32`, 'via', network.address('a')]);
+  const wrk = (to: string) => requestsThrough(network, to, PORT);
+  await until('The VIP answers', async () => (await wrk(VIP).catch(() => 0)) > 0, { most: 30_000 });
+  const [through, direct]: [number[], number[]] = [[], []];
+  for (let round = 1; round <= bench.scaled(ROUNDS, 2); round++) {
+    bench.report(`throughput-direct: round ${round}`);
+    const turns = [async () => through.push(await wrk(VIP)), async () => direct.push(await wrk(address))];
+    for (const turn of round % 2 === 0 ? turns.reverse() : turns) await turn();
+  }
+  const ratio = median(through.map((rate, at) => rate / (direct[at] ?? Number.NaN)));
+  return row({
+    name: 'throughput-direct',
+    value: median(through),
+    unit: 'requests/s',
+    target: '≥ 0.9 × directly to the member',
+    met: ratio >= 0.9,
+    reference: { name: 'directly to the member', value: median(direct) },
+    ratio,
+    details: { rounds: through.length },
   });
 }
 
@@ -227,9 +270,14 @@ async function startMember(bench: Bench, scratch: Scratch, network: PairNetwork)
 }
 
 /** A Service of the kernel path with a port of TCP and one of UDP, and one member. */
-function writeService(folder: string, member: string, engine: 'kernel' | 'haproxy' = 'kernel'): void {
+function writeService(
+  folder: string,
+  member: string,
+  engine: 'kernel' | 'haproxy' = 'kernel',
+  others: Readonly<Record<string, string>> = {},
+): void {
   const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: PORT }));
-  const annotations = { 'headgate.io/engine': engine, 'headgate.io/load-balancer-ips': VIP };
+  const annotations = { 'headgate.io/engine': engine, 'headgate.io/load-balancer-ips': VIP, ...others };
   const metadata = { name: 'kernel', namespace: 'default' };
   const objects = [
     {
@@ -244,7 +292,10 @@ function writeService(folder: string, member: string, engine: 'kernel' | 'haprox
       metadata: { ...metadata, name: 'kernel-1', labels: { 'kubernetes.io/service-name': 'kernel' } },
       addressType: 'IPv4',
       endpoints: [{ addresses: [member] }],
-      ports: ports.map((each) => ({ ...each, port: MEMBER_PORT })),
+      ports: ports.map((each) => ({
+        ...each,
+        port: 'headgate.io/members' in others ? PORT : MEMBER_PORT,
+      })),
     },
   ];
   writeFileSync(join(folder, 'kernel.yaml'), objects.map((each) => JSON.stringify(each)).join('\n---\n'));

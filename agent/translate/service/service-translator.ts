@@ -191,7 +191,17 @@ export class ServiceTranslator implements Translator {
 }
 
 function annotationsOf(service: Service, settings: TranslateSettings): ReadAnnotations {
-  return readAnnotations(service.annotations, `Service ${service.key}`, settings.annotationDefaults);
+  const read = readAnnotations(service.annotations, `Service ${service.key}`, settings.annotationDefaults);
+  const { values } = read;
+  if (!settings.isAmongHosts || values.sourceAddress !== 'client' || values.members === 'direct') return read;
+  if (service.ports.every((port) => engineOf(port, values) === 'haproxy')) return read;
+  const why = 'members would answer to another host than the one that the request came through';
+  const message = `Cannot use "headgate.io/source-address": "client" with the setting "hosts": ${why}; use "headgate.io/members": "direct"`;
+  return {
+    ...read,
+    values: { ...values, sourceAddress: 'load-balancer' },
+    problems: [...read.problems, problem(service.key, 'InvalidAnnotation', message)],
+  };
 }
 
 /** With `when-empty: keep-last` a pool keeps its last members instead of losing its last ready one. */

@@ -332,6 +332,28 @@ test("The client's address is kept by the kernel, and is a problem of ports that
   t.deepEqual(reasonsOf(translated([service({ ports })], { annotationDefaults })), []);
 });
 
+test('Gateway mode is a problem where several hosts serve a VIP at once; direct members are none', (t) => {
+  const ports = [{ port: 53, protocol: 'UDP' as const }];
+  const annotations = { 'headgate.io/source-address': 'client' };
+  const among = { isAmongHosts: true };
+  const gateway = loadBalancerOf(translated([service({ ports, annotations })], among));
+  t.is(gateway.listeners[0]?.sourceAddress, 'load-balancer');
+  t.deepEqual(
+    gateway.problems.map(({ reason, message }) => [reason, message]),
+    [
+      [
+        'InvalidAnnotation',
+        'Cannot use "headgate.io/source-address": "client" with the setting "hosts": members would answer to another host than the one that the request came through; use "headgate.io/members": "direct"',
+      ],
+    ],
+  );
+  const both = { ...annotations, 'headgate.io/members': 'direct' };
+  const direct = loadBalancerOf(translated([service({ ports, annotations: both })], among));
+  t.is(direct.listeners[0]?.sourceAddress, 'direct');
+  t.deepEqual(direct.problems, []);
+  t.deepEqual(reasonsOf(translated([service({ annotations })], among)), ['InvalidAnnotation']);
+});
+
 test('Direct members are of the kernel alone, and have the port of the Service', (t) => {
   const direct = { 'headgate.io/members': 'direct' };
   const ports = [

@@ -41,6 +41,8 @@ export interface BgpWorldOptions {
   readonly flags?: readonly string[];
   /** The hosts know one another by the setting `hosts`, with a network `back` between them. */
   readonly group?: boolean;
+  /** Further machines of the network, such as members. */
+  readonly others?: readonly string[];
   /** The setting vrrp, for `announce: both`. */
   readonly vrrp?: (network: TestNetwork) => Json;
   /** Gives a host its objects before its agent starts. */
@@ -66,9 +68,10 @@ export class BgpWorld {
       neighbour = '',
       flags = [],
       group = false,
+      others = [],
       prepare,
     } = options;
-    const network = await TestNetwork.create(t, [...names, 'router', 'client']);
+    const network = await TestNetwork.create(t, [...names, 'router', 'client', ...others]);
     for (const key of ['all.send_redirects=0', 'eth0.send_redirects=0', 'ip_forward=1'])
       await network.run('router', 'sysctl', '-qw', `net.ipv4.${key.replace(/^(all|eth0)/, 'conf.$1')}`);
     await network.run('router', 'sysctl', '-qw', 'net.ipv4.fib_multipath_hash_policy=1');

@@ -27,6 +27,7 @@ export const SETTINGS: TranslateSettings = {
   clusterIPs: false,
   members: 'pods',
   zone: '',
+  isAmongHosts: false,
   hostsOfOneNamespace: false,
   connectionLog: 'none',
   refusedMembers: [],
