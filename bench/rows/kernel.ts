@@ -32,6 +32,8 @@ const MEMBER_PORT = 9000;
 const ROUNDS = 8;
 const CONNECTIONS = 300;
 const DATAGRAMS = 50;
+/** The path of an answer of 64 kB. */
+const LARGE = 'large';
 
 export const kernel: Benchmark = {
   rows: ROWS,
@@ -149,8 +151,14 @@ async function throughputRow(bench: Bench, scratch: Scratch): Promise<Row> {
 }
 
 /** Requests per second of a client. */
-async function requestsThrough(network: PairNetwork, address: string, port: number): Promise<number> {
-  const words = [...network.within('client'), 'wrk', '-t1', '-c64', '-d1s', `http://${address}:${port}/`];
+async function requestsThrough(
+  network: PairNetwork,
+  address: string,
+  port: number,
+  path = '',
+): Promise<number> {
+  const url = `http://${address}:${port}/${path}`;
+  const words = [...network.within('client'), 'wrk', '-t1', '-c64', '-d1s', url];
   const { stdout } = await promisify(execFile)(words[0] ?? '', words.slice(1));
   if (/Socket errors: connect [1-9]|Non-2xx/.test(stdout)) throw new Error(`wrk: ${stdout}`);
   return Number(/Requests\/sec:\s+(\S+)/.exec(stdout)?.[1]);
@@ -165,31 +173,55 @@ async function directRow(bench: Bench, scratch: Scratch): Promise<Row> {
   run([...network.within('member'), ...quiet]);
   for (const host of ['a', 'member'] as const) run([...network.within(host), ...loopback]);
   run([...network.within('a'), 'sysctl', '-qw', 'net.ipv4.ip_forward=1']);
-  const { body, globals } = responder(`*:${PORT}`);
-  await startHaproxy(scratch, 'member', bench.haproxy, body, { globals, within: network.within('member') });
+  await startLargeMember(bench, scratch, network);
   const folder = scratch.path('manifests');
   mkdirSync(folder);
   writeService(folder, address, 'kernel', { 'headgate.io/members': 'direct' });
   startAgent(scratch, folder, { haproxy: bench.haproxy, within: network.within('a') });
   run([...network.within('client'), 'ip', 'route', 'replace', `${VIP}/32`, 'via', network.address('a')]);
-  const wrk = (to: string) => requestsThrough(network, to, PORT);
+  const wrk = (to: string, path = LARGE) => requestsThrough(network, to, PORT, path);
   await until('The VIP answers', async () => (await wrk(VIP).catch(() => 0)) > 0, { most: 30_000 });
   const [through, direct]: [number[], number[]] = [[], []];
+  const [small, smallDirect]: [number[], number[]] = [[], []];
   for (let round = 1; round <= bench.scaled(ROUNDS, 2); round++) {
     bench.report(`throughput-direct: round ${round}`);
-    const turns = [async () => through.push(await wrk(VIP)), async () => direct.push(await wrk(address))];
+    const turns = [
+      async () => through.push(await wrk(VIP)),
+      async () => direct.push(await wrk(address)),
+      async () => small.push(await wrk(VIP, '')),
+      async () => smallDirect.push(await wrk(address, '')),
+    ];
     for (const turn of round % 2 === 0 ? turns.reverse() : turns) await turn();
   }
-  const ratio = median(through.map((rate, at) => rate / (direct[at] ?? Number.NaN)));
+  const ratioOf = (some: readonly number[], reference: readonly number[]): number =>
+    median(some.map((rate, at) => rate / (reference[at] ?? Number.NaN)));
+  const ratio = ratioOf(through, direct);
   return row({
     name: 'throughput-direct',
     value: median(through),
     unit: 'requests/s',
-    target: '≥ 0.9 × directly to the member',
+    target: '≥ 0.9 × directly to the member, answers of 64 kB',
     met: ratio >= 0.9,
     reference: { name: 'directly to the member', value: median(direct) },
     ratio,
-    details: { rounds: through.length },
+    others: [{ name: 'with answers of some bytes, directly', value: median(smallDirect) }],
+    details: {
+      rounds: through.length,
+      'with answers of some bytes, requests/s': median(small),
+      'with answers of some bytes, ratio': ratioOf(small, smallDirect),
+    },
+  });
+}
+
+/** Answers with 64 kB, or some bytes, on all of its addresses. */
+async function startLargeMember(bench: Bench, scratch: Scratch, network: PairNetwork): Promise<void> {
+  const file = scratch.path('large');
+  writeFileSync(file, 'x'.repeat(65_536));
+  const { body, globals } = responder(`*:${PORT}`);
+  const large = `    http-request return status 200 content-type text/plain file ${file} if { path /${LARGE} }\n`;
+  await startHaproxy(scratch, 'member', bench.haproxy, body.replace(/(?= {4}http-request return)/, large), {
+    globals: `${globals}    tune.bufsize 131072\n`,
+    within: network.within('member'),
   });
 }
 

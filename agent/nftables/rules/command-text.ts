@@ -139,8 +139,6 @@ export function partsOf(element: Element, table: string): readonly [string, stri
     case 'direct-error-slots':
     case 'direct-members':
     case 'direct-ready':
-    case 'direct-kept':
-    case 'direct-guarded':
     case 'direct-allowed':
       return [family, ...directParts(element, `${table}_direct`)];
     case 'flows':
@@ -159,7 +157,7 @@ function directParts(element: DirectElement, table: string): [string, string, st
   const inError = `${address(place.address)} . ${errorMark(place)}`;
   switch (element.map) {
     case 'direct-choices':
-      return [`${table} choices`, key, `goto ${chain(element)}`];
+      return [`${table} choices`, key, `goto ${element.isGuarded ? 'guarded_' : ''}${chain(element)}`];
     case 'direct-errors':
       return [`${table} errors`, inError, `goto error_${chain(element)}`];
     case 'direct-shares':
@@ -173,10 +171,6 @@ function directParts(element: DirectElement, table: string): [string, string, st
       return [`${table} members`, `${key} . ${mark(element.number)}`, address(element.member.address)];
     case 'direct-ready':
       return [`${table} ready`, `${key} . ${mark(element.number)}`, ''];
-    case 'direct-kept':
-      return [`${table} kept`, `${key} . ${mark(element.number)}`, ''];
-    case 'direct-guarded':
-      return [`${table} guarded`, key, ''];
     case 'direct-allowed':
       return [`${table} allowed`, `${key} . ${cidr(element.client)}`, ''];
   }

@@ -15,6 +15,8 @@ export type DirectElement =
       readonly by: KernelListener['by'];
       readonly size: number;
       readonly prefix?: number | undefined;
+      /** Only clients in `direct-allowed` reach the place; never for errors. */
+      readonly isGuarded: boolean;
     }
   /** From a slot to the number of its member. */
   | { readonly map: 'direct-shares'; readonly place: Place; readonly from: number; readonly to: number }
@@ -32,9 +34,8 @@ export type DirectElement =
       readonly number: number;
       readonly member: Member;
     }
-  /** The number of a member with slots, or of any that keeps its flows. */
-  | { readonly map: 'direct-ready' | 'direct-kept'; readonly place: Place; readonly number: number }
-  | { readonly map: 'direct-guarded'; readonly place: Place }
+  /** The number of a member with slots. */
+  | { readonly map: 'direct-ready'; readonly place: Place; readonly number: number }
   | { readonly map: 'direct-allowed'; readonly place: Place; readonly client: string };
 
 /** By a text that differs for different elements. */
@@ -45,14 +46,15 @@ export function directElements(listener: KernelListener, place: Place): Readonly
     void elements.set(`${element.map} ${text}`, element);
   if (slots.length === 0) return elements;
   const size = slots.length;
-  put({ map: 'direct-choices', place, by, size, prefix }, `${by} ${size} ${prefix}`);
-  put({ map: 'direct-errors', place, by, size, prefix }, `${by} ${size} ${prefix}`);
+  const isGuarded = clients !== undefined;
+  const choice = `${by} ${size} ${prefix}`;
+  put({ map: 'direct-choices', place, by, size, prefix, isGuarded }, `${choice} ${isGuarded}`);
+  put({ map: 'direct-errors', place, by, size, prefix, isGuarded: false }, choice);
   const ready = new Set(slots);
   const members = membersByNumber([...slots, ...keeping(listener)]);
   const numbers = new Map(Array.from(members, ([number, member]) => [member, number]));
   for (const [number, member] of members) {
     put({ map: 'direct-members', place, number, member }, `${number} ${member.name}`);
-    put({ map: 'direct-kept', place, number }, String(number));
     if (ready.has(member)) put({ map: 'direct-ready', place, number }, String(number));
   }
   for (const [slot, member] of slots.entries()) {
@@ -60,7 +62,6 @@ export function directElements(listener: KernelListener, place: Place): Readonly
     put({ map: 'direct-shares', place, from: slot, to }, `${slot} ${to}`);
     put({ map: 'direct-error-slots', place, slot, member }, `${slot} ${member.name}`);
   }
-  if (clients !== undefined) put({ map: 'direct-guarded', place });
   for (const client of clients ?? []) put({ map: 'direct-allowed', place, client }, client);
   return elements;
 }

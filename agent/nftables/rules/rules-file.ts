@@ -104,7 +104,7 @@ function tableText(
     (mask) => sizes.map((size) => ({ ...size, ...mask })),
   );
   const protocols = ALL_PROTOCOLS.map((each) => ({ ...words, protocol: each.toLowerCase(), offset }));
-  return template({ ...words, remembers, offset, chosen: hex(CHOSEN), protocols, sizes, masked, sources });
+  return template({ ...words, remembers, offset, protocols, sizes, masked, sources });
 }
 
 /** The table that remembers clients. */
@@ -151,7 +151,7 @@ function directText(table: string, listeners: readonly KernelListener[], knowsSo
         return { ...words, ...kind, chain: `${kind.chain}_${slots}${suffix}`, slots, seed, offset };
       }),
     );
-    const marks = { seed, offset, chosen: hex(CHOSEN), known: hex(0xffff_ffff - CHOSEN) };
+    const marks = { seed, offset };
     const errorTypes = ERROR_TYPES[family];
     const isUsed = direct.length > 0;
     return {
