@@ -30,6 +30,7 @@ import { movingSources } from '../vips/announcers.ts';
 import { birdReadiness } from '../vips/bird/readiness.ts';
 import { networkFinding, preflight } from '../vips/keepalived/host/preflight.ts';
 import { keepalivedPaths } from '../vips/keepalived/paths.ts';
+import { readBackLink } from '../vips/passing/back-link.ts';
 import { amphoraFindings } from './check-amphora.ts';
 import { clusterFindings } from './check-cluster.ts';
 import { type Command, JSON_FLAG } from './command.ts';
@@ -202,7 +203,11 @@ async function pair(settings: Settings): Promise<readonly Finding[]> {
 
 async function bgp(settings: Settings): Promise<readonly Finding[]> {
   try {
-    return bgpSettings(settings) === undefined ? [] : await birdReadiness(settings);
+    const routes = bgpSettings(settings);
+    if (routes === undefined) return [];
+    const back = hostGroup(settings)?.self.back ?? [];
+    const link = back.length === 0 ? [] : (await readBackLink(settings.netns, back, routes.peers)).findings;
+    return [...(await birdReadiness(settings)), ...link];
   } catch (error) {
     return [bad('announce', messageOf(error))];
   }

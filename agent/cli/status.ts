@@ -217,7 +217,7 @@ function vrrpLines(vrrp: VrrpStatus | undefined, isPair: boolean): readonly Line
 
 function bgpLines(bgp: BgpStatus | undefined): readonly Line[] {
   if (bgp === undefined) return [];
-  const { version, pid, asn, sessions, vips, unreached, lowered, unready, fault } = bgp;
+  const { version, pid, asn, sessions, vips, unreached, lowered, unready, passing, fault } = bgp;
   const worn = [
     `${counted(vips.first, 'VIP')} announced`,
     ...(vips.last > 0 ? [`${vips.last} as the last choice`] : []),
@@ -236,10 +236,19 @@ function bgpLines(bgp: BgpStatus | undefined): readonly Line[] {
       return [`${router}established since ${since}, ${counted(routes.v4 + routes.v6, 'route')}${withBfd}`];
     }),
     row('BIRD', pid === 0 ? 'not running' : `${version}, process ${pid}`),
+    ...(passing.next === '' ? [] : [passingLine(passing)]),
     ...rowIfAny('Lowered for', lowered.join(', ')),
     ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
     ...faultRow(fault),
   ];
+}
+
+function passingLine({ next, passed, strays, limited }: BgpStatus['passing']): Line {
+  const dropped = limited > 0 ? `, ${limited} dropped because too many came` : '';
+  return row(
+    'Passing',
+    `packets of other hosts' connections to ${next}: ${passed} passed on, ${strays} of no connection${dropped}`,
+  );
 }
 
 function pairLines(pair: PairStatus | undefined): readonly Line[] {

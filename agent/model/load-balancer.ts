@@ -363,5 +363,6 @@ export type ProblemReason =
   | 'InvalidErrorPages'
   | 'CertificateExpired'
   | 'BgpSessionDown'
+  | 'PassingFaulty'
   | 'BgpRoutesHeldBack'
   | 'TwoMasters';

@@ -113,6 +113,13 @@ export interface BgpStatus extends AnnouncerStatus {
   readonly vips: { readonly first: number; readonly last: number; readonly withheld: number };
   /** VIPs that it announces and no router has. */
   readonly unreached: number;
+  /** To which host packets of others' connections are passed on, '' for none; packets since the start. */
+  readonly passing: {
+    readonly next: string;
+    readonly passed: number;
+    readonly strays: number;
+    readonly limited: number;
+  };
   /** What of this host is not as BGP needs it, with the remedy. */
   readonly unready: readonly { readonly what: string; readonly detail: string }[];
 }

@@ -3,6 +3,7 @@
 
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
+import { tableOf } from '../nftables/paths.ts';
 import { bgpSettings } from '../settings/announce.ts';
 import { AddressAnswers } from '../vips/address-answers.ts';
 import { Announcers } from '../vips/announcers.ts';
@@ -37,10 +38,11 @@ export function reachParts(
       onRefused: changed,
     });
   const routes = bgpSettings(now);
+  const passingTable = `${tableOf(now.stateDir)}_passing`;
   const bgp =
     routes &&
     new BirdAnnouncer({
-      settings: { ...now, bgp: { ...routes, aggregates: [] } },
+      settings: { ...now, passingTable, bgp: { ...routes, aggregates: [] } },
       vips: { isRouted, routeSpec, hasMembers },
       desired: loadBalancers,
       group,
@@ -82,7 +84,7 @@ export function reachParts(
   };
   /** Ends what announced for an agent before this one, with other settings. */
   const endFormer = async (): Promise<void> => {
-    if (bgp === undefined) await endFormerBird(now, log);
+    if (bgp === undefined) await endFormerBird({ ...now, passingTable }, log);
   };
   let pools = '';
   /** Pools, labels of hosts or the settings may have changed. */

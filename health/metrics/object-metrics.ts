@@ -62,6 +62,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   InvalidErrorPages: 0,
   CertificateExpired: 0,
   BgpSessionDown: 0,
+  PassingFaulty: 0,
   BgpRoutesHeldBack: 0,
   TwoMasters: 0,
 };

@@ -14,6 +14,7 @@ import { objectOf } from '../../model/names.ts';
 import type { StandingReason, Withheld } from '../announcer.ts';
 import type { BgpAnnouncer, BgpSettings, BgpStatus, VipAnnouncement, Worn } from '../bgp.ts';
 import { localRoutes } from '../local-addresses.ts';
+import { Passing } from '../passing/passing.ts';
 import { BirdDaemon } from './bird-daemon.ts';
 import { bgpFamilies } from './bird-metrics.ts';
 import { BirdMonitor } from './bird-monitor.ts';
@@ -45,6 +46,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   readonly #monitor: BirdMonitor;
   readonly #reconciler: Reconciler;
   readonly #unreached: UnreachedVips;
+  readonly #passing: Passing;
   readonly #fault = new Fault();
   #bgp: BgpSettings;
   #reasons: readonly StandingReason[] = [];
@@ -115,6 +117,15 @@ export class BirdAnnouncer implements BgpAnnouncer {
       blind: options.hosts.blind,
       onBlind: options.hosts.onBlind,
     });
+    this.#passing = new Passing({
+      settings: { nft: settings.nft, netns: settings.netns, table: settings.passingTable },
+      file: paths.passing,
+      group: options.group,
+      peers: () => this.#bgp.peers,
+      living: this.living,
+      onSettled: () => void this.#apply(),
+      log,
+    });
     this.#monitor = new BirdMonitor({
       socket: new BirdSocket(paths.socket, { isRestricted: true }),
       bgp,
@@ -140,6 +151,8 @@ export class BirdAnnouncer implements BgpAnnouncer {
     this.follow(this.#options.desired.keys(), this.#options.desired);
     this.#wear.forgetOthers();
     this.changed(this.#options.desired.keys());
+    await makeFolder(this.#paths.directory, 0o700).catch(() => undefined);
+    this.#passing.start();
     await this.#reconciler.reconcile();
     await this.#daemon.keep();
     this.#monitor.start();
@@ -164,7 +177,9 @@ export class BirdAnnouncer implements BgpAnnouncer {
   /** New settings, of `hosts` too. Those that BIRD refuses, or that end a session, are a fault and change nothing. */
   configure(bgp: BgpSettings): void {
     this.#bgp = bgp;
-    if (this.#isOpen) void this.#daemon.keep();
+    if (!this.#isOpen) return;
+    void this.#daemon.keep();
+    void this.#passing.renew();
   }
 
   follow(keys: Iterable<OwnerKey>, loadBalancers: ReadonlyMap<OwnerKey, LoadBalancer>): void {
@@ -201,7 +216,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   announced(address: string): string {
     const { peers, since } = this.#monitor.haveRoute(address);
-    const whyNot = this.#wear.whyNotFirst(address, this.#reasons);
+    const whyNot = this.#wear.whyNotFirst(address, this.#lowered);
     if (peers.length === 0) return `${address} is not announced: ${this.#whyNot(address)}`;
     const time = since === 0 ? '' : ` since ${new Date(since).toISOString().replace('.000', '')}`;
     const last = whyNot === '' ? '' : `, as the last choice: ${whyNot}`;
@@ -228,7 +243,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   /** How it is announced, for other hosts. */
   seen(address: string): VipAnnouncement {
     const { peers } = this.#monitor.haveRoute(address);
-    const why = peers.length > 0 ? this.#wear.whyNotFirst(address, this.#reasons) : this.#whyNot(address);
+    const why = peers.length > 0 ? this.#wear.whyNotFirst(address, this.#lowered) : this.#whyNot(address);
     return {
       address,
       worn: peers.length === 0 ? 'none' : (this.#files.routes.get(address) ?? 'none'),
@@ -258,7 +273,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   /** What is wrong with the sessions with routers. */
   problems(): readonly Problem[] {
-    return this.#isOpen ? this.#monitor.problems() : [];
+    return this.#isOpen ? [...this.#monitor.problems(), ...this.#passing.problems()] : [];
   }
 
   status(): BgpStatus {
@@ -272,14 +287,15 @@ export class BirdAnnouncer implements BgpAnnouncer {
       sessions: this.#monitor.sessions,
       vips,
       unreached: this.#unreached.size,
-      lowered: this.#reasons,
+      passing: this.#passing.status(),
+      lowered: this.#lowered,
       unready: this.#unready.map(({ what, detail }) => ({ what, detail })),
       fault: this.#daemon.fault || this.#fault.text,
     };
   }
 
   families(): readonly MetricFamily[] {
-    return bgpFamilies({
+    const families = bgpFamilies({
       bgp: this.#bgp,
       facts: this.#monitor.facts,
       status: this.status(),
@@ -290,11 +306,13 @@ export class BirdAnnouncer implements BgpAnnouncer {
       ]),
       now: Date.now(),
     });
+    return [...families, ...this.#passing.families()];
   }
 
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#monitor.close();
+    await this.#passing.close();
     this.living.close();
     await this.#reconciler.close();
     await this.#daemon.close();
@@ -304,12 +322,13 @@ export class BirdAnnouncer implements BgpAnnouncer {
   /** After close(): stops a BIRD that was started here and makes no VIP local any more, for demonstrations and tests. */
   async stop(): Promise<void> {
     await this.#daemon.stop();
+    await this.#passing.stop();
     await this.#local.keepOnly(new Set());
   }
 
   /** Why no router has a route to it. */
   #whyNot(address: string): string {
-    const whyNot = this.#wear.whyNotFirst(address, this.#reasons);
+    const whyNot = this.#wear.whyNotFirst(address, this.#lowered);
     const sessions = this.#monitor.sessions
       .filter(({ why }) => why !== '')
       .map(({ peer, why }) => `${peer}: ${why}`);
@@ -325,6 +344,12 @@ export class BirdAnnouncer implements BgpAnnouncer {
     return 'none of its members can be reached, and "withoutMembers" of the setting bgp is "withdraw"';
   }
 
+  /** A host that joins is the last choice until it can pass packets of others' connections on. */
+  get #lowered(): readonly StandingReason[] {
+    const isReady = this.#hadRoutes || this.#passing.isSettled || this.#reasons.includes('catching-up');
+    return isReady ? this.#reasons : [...this.#reasons, 'catching-up'];
+  }
+
   #apply(): Promise<void> {
     return this.#isOpen ? this.#reconciler.reconcile() : Promise.resolve();
   }
@@ -334,7 +359,8 @@ export class BirdAnnouncer implements BgpAnnouncer {
     const addresses = new Set(this.#wear.addresses());
     await makeFolder(this.#paths.directory, 0o700);
     await this.#local.add(addresses);
-    this.#files.set(new Map<string, Worn>(this.#wear.routes(this.#reasons)));
+    await this.#passing.setVips(addresses);
+    this.#files.set(new Map<string, Worn>(this.#wear.routes(this.#lowered)));
     if (await this.#files.apply(this.#daemon.pid !== 0)) this.#monitor.routesChanged();
     await this.#local.keepOnly(addresses);
     return false;

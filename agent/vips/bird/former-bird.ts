@@ -6,6 +6,8 @@ import { rm } from 'node:fs/promises';
 import { KeptDaemon } from '../../host/daemon/kept-daemon.ts';
 import type { Log } from '../../host/log.ts';
 import { localRoutes } from '../local-addresses.ts';
+import { PassingTable } from '../passing/passing-table.ts';
+import { renderRemoval } from '../passing/render.ts';
 import { LocalRoutes } from './local-routes.ts';
 import type { BirdSettings } from './options.ts';
 import { birdPaths } from './paths.ts';
@@ -24,6 +26,12 @@ export async function endFormerBird(settings: Omit<BirdSettings, 'bgp'>, log: Lo
     hooks: {
       onRemoved: async () => {
         await local.keepOnly(new Set());
+        if (existsSync(paths.passing)) {
+          await new PassingTable(settings.nft, netns, settings.passingTable).load(
+            renderRemoval(settings.passingTable),
+          );
+          await rm(paths.passing, { force: true });
+        }
         for (const path of Object.values(paths.vips)) await rm(path, { force: true });
         log.info('This host announces no VIP by BGP any more');
       },

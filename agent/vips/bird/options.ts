@@ -8,6 +8,9 @@ import type { BgpSettings, VipRoute } from '../bgp.ts';
 export interface BirdSettings {
   readonly runtimeDir: string;
   readonly bird: string;
+  readonly nft: string;
+  /** Of nftables, for packets that are passed on. */
+  readonly passingTable: string;
   /** `external`: another program, such as systemd, starts and restarts BIRD. */
   readonly birdSupervisor: 'agent' | 'external';
   /** A network namespace by its name in /run/netns; '' for the agent's own. */

@@ -14,6 +14,8 @@ export interface BirdPaths {
   readonly pidFile: string;
   /** The addresses that this agent has made local. */
   readonly local: string;
+  /** Is there while the kernel passes packets on. */
+  readonly passing: string;
   readonly log: string;
 }
 
@@ -27,6 +29,7 @@ export function birdPaths(runtimeDir: string): BirdPaths {
     socket: join(directory, 'bird.sock'),
     pidFile: join(directory, 'bird.pid'),
     local: join(directory, 'local-vips'),
+    passing: join(directory, 'passing'),
     log: join(directory, 'bird.log'),
   };
 }

@@ -185,13 +185,21 @@ const VRRP = new KeepalivedAnnouncer({
   log: createLog({ level: 'error' }),
 });
 
+const HOST = { name: 'this', address: '192.0.2.1', back: ['10.9.9.1'] };
 const BGP = new BirdAnnouncer({
   settings: {
-    ...{ runtimeDir: '/nowhere', bird: 'bird', birdSupervisor: 'external', netns: '' },
+    ...{
+      runtimeDir: '/nowhere',
+      bird: 'bird',
+      birdSupervisor: 'external',
+      nft: 'nft',
+      passingTable: 'headgate_passing',
+      netns: '',
+    },
     bgp: bgpSettings({ peers: [bgpPeer({ bfd: { interval: 300, multiplier: 3 } })] }),
   },
   desired: new Map(),
-  group: () => undefined,
+  group: () => ({ self: HOST, hosts: [HOST, { ...HOST, name: 'other' }] }),
   hosts: { isAnnouncedElsewhere: () => false, blind: () => new Set(), onBlind: () => undefined },
   vips: { isRouted: () => true, routeSpec: () => undefined, hasMembers: () => true },
   serves: () => false,
