@@ -23,7 +23,7 @@ export interface HostLinksOptions {
   };
   /** What this host reports of itself. */
   readonly own: () => OwnReport;
-  readonly living: LivingHosts;
+  readonly living: LivingHosts & { readonly isKnown: boolean };
   /** How this host announces a VIP. */
   readonly announcement: (address: string) => VipSeen;
   readonly hooks: HostLinksHooks;
@@ -60,7 +60,7 @@ export interface HostStatus {
   /** '' if its agent reports here and gets this host's reports; otherwise why not. */
   readonly fault: string;
   /** BFD over the back network: '' without one. */
-  readonly bfd: 'up' | 'down' | '';
+  readonly bfd: 'up' | 'down' | 'unknown' | '';
   /** The version of its agent; '' if it is not heard. */
   readonly version: string;
   /** What lowers it. */
@@ -176,7 +176,7 @@ export class HostLinks {
         address: host.address,
         isSelf,
         fault: isSelf ? '' : this.#faultOf(host, report),
-        bfd: isSelf || host.back.length === 0 ? '' : alive.has(host.name) ? 'up' : 'down',
+        bfd: isSelf || host.back.length === 0 ? '' : bfdOf(living.isKnown, alive.has(host.name)),
         version: report?.version ?? '',
         lowered: report?.lowered ?? [],
         pending: report?.pending ?? 0,
@@ -227,6 +227,11 @@ export class HostLinks {
     this.#questions.heard(reports);
     hooks.onReport();
   }
+}
+
+function bfdOf(isKnown: boolean, lives: boolean): HostStatus['bfd'] {
+  if (!lives) return 'down';
+  return isKnown ? 'up' : 'unknown';
 }
 
 function digestOf({ hosts }: HostGroup): string {

@@ -17,7 +17,7 @@ interface HostState {
   readonly isSelf: boolean;
   /** '' if both agents receive each other's reports. */
   readonly fault: string;
-  readonly bfd: 'up' | 'down' | '';
+  readonly bfd: 'up' | 'down' | 'unknown' | '';
   readonly lowered: readonly string[];
   readonly parity: Readonly<Record<'model' | 'running', string>>;
 }

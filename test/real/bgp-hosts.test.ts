@@ -33,7 +33,10 @@ async function areAlike({ hosts }: BgpWorld): Promise<void> {
       return (
         known?.fault === '' &&
         known.hosts.length === hosts.length &&
-        known.hosts.every(({ parity, lowered }) => parity.running === 'same' && lowered.length === 0)
+        known.hosts.every(
+          ({ parity, lowered, bfd }) =>
+            parity.running === 'same' && lowered.length === 0 && bfd !== 'unknown',
+        )
       );
     });
 }

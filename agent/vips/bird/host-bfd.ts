@@ -67,6 +67,11 @@ export class HostBfd implements LivingHosts {
     return this.#isBlind;
   }
 
+  /** BIRD has said which hosts live, and answers. */
+  get isKnown(): boolean {
+    return this.#living !== undefined && !this.#isBlind;
+  }
+
   follow(onChange: () => void): () => void {
     this.#followers.add(onChange);
     return () => this.#followers.delete(onChange);

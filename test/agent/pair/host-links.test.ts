@@ -42,7 +42,7 @@ async function threeHosts(t: ExecutionContext) {
       group: () => groups[at] as (typeof groups)[number],
       link: { port, credentials, tables: () => '' },
       own: () => own[at] as OwnReport,
-      living: { living: () => alive, follow: () => () => undefined },
+      living: { isKnown: true, living: () => alive, follow: () => () => undefined },
       announcement: (address) => ({
         ...{ address, worn: 'first', count: 2, of: 2, routers: 'tor-a, tor-b', why: '' },
       }),

@@ -46,8 +46,10 @@ function watch(group: HostGroup | undefined = { self: lb1, hosts: [lb1, lb2, lb3
 test('HostBfd calls once for each change of the hosts that live, this one among them', async (t) => {
   const { bird, clock, bfd, changes } = watch();
   t.deepEqual([...bfd.living()], ['lb1', 'lb2', 'lb3'], 'none is known to be dead');
+  t.false(bfd.isKnown);
   await clock.advance(4_000);
   t.deepEqual(changes, []);
+  t.true(bfd.isKnown);
   bird.up = ['10.9.9.3'];
   await clock.advance(50);
   t.deepEqual(changes, ['lb1 lb3']);
