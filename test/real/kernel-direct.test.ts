@@ -98,6 +98,14 @@ test('A member behind a router gets nothing and is named', async (t) => {
   const { stdout } = await host.command('check');
   const finding = `BAD  direct members: ${network.v4('m3')}: the router ${network.v4('client')} is on the way to it`;
   t.true(stdout.includes(finding), stdout);
+  // The member as the router of others.
+  await network.run('a', 'ip', 'route', 'delete', `${network.v4('m3')}/32`);
+  await network.run('a', 'ip', 'route', 'add', '192.0.2.0/24', 'via', network.v4('m3'));
+  await host.until('it is a router', async () =>
+    (await host.why('default/echo')).problems.some(({ message }) =>
+      message.includes('gets nothing: it is a router of this host, which would send packets back'),
+    ),
+  );
 });
 
 test('An error of ICMP about a packet to a client reaches the member of the flow', async (t) => {

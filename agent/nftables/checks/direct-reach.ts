@@ -126,6 +126,11 @@ export async function readRoutes(
       else if (router !== '') found.set(address, `the router ${router} is on the way to it`);
       else if (kind === '') found.set(address, '');
     }
+    const [lister, words] = inNamespace(netns, 'ip', [family, 'route', 'show', 'table', 'all']);
+    const routes = await runCommand(lister, words, { timeout: TIMEOUT_MS });
+    for (const [, router = ''] of routes.stdout.matchAll(/ via (?:inet6? )?(\S+)/g))
+      if (found.get(router) === '')
+        found.set(router, 'it is a router of this host, which would send packets back');
   }
   return found;
 }
