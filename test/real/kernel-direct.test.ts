@@ -65,6 +65,16 @@ test('Connections to direct members continue while members come and go, in both 
   }
 });
 
+test('A flush of all rules by another program ends no connection to direct members', async (t) => {
+  const { network } = await served(t);
+  for (const vip of [VIP, VIP6]) {
+    const clients = await openConnections(network, vip, 60);
+    t.is(await clients.broken(), 0);
+    await network.run('a', nftExecutable, 'flush', 'ruleset');
+    t.is(await clients.broken(), 0);
+  }
+});
+
 test('Source ranges close direct members', async (t) => {
   const { network, host } = await served(t);
   const asked = async () => (await askByDatagrams(network, VIP, PORT, { count: 3, timeoutMs: 300 })).by;

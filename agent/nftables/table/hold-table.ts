@@ -6,9 +6,15 @@ import { randomBytes } from 'node:crypto';
 import { messageOf } from '../../base/errors.ts';
 import type { Log } from '../../host/log.ts';
 import { partsOf } from '../rules/command-text.ts';
-import type { KernelListener } from '../rules/kernel-listener.ts';
+import { placeOf } from '../rules/elements.ts';
+import { isDirect, type KernelListener } from '../rules/kernel-listener.ts';
 import type { Place } from '../rules/place.ts';
 import { NftSession, type SessionOptions } from './session.ts';
+
+/** `isDirect`: conntrack knows none of its flows, so that all packets wait. */
+export interface HeldPlace extends Place {
+  readonly isDirect: boolean;
+}
 
 export interface HoldTableOptions extends SessionOptions {
   readonly table: string;
@@ -43,12 +49,12 @@ export class HoldTable {
   }
 
   /** Before these changes: other engines may serve places that leave the rules. Never rejects. */
-  async release(places: Iterable<Place>): Promise<void> {
+  async release(places: Iterable<HeldPlace>): Promise<void> {
     if (this.#isOpen) await this.#change('delete', placeTexts(places));
   }
 
   /** After these changes. Never rejects. */
-  async hold(places: Iterable<Place>): Promise<void> {
+  async hold(places: Iterable<HeldPlace>): Promise<void> {
     const texts = placeTexts(places);
     if (texts.length === 0 || this.#failures >= MAX_FAILURES) return;
     if (this.#isOpen || (await this.#begin())) await this.#change('add', texts);
@@ -127,30 +133,38 @@ export class HoldTable {
 function tableText(name: string): string {
   return FAMILIES.flatMap(([family, address]) => {
     const table = `${family} ${name}`;
-    const place = `${family} daddr . meta l4proto . th dport @places`;
+    const to = `${family} daddr . meta l4proto . th dport`;
     return [
       `add table ${table} { flags owner; }`,
       `add set ${table} places { type ${address} . inet_proto . inet_service; }`,
+      `add set ${table} direct { type ${address} . inet_proto . inet_service; }`,
       ...NAT_HOOKS.map(
         ([hook, priority]) => `add chain ${table} ${hook} { type nat hook ${hook} priority ${priority}; }`,
       ),
       // After the rules themselves, which refuse new flows without a ready member.
       `add chain ${table} arrivals { type filter hook input priority 20; }`,
+      // Of connections that HAProxy had before the port was the kernel's, the packets have a socket with a user.
+      `add rule ${table} arrivals ${to} @direct meta skuid >= 0 accept`,
+      `add rule ${table} arrivals ${to} @direct drop`,
       `add rule ${table} arrivals tcp flags & (fin | syn | rst | ack) != syn ct state != invalid accept`,
-      `add rule ${table} arrivals ct state invalid,new ${place} drop`,
+      `add rule ${table} arrivals ct state invalid,new ${to} @places drop`,
     ];
   }).join('; ');
 }
 
-function* placesOf(listeners: Iterable<KernelListener>): Generator<Place> {
-  for (const { family, addresses, protocol, port } of listeners)
-    for (const address of addresses) yield { family, address, protocol, port };
+function* placesOf(listeners: Iterable<KernelListener>): Generator<HeldPlace> {
+  for (const listener of listeners)
+    for (const address of listener.addresses) yield heldPlace(listener, address);
+}
+
+export function heldPlace(listener: KernelListener, address: string): HeldPlace {
+  return { ...placeOf(listener, address), isDirect: isDirect(listener) };
 }
 
 /** Such as `ip places { 192.0.2.1 . udp . 53 }`. Errors: RUNTIME_TOKEN. */
-function placeTexts(places: Iterable<Place>): readonly string[] {
+function placeTexts(places: Iterable<HeldPlace>): readonly string[] {
   return Array.from(places, (place) => {
     const [family, , key] = partsOf({ map: 'places', place }, '');
-    return `${family} places { ${key} }`;
+    return `${family} ${place.isDirect ? 'direct' : 'places'} { ${key} }`;
   });
 }

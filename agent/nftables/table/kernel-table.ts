@@ -20,12 +20,11 @@ import { ownerOfListener } from '../../model/names.ts';
 import type { SourceGroups } from '../../model/source-groups.ts';
 import { transactionText } from '../rules/command-text.ts';
 import { type ListenerCounts, NO_COUNTS, newCounts, placesCounted } from '../rules/counts.ts';
-import { type ElementChange, elementChange, placeOf } from '../rules/elements.ts';
+import { type ElementChange, elementChange } from '../rules/elements.ts';
 import { isDirect, type KernelListener, type ListenerChange } from '../rules/kernel-listener.ts';
-import type { Place } from '../rules/place.ts';
 import { prefixesOf, rulesText } from '../rules/rules-file.ts';
 import { SharedElements } from '../rules/shared-elements.ts';
-import { HoldTable } from './hold-table.ts';
+import { type HeldPlace, HoldTable, heldPlace } from './hold-table.ts';
 import { Nft } from './nft.ts';
 import { refusalsIn } from './refusals.ts';
 
@@ -403,15 +402,16 @@ export class KernelTable {
 /** Places that leave the rules, and those that come. */
 function changedPlaces(
   changes: readonly ListenerChange[],
-): readonly [gone: readonly Place[], come: readonly Place[]] {
-  const [gone, come]: [Place[], Place[]] = [[], []];
+): readonly [gone: readonly HeldPlace[], come: readonly HeldPlace[]] {
+  const [gone, come]: [HeldPlace[], HeldPlace[]] = [[], []];
   for (const { before, after } of changes) {
+    const isSame = before !== undefined && after !== undefined && isDirect(before) === isDirect(after);
     for (const address of before?.addresses ?? [])
-      if (before !== undefined && after?.addresses.includes(address) !== true)
-        gone.push(placeOf(before, address));
+      if (before !== undefined && !(isSame && after.addresses.includes(address)))
+        gone.push(heldPlace(before, address));
     for (const address of after?.addresses ?? [])
-      if (after !== undefined && before?.addresses.includes(address) !== true)
-        come.push(placeOf(after, address));
+      if (after !== undefined && !(isSame && before.addresses.includes(address)))
+        come.push(heldPlace(after, address));
   }
   return [gone, come];
 }
