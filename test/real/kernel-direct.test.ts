@@ -65,6 +65,24 @@ test('Connections to direct members continue while members come and go, in both 
   }
 });
 
+test('headgate check names a member without the VIP on its loopback', async (t) => {
+  const { network, host } = await served(t);
+  const findings = async () => {
+    const { stdout } = await host.command('check');
+    return stdout.split('\n').filter((line) => line.includes('direct members'));
+  };
+  // Each member is a neighbour.
+  await askByDatagrams(network, VIP, PORT, { count: 40 });
+  t.regex(
+    (await findings()).join('\n'),
+    /^ok {3}direct members: 6 on networks of this host; 3 answer as the VIP$/,
+  );
+  await network.run('m2', 'ip', 'address', 'delete', `${VIP}/32`, 'dev', 'lo');
+  t.deepEqual(await findings(), [
+    `BAD  direct members: ${network.v4('m2')} does not answer a ping to ${VIP}: it needs the VIP on its loopback`,
+  ]);
+});
+
 test('A flush of all rules by another program ends no connection to direct members', async (t) => {
   const { network } = await served(t);
   for (const vip of [VIP, VIP6]) {
