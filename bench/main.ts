@@ -30,6 +30,7 @@ import { kernelApi } from './rows/kernel-api.ts';
 import { newService } from './rows/new-service.ts';
 import { newServiceAddress } from './rows/new-service-address.ts';
 import { pairFaults } from './rows/pair-faults.ts';
+import { passingCost } from './rows/passing-cost.ts';
 import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { routeChange } from './rows/route-change.ts';
@@ -60,6 +61,7 @@ const benchmarks: readonly Benchmark[] = [
   ejection,
   burstReloads,
   throughputHaproxy,
+  passingCost,
   routeCost,
   routeChange,
   certificates,
