@@ -331,9 +331,15 @@ export const rows: readonly DashboardRow[] = [
   {
     title: 'Cluster and addresses',
     panels: [
-      graph('The API server', '1 while the agent receives changes of the kind.', 'short', {
-        '{{instance}} {{kind}}': ofHost('headgate_api_connected'),
-      }),
+      graph(
+        'The API server',
+        '1 while the agent receives changes of the kind; cluster lost: 1 once the cluster may be gone.',
+        'short',
+        {
+          '{{instance}} {{kind}}': ofHost('headgate_api_connected'),
+          '{{instance}} cluster lost': ofHost('headgate_cluster_lost'),
+        },
+      ),
       graph('Leader', '1 on the agent that writes to the cluster.', 'short', {
         '{{instance}}': ofHost('headgate_leader'),
       }),

@@ -109,11 +109,15 @@ function firstOf(rows: readonly (readonly Part[])[]): readonly Line[] {
 
 function apiLines(api: AgentStatus['api']): readonly Line[] {
   if (api === undefined) return [];
-  const { synced, fault, lastAnswer } = api;
+  const { synced, fault, lastAnswer, lostSince } = api;
   const last = lastAnswer === '' ? 'no answer yet' : `last answer ${lastAnswer}`;
   if (fault === '') return [row('API server', `${synced ? 'connected' : 'reading all objects'}, ${last}`)];
   const source = synced ? 'serving its last known objects' : 'not read since the start';
-  return [row('API server', `${source}, ${last}: ${fault}`)];
+  const lost = `no API server has answered since ${lostSince}: the cluster may be gone; this host serves on`;
+  return [
+    row('API server', `${source}, ${last}: ${fault}`),
+    ...(lostSince ? [row('Cluster', bad(lost))] : []),
+  ];
 }
 
 function writingLines(writing: AgentStatus['writing']): readonly Line[] {

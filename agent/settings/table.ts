@@ -108,6 +108,10 @@ export const settingsTable = {
     restart: true,
     doc: 'URLs of further API servers of the same cluster, which the agent tries after the one in the kubeconfig.',
   }),
+  clusterLostAfter: setting(durationOrOff(SECOND, 365 * DAY), 'Sources and places', {
+    default: '24h',
+    doc: 'How long no API server of the cluster may answer until the agent [tells that the cluster may be gone](operations.md#headgateclusterlost). It serves on and releases nothing. 0: it never tells.',
+  }),
   namespaces: setting(names(), 'Sources and places', {
     default: [],
     restart: true,

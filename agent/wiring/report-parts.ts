@@ -10,6 +10,7 @@ import type { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import type { HostAlone } from '../pair/host-alone.ts';
 import type { Pair } from '../pair/pair.ts';
 import { LoadBalancerSummaries } from '../report/answers/load-balancer-summaries.ts';
+import { lostSince } from '../report/answers/lost-cluster.ts';
 import type { StatusSources } from '../report/answers/status.ts';
 import { ChangeLog } from '../report/change-log.ts';
 import { ObjectReporter } from '../report/cluster/object-reporter.ts';
@@ -127,9 +128,10 @@ function statusSourcesOf(
   const { sources, writers, addresses } = objects;
   const { announcers, reach } = reached;
   const { recordedMembers, recordedPorts } = recorded;
+  const startedAt = new Date();
   return {
     version,
-    startedAt: new Date(),
+    startedAt,
     cluster,
     desired,
     dataplane,
@@ -141,6 +143,8 @@ function statusSourcesOf(
     connectionSync,
     addresses,
     api: () => sources.api,
+    clusterLostSince: () =>
+      lostSince(sources.api, { startedAt, afterMs: settings.now.clusterLostAfter, now: Date.now() }),
     writing: () => writers?.status(),
     sourceProblems: () => sources.problems,
     pathsOf: (identity) => sources.pathsOf(identity),

@@ -9,6 +9,8 @@ export type ApiState =
       readonly isLeader: boolean;
       /** The Lease whose holder is the leader: `namespace/name`. */
       readonly lease: string;
+      /** No API server has answered for longer than the setting `clusterLostAfter`. */
+      readonly isLost: boolean;
       /** By kind; one for each namespace that is watched. */
       readonly watches: readonly {
         readonly kind: string;
@@ -36,6 +38,12 @@ export function apiMetrics(registry: MetricRegistry, state: () => ApiState) {
       return [...rows].map(([kind, value]) => [{ kind }, value] as const);
     },
   );
+  const lost =
+    'Whether no API server has answered for longer than `clusterLostAfter`: the cluster may be gone';
+  registry.gauge('headgate_cluster_lost', lost, [], () => {
+    const now = state();
+    return now === undefined ? [] : [[{}, Number(now.isLost)]];
+  });
   const leader = 'Whether this agent is the leader, which writes to the cluster';
   registry.gauge('headgate_leader', leader, ['lease'], () => {
     const now = state();

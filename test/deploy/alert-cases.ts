@@ -506,7 +506,19 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_api_connected', 'kind="Node"')]: always(0),
       [a('headgate_api_connected', 'kind="Gateway"')]: always(1),
     },
-    quiet: { [a('headgate_api_connected', 'kind="Service"')]: flapping(0, 1) },
+    quiet: {
+      [a('headgate_api_connected', 'kind="Service"')]: flapping(0, 1),
+      // Another alert covers this.
+      [b('headgate_api_connected', 'kind="Service"')]: always(0),
+      [b('headgate_cluster_lost')]: always(1),
+    },
+  },
+  HeadgateClusterLost: {
+    fires: { [a('headgate_cluster_lost')]: always(1) },
+    quiet: {
+      [a('headgate_cluster_lost')]: always(0),
+      [a('headgate_api_connected', 'kind="Service"')]: always(0),
+    },
   },
   HeadgateNoLeader: {
     fires: {

@@ -366,8 +366,13 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
   HeadgateStateNotPersisted: { courses: one('headgate_state_persisted', 1, 0), fires: 2, ends: 0 },
   // The API server is away: one alert, whatever the number of kinds.
   HeadgateApiDisconnected: {
-    courses: { ...apiAway, ...one('headgate_leader', 1, 0, LEASE) },
+    courses: { ...apiAway, ...one('headgate_leader', 1, 0, LEASE), ...one('headgate_cluster_lost', 0, 0) },
     fires: 5,
+    ends: 0,
+  },
+  HeadgateClusterLost: {
+    courses: { ...apiAway, ...one('headgate_cluster_lost', 0, 1) },
+    fires: 0,
     ends: 0,
   },
   HeadgateNoLeader: {

@@ -35,6 +35,7 @@ test('Metrics of the cluster, VRRP and the peer have no samples on a host withou
   for (const name of [
     'headgate_leader',
     'headgate_api_connected',
+    'headgate_cluster_lost',
     'headgate_vrrp_state',
     'headgate_keepalived_fault',
     'headgate_pair_peer_heard',
@@ -51,9 +52,10 @@ test('A kind is connected if all of its watches are, and one that the API server
     { kind: 'Node', connected: true, lack: 'none' },
     { kind: 'AddressPool', connected: false, lack: 'unknown' },
   ] as const;
-  const metrics = withState({ api: { isLeader: false, lease: 'system/headgate', watches } });
+  const metrics = withState({ api: { isLeader: false, lease: 'system/headgate', watches, isLost: true } });
   t.deepEqual(await rowsOf(metrics, 'headgate_api_connected'), { 'kind="Service"': 0, 'kind="Node"': 1 });
   t.deepEqual(await rowsOf(metrics, 'headgate_leader'), { 'lease="system/headgate"': 0 });
+  t.deepEqual(await rowsOf(metrics, 'headgate_cluster_lost'), { '': 1 });
 });
 
 test('Each state of a VRRP instance has a sample, and one of them is 1', async (t) => {

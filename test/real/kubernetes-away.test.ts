@@ -105,6 +105,41 @@ test.serial('A host that boots without an API server serves its last load balanc
   await host.until('the lists are logged', async () => second.hasLogged('Listed the objects'));
 });
 
+// Conformance: an API server that is away
+test.serial(
+  'A host tells that its cluster may be gone, serves on, and is quiet once it answers',
+  async (t) => {
+    const flags = ['--kubeconfig', kube.kubeconfig, '--cluster-lost-after', '3s'];
+    const host = await TestHost.create(t, { flags });
+    await createNodeService(t, kube, host, 'lost');
+    const first = await host.start();
+    const isLost = async (): Promise<boolean> => (await first.metrics())('headgate_cluster_lost') === 1;
+    const saysSo = async (): Promise<boolean> =>
+      (await host.command('status')).stdout.includes('the cluster may be gone; this host serves on');
+    await host.until('it is served', () => host.answers());
+    await host.until('the snapshot has it', () => isKept(host, 'lost'));
+    t.deepEqual([await isLost(), await saysSo()], [false, false]);
+
+    await kube.killApiServer();
+    try {
+      await host.until('the metric says it', isLost);
+      t.deepEqual([await saysSo(), await host.answers()], [true, true]);
+      t.is((await host.why('default/lost')).verdict, 'served');
+      await first.stop();
+      const second = await host.start();
+      await host.until(
+        'the next agent says it too',
+        async () => (await second.metrics())('headgate_cluster_lost') === 1,
+      );
+      t.true(await host.answers());
+    } finally {
+      await kube.startApiServer();
+    }
+    await host.until('it is quiet', async () => !(await saysSo()), 45_000);
+    t.true(await host.answers());
+  },
+);
+
 test.serial('An agent that stops before it has a desired state leaves HAProxy unchanged', async (t) => {
   const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
   await createNodeService(t, kube, host, 'left');

@@ -44,6 +44,8 @@ export interface StatusSources {
   readonly addresses: AddressKeeper;
   /** undefined without a cluster. */
   readonly api: () => ApiStatus | undefined;
+  /** See lostSince(). */
+  readonly clusterLostSince: () => number;
   /** undefined without a cluster. */
   readonly writing: () => WritingStatus | undefined;
   /** Problems of the sources: unreadable files, duplicate objects. */
@@ -86,6 +88,8 @@ export interface AgentStatus extends AnnouncerSections {
         readonly fault: string;
         /** ISO 8601; '' before the first. A watch may be silent for a minute. */
         readonly lastAnswer: string;
+        /** Since when the cluster may be gone, ISO 8601; '' if it answers, or has for long enough. */
+        readonly lostSince: string;
       }
     | undefined;
   /** What this agent writes to the cluster. */
@@ -133,7 +137,12 @@ export function agentStatus(sources: StatusSources): AgentStatus {
   return {
     version,
     startedAt: startedAt.toISOString(),
-    api: api && { synced: api.isSynced, fault: api.fault, lastAnswer: timeOf(api.lastAnswer) },
+    api: api && {
+      synced: api.isSynced,
+      fault: api.fault,
+      lastAnswer: timeOf(api.lastAnswer),
+      lostSince: timeOf(sources.clusterLostSince()),
+    },
     writing: sources.writing(),
     objects: cluster.counts(),
     loadBalancers: desired.loadBalancers.size - pools.length,
@@ -192,7 +201,11 @@ export function agentState({ known, certificates, changes, sources, writers }: S
     problems: countsByReason(allProblems(known)),
     haproxy: dataplane.status(),
     operating: operating.counts,
-    api: writers && { ...writers.leadership(), watches: sources.api?.status() ?? [] },
+    api: writers && {
+      ...writers.leadership(),
+      watches: sources.api?.status() ?? [],
+      isLost: known.clusterLostSince() > 0,
+    },
     ...announcers.sections(),
     pair: pair?.status(),
     hosts: alone?.hosts(),

@@ -38,18 +38,28 @@ const rowOf = (title: string, lines: readonly string[]): string =>
 
 for (const [api, row] of [
   [
-    { synced: true, fault: '', lastAnswer: '2026-11-20T19:01:00.000Z' },
+    { synced: true, fault: '', lastAnswer: '2026-11-20T19:01:00.000Z', lostSince: '' },
     'connected, last answer 2026-11-20T19:01:00.000Z',
   ],
   [
-    { synced: true, fault: 'No server answers', lastAnswer: '2026-11-20T19:01:00.000Z' },
+    { synced: true, fault: 'No server answers', lastAnswer: '2026-11-20T19:01:00.000Z', lostSince: '' },
     'serving its last known objects, last answer 2026-11-20T19:01:00.000Z: No server answers',
   ],
-  [{ synced: false, fault: '', lastAnswer: '' }, 'reading all objects, no answer yet'],
+  [{ synced: false, fault: '', lastAnswer: '', lostSince: '' }, 'reading all objects, no answer yet'],
 ] as const)
   test(`The row of the API server: ${row}`, (t) => {
     t.is(rowOf('API server', linesOf({ api })), row);
   });
+
+test('A cluster that may be gone has a row of its own', (t) => {
+  const lostSince = '2026-11-20T19:01:00.000Z';
+  const api = { synced: true, fault: 'No server answers', lastAnswer: lostSince, lostSince };
+  t.is(
+    rowOf('Cluster', linesOf({ api })),
+    'no API server has answered since 2026-11-20T19:01:00.000Z: the cluster may be gone; this host serves on',
+  );
+  t.is(rowOf('Cluster', linesOf({ api: { ...api, lostSince: '' } })), '');
+});
 
 const FILE = { path: '/state/a', writtenAt: Date.UTC(2026, 10, 20, 19), fault: '' };
 for (const [files, row, more] of [

@@ -147,6 +147,7 @@ const others: Readonly<Record<SettingName, string>> = {
   apiServers: 'https://192.0.2.1:6443',
   namespaces: 'shop',
   serviceSelector: 'tier=edge',
+  clusterLostAfter: '2h',
   secretNamespaces: 'shop',
   certificates: 'default/web-tls=/etc/web.pem',
   maxRsaBits: '8192',

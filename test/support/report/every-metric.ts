@@ -32,6 +32,7 @@ const STATE = {
   haproxy: { serving: true, reloadPending: [], persistFault: '', landed: 0, serversToDelete: 0 },
   api: {
     isLeader: true,
+    isLost: false,
     lease: 'headgate-system/headgate',
     watches: [{ kind: 'Service', connected: true, lack: 'none' as const }],
   },

@@ -472,6 +472,7 @@ class FakeHost {
       pair: undefined,
       addresses: { problems: [], status: () => ({ pools: [] }) },
       api: () => undefined,
+      clusterLostSince: () => 0,
       writing: () => undefined,
       sourceProblems: () => [],
       pathsOf: () => [],
