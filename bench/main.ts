@@ -16,6 +16,7 @@ import { amphora } from './rows/amphora.ts';
 import { amphoraPair } from './rows/amphora-pair.ts';
 import { apiChanges } from './rows/api-changes.ts';
 import { apiColdStart } from './rows/api-cold-start.ts';
+import { bgp } from './rows/bgp.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
 import { certificates } from './rows/certificates.ts';
 import { coldStart } from './rows/cold-start.ts';
@@ -78,6 +79,7 @@ const benchmarks: readonly Benchmark[] = [
   failover,
   amphoraPair,
   pairFaults,
+  bgp,
 ];
 
 const { values } = parseArgs({ options: { rows: { type: 'string' } } });

@@ -5,7 +5,6 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ExecutionContext } from 'ava';
 import type { BgpStatus } from '../../../agent/vips/bgp.ts';
 import { BirdSocket } from '../../../agent/vips/bird/bird-socket.ts';
 import { birdPaths } from '../../../agent/vips/bird/paths.ts';
@@ -32,6 +31,8 @@ export interface BgpHost {
 }
 
 type Json = Readonly<Record<string, unknown>>;
+/** A test, or a row of the benchmark. */
+type Owner = Parameters<typeof TestHost.create>[0];
 
 export interface BgpWorldOptions {
   readonly hosts?: readonly string[];
@@ -61,7 +62,7 @@ export class BgpWorld {
   }
 
   /** Resolves when each agent runs and each session is established, unless the peer is to be refused. */
-  static async create(t: ExecutionContext<unknown>, options: BgpWorldOptions = {}): Promise<BgpWorld> {
+  static async create(t: Owner, options: BgpWorldOptions = {}): Promise<BgpWorld> {
     const {
       hosts: names = ['a', 'b'],
       peer = {},
@@ -205,7 +206,7 @@ export class TestRouter {
   #process: ChildProcess | undefined;
 
   static async create(
-    t: ExecutionContext<unknown>,
+    t: Pick<Owner, 'teardown'>,
     network: TestNetwork,
     directory: string,
     names: readonly string[],
