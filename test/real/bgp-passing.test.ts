@@ -14,7 +14,7 @@ import { order } from '../support/vrrp/agent-pair.ts';
 const test = requires(ava, {
   haproxy: true,
   root: true,
-  programs: ['bird', 'ip', 'nft', 'nsenter', 'openssl', 'ss', 'sysctl'],
+  programs: ['bird', 'conntrack', 'ip', 'nft', 'nsenter', 'openssl', 'ss', 'sysctl'],
 });
 
 const VIP = '198.51.100.1';
@@ -64,7 +64,7 @@ async function connect({ network }: BgpWorld): Promise<Opened> {
 }
 
 /** Each still gets answers, longer than a packet that was lost would need to be sent again. */
-async function areWhole(t: ExecutionContext<unknown>, all: Opened, after: string): Promise<void> {
+async function areWhole(t: ExecutionContext<unknown>, all: Partial<Opened>, after: string): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ANSWERED_MS));
   for (const [name, each] of Object.entries(all)) {
     const { answered, broken } = await each.count();
@@ -151,5 +151,22 @@ test.serial(
     t.regex(stdout, /BAD +rp_filter: is 1 on back/);
     await network.run('a', 'ip', 'address', 'del', `${network.back4('a')}/24`, 'dev', 'back');
     await says(/no interface of this host has the back address|is not on the interface back/);
+  },
+);
+
+test.serial(
+  'Connections of HAProxy outlive a flush of the table of conntrack, and clients whose packets have a DSCP of the ring',
+  async (t) => {
+    const world = await create(t);
+    const { network } = world;
+    await pass(world, 'a', 'b', 'c');
+    const { haproxy } = await connect(world);
+    const dscp = 'table ip marks { chain out { type filter hook output priority 0; ip dscp set 7; }; }';
+    await network.run('client', 'nft', dscp);
+    await areWhole(t, { haproxy }, 'the first marked packets');
+    for (const name of ['a', 'b', 'c']) await network.run(name, 'conntrack', '-F');
+    await areWhole(t, { haproxy }, 'a flush');
+    await order(world.host('b').host, 'maintenance', 'on');
+    await areWhole(t, { haproxy }, 'maintenance');
   },
 );
