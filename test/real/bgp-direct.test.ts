@@ -8,6 +8,7 @@ import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
 import { BgpWorld } from '../support/bgp/bgp-world.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
+import { nftFlags } from '../support/host/nft.ts';
 
 const test = requires(ava, {
   haproxy: true,
@@ -27,6 +28,7 @@ test('Connections to direct members outlive the loss of one of three hosts, and 
     hosts: HOSTS,
     group: true,
     others: MEMBERS,
+    flags: nftFlags,
     prepare: async (host, network) => host.write('direct.yaml', objects(network)),
   });
   const { network } = world;

@@ -71,7 +71,8 @@ export function engineProblems(
     const remedy = 'use "headgate.io/proxy-protocol", or "headgate.io/engine": "kernel"';
     problems.push(problem('sourceAddress', `HAProxy forwards its TCP ports from its own address: ${remedy}`));
   }
-  if (values.members === 'direct' && ports.some((port) => engineOf(port, values) === 'haproxy')) {
+  const isDirect = values.members === 'direct' && isAnnotated(annotations, 'members');
+  if (isDirect && ports.some((port) => engineOf(port, values) === 'haproxy')) {
     const why = 'HAProxy forwards its TCP ports, and needs the answers of members';
     problems.push(problem('members', `${why}: use "headgate.io/engine": "kernel"`));
   }
