@@ -3,7 +3,7 @@
 NODE := node_modules/node/bin/node
 DOCS := $(filter-out scripts/write-document.ts,$(wildcard scripts/write-*.ts))
 
-.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo demo-octavia test-fast test test-bare test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak alerts bench check format docs clean
+.PHONY: help install install-node install-test install-bench deb release test-deb image test-image container demo demo-octavia demo-bgp test-fast test test-bare test-matrix conformance conformance-kubernetes conformance-gateway conformance-http soak alerts bench check format docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo 'make demo        runs the agent under load and shows that no request fails (DEMO_ONCE=1 ends it after the table)'
 	@echo 'make demo-octavia'
 	@echo '                 compares an amphora of Headgate with Octavia'"'"'s own, under load (root)'
+	@echo 'make demo-bgp    shows what clients see when one of several hosts dies, is maintained or joins (root)'
 	@echo 'make test-fast   runs the tests that need only Node, in less than a minute'
 	@echo 'make test        runs the checks and all tests (ALLOW_SKIP=1 skips tests whose requirements are missing),'
 	@echo '                 or the files and folders in FILES (FILES="test/agent/base test/real/vrrp.test.ts")'
@@ -55,6 +56,10 @@ demo: install
 demo-octavia:
 	@sh scripts/install.sh octavia
 	@$(NODE) examples/demo-octavia.ts
+
+demo-bgp:
+	@sh scripts/install.sh bgp
+	@$(NODE) examples/demo-bgp.ts
 
 test-fast: install-node
 	@$(NODE) scripts/test.ts --fast $(FILES)

@@ -25,6 +25,7 @@ const KINDS = [
   'test',
   'bench',
   'octavia',
+  'bgp',
   'conformance',
   'deb',
   'release',

@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 /** These tests run the installed program. */
 const OF_THE_INSTALLED = [
   'test/bench.test.ts',
+  'test/demo-bgp.test.ts',
   'test/demo-octavia.test.ts',
   'test/demo.test.ts',
   'test/real/gateway-conformance.test.ts',
