@@ -18,10 +18,11 @@ const TABLES: Readonly<Record<string, RegExp>> = {
   agent: /^headgate_/,
 };
 
-/** The labels of metrics that have no sample in the text. */
+/** The labels of metrics that have no sample in the text, or only sometimes: no garbage need have been collected. */
 const LABELS: Readonly<Record<string, readonly string[]>> = {
   headgate_listener_operating_status: ['namespace', 'service', 'port', 'protocol', 'family', 'status'],
   headgate_nodejs_active_requests: ['type'],
+  headgate_nodejs_gc_duration_seconds: ['kind'],
 };
 
 export interface ServedMetric {
@@ -49,7 +50,8 @@ export function metricsPage(page: string, metrics: string): string {
 /** Key: the name of a table. */
 function rowsByTable(metrics: string): ReadonlyMap<string, readonly string[]> {
   const rows = new Map<string, string[]>();
-  for (const [name, { type, help, labels = LABELS[name] ?? [] }] of servedMetrics(metrics)) {
+  for (const [name, { type, help, labels: served = [] }] of servedMetrics(metrics)) {
+    const labels = LABELS[name] ?? served;
     const [table] = Object.entries(TABLES).find(([, names]) => names.test(name)) ?? [];
     if (table === undefined) continue;
     const cell = labels.map((label) => `\`${label}\``).join(', ');
