@@ -107,7 +107,17 @@ export class BirdDaemon {
       this.#report();
     }
     if (text !== this.#good && text !== (await contentOf(paths.config))) await this.#check(text);
+    await this.#endWithoutSocket(text);
     return this.#chosen(text);
+  }
+
+  /** A BIRD whose socket another process has removed takes no orders any more: another one follows, with the file. */
+  async #endWithoutSocket(text: string): Promise<void> {
+    const { paths, log } = this.#options;
+    if (this.pid === 0 || existsSync(paths.socket)) return;
+    log.warn('The socket of BIRD is gone: BIRD starts again', { socket: paths.socket });
+    replaceInMemory(paths.config, text, 0o600);
+    await this.#kept.end();
   }
 
   #serves(): Promise<void> {

@@ -3,7 +3,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BgpStatus } from '../../../agent/vips/bgp.ts';
 import { BirdSocket } from '../../../agent/vips/bird/bird-socket.ts';
@@ -46,18 +46,21 @@ export interface BgpWorldOptions {
   readonly others?: readonly string[];
   /** The setting vrrp, for `announce: both`. */
   readonly vrrp?: (network: TestNetwork) => Json;
+  /** Those of `hosts` that are not started before join(). */
+  readonly later?: readonly string[];
   /** Gives a host its objects before its agent starts. */
   readonly prepare?: (host: TestHost, network: TestNetwork) => Promise<void>;
 }
 
 export class BgpWorld {
   readonly network: TestNetwork;
-  readonly hosts: readonly BgpHost[];
+  /** Those whose agents have started. */
+  readonly hosts: BgpHost[] = [];
   readonly router: TestRouter;
+  readonly #later = new Map<string, () => Promise<BgpHost>>();
 
-  private constructor(network: TestNetwork, hosts: readonly BgpHost[], router: TestRouter) {
+  private constructor(network: TestNetwork, router: TestRouter) {
     this.network = network;
-    this.hosts = hosts;
     this.router = router;
   }
 
@@ -70,6 +73,7 @@ export class BgpWorld {
       flags = [],
       group = false,
       others = [],
+      later = [],
       prepare,
     } = options;
     const network = await TestNetwork.create(t, [...names, 'router', 'client', ...others]);
@@ -92,11 +96,10 @@ export class BgpWorld {
       address: made.get(name)?.host.address(201 + at) ?? '',
       back: [network.back4(name), network.back6(name)],
     }));
-    const credentials = group
-      ? await makeCredentials([...made.values()][0]?.host.directory ?? '', 'group')
-      : '';
-    const hosts: BgpHost[] = [];
-    let router: TestRouter | undefined;
+    const { host: first } = [...made.values()][0] as { readonly host: TestHost };
+    const credentials = group ? await makeCredentials(first.directory, 'group') : '';
+    const router = await TestRouter.create(t, network, first.directory, names, neighbour);
+    const world = new BgpWorld(network, router);
     for (const [at, [name, { host, shared }]] of [...made].entries()) {
       const file: { path: string; bgp: Json; peer: Json; hosts: readonly Json[] } = {
         path: join(host.directory, 'headgate.yaml'),
@@ -128,13 +131,7 @@ export class BgpWorld {
         );
       shared.push(...own, '--config', file.path, '--pair-lower-after', '1s', '--pair-raise-after', '1s');
       await write();
-      router ??= await TestRouter.create(t, network, host.directory, names, neighbour);
-      await prepare?.(host, network);
-      const agent = await host.start();
-      t.teardown(async () => {
-        await each.agent.stop();
-      });
-      const each: BgpHost = {
+      const of = (agent: RunningAgent): BgpHost => ({
         name,
         host,
         agent,
@@ -142,22 +139,39 @@ export class BgpWorld {
           file.bgp = { ...file.bgp, ...change };
           file.peer = { ...file.peer, ...ofPeer };
           await write();
-          each.agent.signal('SIGHUP');
+          world.host(name).agent.signal('SIGHUP');
         },
         without: async (...others) => {
           file.hosts = listed.filter((one) => !others.includes(one.name));
           await write();
-          each.agent.signal('SIGHUP');
+          world.host(name).agent.signal('SIGHUP');
         },
         bgp: async () => {
           const { bgp } = await host.status();
           if (bgp === undefined) throw new Error('It does not announce by BGP');
           return bgp;
         },
+      });
+      const start = async () => {
+        await prepare?.(host, network);
+        const each = of(await host.start());
+        t.teardown(async () => {
+          await each.agent.stop();
+        });
+        world.hosts.push(each);
+        return each;
       };
-      hosts.push(each);
+      if (later.includes(name)) world.#later.set(name, start);
+      else await start();
     }
-    return new BgpWorld(network, hosts, router as TestRouter);
+    return world;
+  }
+
+  /** Starts a host of `later`. */
+  async join(name: string): Promise<BgpHost> {
+    const start = this.#later.get(name);
+    if (start === undefined) throw new Error(`${name} is not a host that joins later`);
+    return start();
   }
 
   host(name: string): BgpHost {
@@ -190,6 +204,25 @@ export class BgpWorld {
       isCut ? this.network.cut(name) : this.network.join(name),
       this.network.cutBack(name, isCut),
     ]);
+  }
+
+  /** A loss of power: nothing leaves the host any more, its processes are gone, and all that was in memory. */
+  async fail(name: string): Promise<void> {
+    const { host, agent } = this.host(name);
+    await this.cut(name);
+    await agent.kill();
+    await this.network.kill(name);
+    await rm(host.runtimeDir, { recursive: true });
+    await mkdir(host.runtimeDir);
+    // A host that boots has none of these routes.
+    await this.network.try(name, 'ip', 'route', 'flush', 'table', 'local', 'proto', '243');
+  }
+
+  /** Power is back. */
+  async recover(name: string): Promise<void> {
+    const each = this.host(name);
+    await this.cut(name, false);
+    each.agent = await each.host.start();
   }
 
   socketOf(name: string): BirdSocket {

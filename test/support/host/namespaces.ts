@@ -157,6 +157,19 @@ export class TestNetwork {
     await this.run('bridge', 'ip', 'link', 'set', backOf(host), ...master);
   }
 
+  /** Kills every process of a host. */
+  async kill(host: string): Promise<void> {
+    const { stdout } = await runCommand('ip', ['netns', 'pids', this.netns(host)], {
+      timeout: COMMAND_TIMEOUT_MS,
+    });
+    for (const pid of stdout.split(/\s+/).filter(Boolean))
+      try {
+        process.kill(Number(pid), 'SIGKILL');
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
+  }
+
   /** Deletes a host's interface and makes another with the same name and addresses. */
   async remake(host: string): Promise<void> {
     await this.run('bridge', 'ip', 'link', 'delete', portOf(host));
