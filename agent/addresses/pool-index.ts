@@ -25,7 +25,7 @@ export class PoolIndex {
   readonly all: readonly AddressPool[];
   /** Pools that overlap, and pools with the same name. */
   readonly problems: readonly Problem[];
-  /** Those whose addresses clients do not use. */
+  /** Clients do not use the addresses of these. */
   readonly withPublic: readonly AddressPool[];
   readonly #byName = new Map<string, AddressPool>();
   readonly #shares = new Map<AddressPool, Readonly<Record<Family, Share>>>();

@@ -15,7 +15,7 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
-import { type Allowed, allowedRule } from './allowed-rule.ts';
+import { type AllowedRule, allowedRule } from './allowed-rule.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
 import { ADDRESS_API_VERSION, named, uid } from './object-names.ts';
 import { type PoolBgp, poolBgpOf, poolBgpSchema, whyNoAggregate } from './pool-bgp.ts';
@@ -47,7 +47,7 @@ export interface AddressPool {
   readonly namespaces: readonly string[];
   readonly selector: Selector;
   /** undefined: no rule. */
-  readonly allowed: Allowed | undefined;
+  readonly allowed: AllowedRule | undefined;
   /** By which way, on hosts that have both; '' for VRRP. */
   readonly announce: '' | 'vrrp' | 'bgp';
   /** undefined: to all peers, by all hosts, without more. */

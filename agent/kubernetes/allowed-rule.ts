@@ -9,8 +9,8 @@ import type { ClaimedPort } from './address-claim.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
 import { named } from './object-names.ts';
 
-export interface Allowed {
-  /** Of these two, one must be met if there is any. */
+export interface AllowedRule {
+  /** A namespace is one of these, or has the labels of namespaceSelector, if there is any of both. */
   readonly namespaces: readonly string[];
   readonly namespaceSelector: Selector | undefined;
   /** [first, last]; empty: all. */
@@ -74,7 +74,7 @@ const fields = object({
 const NOTHING = { namespaces: [], namespaceSelector: undefined, ports: [], protocols: [] } as const;
 
 /** Never refuses a value: a mistake is the fault of the rule. */
-export const allowedRule = new Rule<Allowed | undefined>(
+export const allowedRule = new Rule<AllowedRule | undefined>(
   (value) => (value === undefined ? undefined : allowedOf(value)),
   {
     ...fields.openApi,
@@ -85,8 +85,8 @@ export const allowedRule = new Rule<Allowed | undefined>(
   true,
 );
 
-function allowedOf(value: unknown): Allowed {
-  const closed = (fault: string): Allowed => ({ ...NOTHING, addressesPerNamespace: 0, fault });
+function allowedOf(value: unknown): AllowedRule {
+  const closed = (fault: string): AllowedRule => ({ ...NOTHING, addressesPerNamespace: 0, fault });
   if (!isMapping(value)) return closed('allowed: is not a mapping');
   const { namespaceSelector: selector } = value;
   const unknown = [
@@ -122,7 +122,7 @@ function allowedOf(value: unknown): Allowed {
 }
 
 /** The pool has a rule about ports, so that the ports of its claims are recorded. */
-export function limitsPorts(allowed: Allowed | undefined): allowed is Allowed {
+export function limitsPorts(allowed: AllowedRule | undefined): allowed is AllowedRule {
   return (
     allowed !== undefined &&
     (allowed.fault !== '' || allowed.ports.length > 0 || allowed.protocols.length > 0)
@@ -131,7 +131,7 @@ export function limitsPorts(allowed: Allowed | undefined): allowed is Allowed {
 
 /** Completes `pool "a" `; undefined if the rule allows the port. */
 export function whyNotPort(
-  { fault, ports, protocols }: Allowed,
+  { fault, ports, protocols }: AllowedRule,
   { protocol, port }: ClaimedPort,
 ): string | undefined {
   if (fault !== '') return faultWords(fault);

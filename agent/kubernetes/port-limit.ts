@@ -5,7 +5,7 @@ import type { OwnerKey, Problem } from '../model/load-balancer.ts';
 import { objectOf } from '../model/names.ts';
 import { type AddressClaim, type ClaimedPort, portText } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
-import { type Allowed, limitsPorts, whyNotPort } from './allowed-rule.ts';
+import { type AllowedRule, limitsPorts, whyNotPort } from './allowed-rule.ts';
 
 /** The addresses of an owner from pools. */
 export interface LimitedAddresses {
@@ -15,7 +15,7 @@ export interface LimitedAddresses {
 /** What limits the ports of one address. */
 export interface PortLimit {
   readonly pool: string;
-  readonly allowed: Allowed;
+  readonly allowed: AllowedRule;
   /** undefined: not recorded yet, so that the owner keeps what it has. */
   readonly granted: readonly ClaimedPort[] | undefined;
 }

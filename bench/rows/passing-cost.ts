@@ -86,7 +86,7 @@ async function costRow(bench: Bench, scratch: Scratch): Promise<Row> {
   });
 }
 
-/** Of the first of three hosts, which has many VIPs. */
+/** The rules of the first of three hosts, which has many VIPs. */
 function rulesOf(network: PairNetwork): string {
   const hosts = ['a', 'b', 'c'].map((name) => ({ name, address: '', back: [network.address('b')] }));
   const [self] = hosts;

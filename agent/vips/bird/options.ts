@@ -9,7 +9,7 @@ export interface BirdSettings {
   readonly runtimeDir: string;
   readonly bird: string;
   readonly nft: string;
-  /** Of nftables, for packets that are passed on. */
+  /** The table of nftables for packets that are passed on. */
   readonly passingTable: string;
   /** `external`: another program, such as systemd, starts and restarts BIRD. */
   readonly birdSupervisor: 'agent' | 'external';

@@ -53,7 +53,7 @@ export class Passing {
   #link: BackLink | undefined;
   #knowsSockets: boolean | undefined;
   #fault = '';
-  /** Of tables before the one that is loaded, and what that has. */
+  /** The counts of tables before the one that is loaded, and those of that one. */
   #before = NO_PASSED;
   #now = NO_PASSED;
   #aloneSince: number | undefined;

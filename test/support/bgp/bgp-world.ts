@@ -11,6 +11,7 @@ import { birdPaths } from '../../../agent/vips/bird/paths.ts';
 import { until } from '../basics/until.ts';
 import { type RunningAgent, TestHost } from '../host/agent.ts';
 import { TestNetwork } from '../host/namespaces.ts';
+import { nftFlags } from '../host/nft.ts';
 import { MEMBER_PORT } from '../values/service-objects.ts';
 import { makeCredentials } from '../vrrp/pair-credentials.ts';
 
@@ -86,7 +87,7 @@ export class BgpWorld {
     if (member.stdout !== null) await once(member.stdout, 'data');
     const made = new Map<string, { readonly host: TestHost; readonly shared: string[] }>();
     for (const name of names) {
-      const shared = [...flags];
+      const shared = [...nftFlags, ...flags];
       made.set(name, { host: await TestHost.create(t, { flags: shared }), shared });
     }
     if (group) await network.addBack(names);

@@ -15,6 +15,7 @@ const OF_THE_INSTALLED = [
   'test/real/gateway-conformance.test.ts',
   'test/walks/cluster-admin.test.ts',
   'test/walks/developer.test.ts',
+  'test/walks/network-engineer.test.ts',
   'test/walks/platform-engineer.test.ts',
   'test/walks/sre-faults.test.ts',
   'test/walks/sre.test.ts',
