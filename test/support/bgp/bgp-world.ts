@@ -47,7 +47,7 @@ export interface BgpWorldOptions {
   readonly others?: readonly string[];
   /** The setting vrrp, for `announce: both`. */
   readonly vrrp?: (network: TestNetwork) => Json;
-  /** Those of `hosts` that are not started before join(). */
+  /** Names of `hosts` that are not started before join(). */
   readonly later?: readonly string[];
   /** Gives a host its objects before its agent starts. */
   readonly prepare?: (host: TestHost, network: TestNetwork) => Promise<void>;
@@ -55,7 +55,7 @@ export interface BgpWorldOptions {
 
 export class BgpWorld {
   readonly network: TestNetwork;
-  /** Those whose agents have started. */
+  /** Hosts whose agents have started. */
   readonly hosts: BgpHost[] = [];
   readonly router: TestRouter;
   readonly #later = new Map<string, () => Promise<BgpHost>>();
