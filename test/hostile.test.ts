@@ -92,6 +92,10 @@ const FIELD = String.raw`"[a-zA-Z]+":(?:"[a-z0-9-]{1,63}"|\d{1,5}|"?%(?:[a-zA-Z]
 /** Every line that the sections of a load balancer can have. */
 const LINES = [
   '',
+  '    # For the agent, which lets a member rest that fails clients.',
+  '    log ring@headgate:errors (?:len 12288 )?format raw local0(?: err)?',
+  "    log-format 'headgate %b %s %ts %ST'|    log-format 'headgate %b %s %ts -'",
+  '    option (?:dontlog-normal|log-separate-errors)',
   '# The kernel forwards to these members; HAProxy only checks them\\.',
   String.raw`\.if version_(?:before|atleast)\((?:2\.8|3\.0)\)`,
   String.raw`\.else`,

@@ -84,11 +84,11 @@ test.serial('headgate release takes out what agents have written, and nothing el
   await createGatewayClass(kube, 'edge', 'headgate.io/gateway-controller');
   await kube.must('POST', '/apis/networking.k8s.io/v1/ingressclasses', asNew(ingressClassJson()));
   const port = await freePort('::1');
+  await create('foreign', {});
+  await given('foreign', [{ ip: '192.0.2.80' }]);
   const { host, agent } = await started(t);
   await kube.must('POST', POOLS, pool('release', { blocks: [`${host.address(64)}/27`] }));
   await create('left', {});
-  await create('foreign', {});
-  await given('foreign', [{ ip: '192.0.2.80' }]);
   await kube.must(
     'PATCH',
     servicePath('default', 'foreign'),

@@ -265,7 +265,8 @@ export class TestHost {
 
   /** HAProxy's servers. */
   async servers(): Promise<readonly ServerState[]> {
-    return [...parseServersState(await this.haproxy('show servers state'))];
+    const all = [...parseServersState(await this.haproxy('show servers state'))];
+    return all.filter(({ backend }) => !backend.startsWith('headgate:'));
   }
 
   config(): Promise<string> {
