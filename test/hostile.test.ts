@@ -77,7 +77,7 @@ const V4 = String.raw`\d{1,3}(?:\.\d{1,3}){3}`;
 const V6 = '[0-9a-f:]{2,39}';
 const NUMBER = String.raw`\d{1,10}`;
 const HOST = '[A-Za-z0-9.-]{1,253}';
-const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl(?: verify none)?(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
+const CHECK = `(?: slowstart ${NUMBER}ms)? check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl(?: verify none)?(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
 const TLS =
   ' ssl crt-list [A-Za-z0-9/_-]{1,250}\\.list ssl-min-ver TLSv1\\.[23](?: ciphers [A-Z0-9:-]+)?(?: ciphersuites [A-Z0-9_:]+)?(?: ca-file [A-Za-z0-9/_-]{1,250}\\.crt(?: crl-file [A-Za-z0-9/_-]{1,250}\\.crl)? verify (?:optional|required))?(?: alpn [A-Za-z0-9/.,-]+)?(?: no-tls-tickets)?';
@@ -152,8 +152,8 @@ const LINES = [
   '    tcp-check connect default linger',
   '    tcp-check (?:send-binary|expect binary) [0-9a-f]+',
   '    http-check expect status [0-9,-]+',
-  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
-  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
+  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER}(?: slowstart ${NUMBER}ms)?(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
+  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: slowstart ${NUMBER}ms)?(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
 ].map((line) => new RegExp(`^${line}$`));
 
 test('Hostile objects give only lines of the model, in a file that HAProxy accepts', async (t) => {
@@ -296,6 +296,7 @@ function linesOf(listener: Listener): number {
     // The period stands in the backend before HAProxy 2.8, and behind the rules for connections since.
     persistence > 0 ? 6 : 0,
     logLinesOf(listener),
+    errorLinesOf(listener),
     checkLinesOf(pool),
     timeouts.tunnel > 0 ? 1 : 0,
     // Its use, and then empty, backend, mode, balance, connect, server, queue.
@@ -307,6 +308,12 @@ function linesOf(listener: Listener): number {
 }
 
 /** The target, the tag, two formats in two forms for versions; options of errors; the host. */
+/** What lets the agent see failed requests: a comment, the log, and its form if nothing else is logged. */
+function errorLinesOf({ log, pool }: Listener): number {
+  if (pool.ejection === undefined) return 0;
+  return log === 'none' ? 4 : log === 'all' ? 3 : 2;
+}
+
 function logLinesOf({ log, mode }: Listener): number {
   if (log === 'none') return 0;
   return 8 + (log === 'errors' ? (mode === 'http' ? 2 : 1) : 0) + (mode === 'http' ? 1 : 0);
