@@ -77,7 +77,7 @@ const V4 = String.raw`\d{1,3}(?:\.\d{1,3}){3}`;
 const V6 = '[0-9a-f:]{2,39}';
 const NUMBER = String.raw`\d{1,10}`;
 const HOST = '[A-Za-z0-9.-]{1,253}';
-const CHECK = `(?: slowstart ${NUMBER}ms)? check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl(?: verify none)?(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
+const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl(?: verify none)?(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
 const TLS =
   ' ssl crt-list [A-Za-z0-9/_-]{1,250}\\.list ssl-min-ver TLSv1\\.[23](?: ciphers [A-Z0-9:-]+)?(?: ciphersuites [A-Z0-9_:]+)?(?: ca-file [A-Za-z0-9/_-]{1,250}\\.crt(?: crl-file [A-Za-z0-9/_-]{1,250}\\.crl)? verify (?:optional|required))?(?: alpn [A-Za-z0-9/.,-]+)?(?: no-tls-tickets)?';
@@ -152,8 +152,8 @@ const LINES = [
   '    tcp-check connect default linger',
   '    tcp-check (?:send-binary|expect binary) [0-9a-f]+',
   '    http-check expect status [0-9,-]+',
-  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER}(?: slowstart ${NUMBER}ms)?(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
-  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: slowstart ${NUMBER}ms)?(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?:${CHECK})?`,
+  `    server ${V4}:${NUMBER} ${V4}:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?: slowstart ${NUMBER}ms)?(?:${CHECK})?`,
+  `    server ${V6}:${NUMBER} \\[${V6}\\]:${NUMBER} id ${NUMBER}(?: weight ${NUMBER})?(?: maxconn ${NUMBER})?(?: send-proxy(?:-v2)?)?(?:${MEMBER_TLS})?(?: (?:proto|alpn) h2)?(?: slowstart ${NUMBER}ms)?(?:${CHECK})?`,
 ].map((line) => new RegExp(`^${line}$`));
 
 test('Hostile objects give only lines of the model, in a file that HAProxy accepts', async (t) => {
