@@ -28,10 +28,12 @@ async function after(t: ExecutionContext, ...files: readonly string[]): Promise<
   for (const name of files) await writeFile(join(folder, name), '');
   await writeFile(join(folder, 'headgate'), '#!/bin/sh\nexit 2\n');
   await chmod(join(folder, 'headgate'), 0o755);
-  const env = { PATH: `${folder}:${process.env.PATH}`, HEADGATE_STATE_DIR: folder };
-  const status = await new Promise((resolve) =>
-    execFile('sh', [start, 'run'], { env }, (error) => resolve(error?.code ?? 0)),
+  // The fast tests have a PATH without the programs of the system.
+  const env = { PATH: `${folder}:/usr/bin:/bin`, HEADGATE_STATE_DIR: folder };
+  const [status, said] = await new Promise<[unknown, string]>((resolve) =>
+    execFile('sh', [start, 'run'], { env }, (error, _, stderr) => resolve([error?.code ?? 0, stderr])),
   );
+  t.is(said, '');
   t.is(status, 2);
   return folder;
 }
