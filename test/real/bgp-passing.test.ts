@@ -5,7 +5,7 @@ import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
 import { BgpWorld } from '../support/bgp/bgp-world.ts';
-import { echoMember, OpenConnections } from '../support/bgp/open-connections.ts';
+import { closedConnections, echoMember, OpenConnections } from '../support/bgp/open-connections.ts';
 import type { TestHost } from '../support/host/agent.ts';
 import type { TestNetwork } from '../support/host/namespaces.ts';
 import { VIP_PORT, webObjects } from '../support/values/service-objects.ts';
@@ -168,5 +168,29 @@ test.serial(
     await areWhole(t, { haproxy }, 'a flush');
     await order(world.host('b').host, 'maintenance', 'on');
     await areWhole(t, { haproxy }, 'maintenance');
+  },
+);
+
+test.serial(
+  'A connection is passed on by a host on which its client has had another one from the same port',
+  async (t) => {
+    const world = await create(t);
+    const { network } = world;
+    await pass(world, 'a', 'b', 'c');
+    // Below the range of ports that the kernel chooses.
+    const from = 20_000;
+    for (const vip of [VIP, KERNEL_VIP])
+      await closedConnections(network, vip, VIP_PORT, { count: COUNT, from });
+    await order(world.host('b').host, 'maintenance', 'on');
+    await world.leadsTo(VIP, 'a', 'c');
+    const all = {
+      haproxy: new OpenConnections(network, VIP, VIP_PORT, COUNT, from),
+      kernel: new OpenConnections(network, KERNEL_VIP, VIP_PORT, COUNT, from),
+    };
+    for (const each of Object.values(all))
+      await until('all are open', async () => (await each.count()).answered === COUNT);
+    await order(world.host('b').host, 'maintenance', 'off');
+    await pass(world, 'a', 'b', 'c');
+    await areWhole(t, all, 'the return of the host');
   },
 );

@@ -9,10 +9,10 @@ import { MEMBER_PORT } from '../values/service-objects.ts';
 
 const SCRIPT = `
 const net = require('net');
-const [address, port, count] = process.argv.slice(1);
+const [address, port, count, from] = process.argv.slice(1);
 const all = [];
 for (let at = 0; at < Number(count); at++) {
-  const each = { broken: '', heard: 0, port: 0, socket: net.connect(Number(port), address) };
+  const each = { broken: '', heard: 0, port: 0, socket: net.connect({ host: address, port: Number(port), ...(from > 0 && { localPort: Number(from) + at }) }) };
   all.push(each);
   each.socket.setNoDelay(true);
   each.socket.on('connect', () => { each.port = each.socket.localPort; });
@@ -41,8 +41,9 @@ export class OpenConnections {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
-  constructor(network: TestNetwork, address: string, port: number, count = 300) {
-    const words = ['-e', SCRIPT, address, String(port), String(count)];
+  /** `from`: the client's first port; 0: any. */
+  constructor(network: TestNetwork, address: string, port: number, count = 300, from = 0) {
+    const words = ['-e', SCRIPT, address, String(port), String(count), String(from)];
     this.#child = network.start('client', process.execPath, ...words);
     if (this.#child.stdout === null) throw new Error('It has no output');
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
@@ -54,9 +55,28 @@ export class OpenConnections {
   }
 }
 
-/** A member on a host that sends back what it gets. */
+const CLOSED = `
+const [address, port, count, from] = process.argv.slice(1);
+const one = (localPort) => new Promise((resolve) => {
+  const socket = require('net').connect({ host: address, port: Number(port), localPort }, () => socket.write('q'));
+  socket.on('error', () => 0).on('close', resolve).resume();
+});
+Promise.all(Array.from({ length: Number(count) }, (_, at) => one(Number(from) + at)));
+`;
+
+/** Connections from these ports of the client that the member closes. */
+export async function closedConnections(
+  network: TestNetwork,
+  address: string,
+  port: number,
+  { count, from }: { readonly count: number; readonly from: number },
+): Promise<void> {
+  await network.run('client', process.execPath, '-e', CLOSED, ...[address, port, count, from].map(String));
+}
+
+/** A member on a host that sends back what it gets, and closes after a `q`. */
 export async function echoMember(network: TestNetwork, host: string): Promise<void> {
-  const script = `require('net').createServer((socket) => socket.on('error', () => 0).pipe(socket)).listen(${MEMBER_PORT}, () => console.log())`;
+  const script = `require('net').createServer((socket) => socket.on('error', () => 0).on('data', (data) => (data.includes('q') ? socket.end() : socket.write(data)))).listen(${MEMBER_PORT}, () => console.log())`;
   const child = network.start(host, process.execPath, '-e', script);
   if (child.stdout !== null) await once(child.stdout, 'data');
 }
