@@ -16,6 +16,12 @@ export const label: NameForm = {
   not: 'is not a DNS label (a-z, 0-9 and "-", at most 63 characters)',
 };
 
+/** Names of BGP peers: a prefix and the name together are a symbol of BIRD. */
+export const peerName: NameForm = {
+  check: (text) => /^[a-z][a-z0-9-]{0,29}$/.test(text),
+  not: 'is not a name of at most 30 lower-case letters, digits and dashes',
+};
+
 /** RFC 1123; names of most other objects. */
 export const subdomain: NameForm = {
   check: (text) => text.length <= 253 && SUBDOMAIN.test(text),

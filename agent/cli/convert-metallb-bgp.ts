@@ -2,6 +2,7 @@
 // setting `bgp`. Each field that has no match here is a note. Pure. https://metallb.io/apis/
 
 import { community, largeCommunity } from '../base/communities.ts';
+import { peerName } from '../base/name-forms.ts';
 import { faultsOf, isMapping, shownValue } from '../base/validate.ts';
 import { matches, selectorSchema } from '../kubernetes/label-selector.ts';
 import { bgpPeerSchema } from '../settings/bgp.ts';
@@ -199,10 +200,8 @@ function selects({ ipAddressPools, ipAddressPoolSelectors }: Json, { name, label
 }
 
 function isPeerName(name: string, note: (text: string) => void): boolean {
-  if (/^[a-z][a-z0-9-]{0,29}$/.test(name)) return true;
-  note(
-    `the peer ${shownValue(name)} is left out: a name has at most 30 lower-case letters, digits and dashes`,
-  );
+  if (peerName.check(name)) return true;
+  note(`the peer ${shownValue(name)} is left out: its name ${peerName.not}`);
   return false;
 }
 

@@ -2,7 +2,7 @@
 
 import { community, largeCommunity } from '../base/communities.ts';
 import { type AddressRange, addressText } from '../base/ip-range.ts';
-import { subdomain } from '../base/name-forms.ts';
+import { peerName, subdomain } from '../base/name-forms.ts';
 import { listOf, object, textRule, type Valid, wholeNumber } from '../base/validate.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
 import { named } from './object-names.ts';
@@ -36,13 +36,13 @@ export interface Aggregate {
 const NOBODY: Selector = { matchLabels: {}, matchExpressions: [] };
 const MAX_ITEMS = 16;
 
-const peerName = textRule(
-  (text) => /^[a-z][a-z0-9-]{0,29}$/.test(text),
-  'is not a name of at most 30 lower-case letters, digits and dashes',
-).meta({ maxLength: 30, pattern: '^[a-z][a-z0-9-]*$' });
+const nameOfPeer = textRule(peerName.check, peerName.not).meta({
+  maxLength: 30,
+  pattern: '^[a-z][a-z0-9-]*$',
+});
 
 export const poolBgpSchema = object({
-  peers: listOf(peerName)
+  peers: listOf(nameOfPeer)
     .meta({
       maxItems: MAX_ITEMS,
       description: 'Only these peers get the routes, by their names. Empty: all.',

@@ -308,6 +308,18 @@ export interface HealthMonitor {
   readonly port: number;
 }
 
+/** The fields that only some types of monitors use. */
+export const PLAIN_MONITOR = {
+  path: '',
+  method: '',
+  expectedCodes: '',
+  expectedBody: '',
+  expectedBodyPattern: '',
+  host: '',
+  sni: '',
+  grpcService: '',
+} as const;
+
 /** A user's mistake in an object, or a part of it that this host cannot serve; never an exception. */
 export interface Problem {
   /** `Service default/web`, `EndpointSlice default/web-abc`, or a file's path. */

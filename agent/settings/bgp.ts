@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { community, largeCommunity } from '../base/communities.ts';
 import { familyOf, parseAddress } from '../base/ip.ts';
+import { peerName } from '../base/name-forms.ts';
 import { unknownKeys } from '../base/nearest.ts';
 import {
   boolean,
@@ -56,10 +57,7 @@ const bfd = new Rule<Valid<typeof bfdTimes> | undefined>(
 ).default(undefined);
 
 export const bgpPeerSchema = object({
-  name: textRule(
-    (text) => /^[a-z][a-z0-9-]{0,29}$/.test(text),
-    'is not a name of at most 30 lower-case letters, digits and dashes',
-  ).default(''),
+  name: textRule(peerName.check, peerName.not).default(''),
   address,
   interface: textRule(
     (text) => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/.test(text),

@@ -1,6 +1,6 @@
 // The commands by which a member rests, is probed, and comes back, and the question how many requests it has answered. Pure.
 
-import type { HealthMonitor, Pool } from '../../model/load-balancer.ts';
+import { type HealthMonitor, PLAIN_MONITOR, type Pool } from '../../model/load-balancer.ts';
 import { ownerOf } from '../../model/names.ts';
 import { serverKeywords } from '../config/listener-config.ts';
 import type { Command } from '../socket/commands.ts';
@@ -73,14 +73,7 @@ export function endProbeCommands(place: Place): readonly Command[] {
 
 const PROBE: HealthMonitor = {
   type: 'http',
-  path: '',
-  method: '',
-  expectedCodes: '',
-  expectedBody: '',
-  expectedBodyPattern: '',
-  host: '',
-  sni: '',
-  grpcService: '',
+  ...PLAIN_MONITOR,
   interval: PROBE_INTERVAL_MS,
   timeout: 0,
   rise: 1,

@@ -68,6 +68,8 @@ const CAREFUL_MS = 10_000;
 const DELETE_AGAIN_MS = 1_000;
 const MOST_DELETES = 30;
 const MOST_PAST_RESTS = 10_000;
+/** Members that have gone keep their errors until there are so many. */
+const MOST_ERRORS = 10_000;
 
 export class Ejector {
   readonly #options: EjectorOptions;
@@ -167,6 +169,7 @@ export class Ejector {
     const cause = causeIn(places, error);
     if (cause === '') return;
     const errors = known ?? newErrors();
+    if (this.#errors.size >= MOST_ERRORS) this.#forgetGone();
     this.#errors.set(member, errors);
     errors.count++;
     const after = Math.min(...places.map(({ listener }) => listener.pool.ejection?.after ?? Infinity));
@@ -184,6 +187,10 @@ export class Ejector {
       .finally(() => {
         errors.isJudged = false;
       });
+  }
+
+  #forgetGone(): void {
+    for (const member of this.#errors.keys()) if (!this.#places.has(member)) this.#errors.delete(member);
   }
 
   /**

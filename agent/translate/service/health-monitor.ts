@@ -2,7 +2,7 @@
 // Sources for kube-proxy's health checks: pkg/proxy/healthcheck of Kubernetes, KEP-3836.
 
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
-import type { HealthMonitor, Problem } from '../../model/load-balancer.ts';
+import { type HealthMonitor, PLAIN_MONITOR, type Problem } from '../../model/load-balancer.ts';
 import { type AnnotationValues, isAnnotated } from '../annotations/annotations.ts';
 import { ANNOTATIONS, NO_SCTP, PREFIX } from '../annotations/table.ts';
 
@@ -71,18 +71,6 @@ function answersTcp(
   return isNamed(annotations) && (tcp.length === 0 || tcp.some((each) => each.port === port));
 }
 
-/** The fields that a type does not use. */
-const UNUSED = {
-  path: '',
-  method: '',
-  expectedCodes: '',
-  expectedBody: '',
-  expectedBodyPattern: '',
-  host: '',
-  sni: '',
-  grpcService: '',
-} as const;
-
 /** 0 if there is none. A default of the settings applies only if the monitor is a default, too. */
 function portOfKubeProxy(service: Service, { healthMonitorPort }: AnnotationValues): number {
   const { annotations, externalTrafficPolicy, healthCheckNodePort } = service;
@@ -93,7 +81,7 @@ function portOfKubeProxy(service: Service, { healthMonitorPort }: AnnotationValu
 
 function ofKubeProxy(service: Service, values: AnnotationValues): HealthMonitor {
   return {
-    ...UNUSED,
+    ...PLAIN_MONITOR,
     type: 'http',
     path: '/healthz',
     method: 'GET',
@@ -111,7 +99,7 @@ function ofMembers(type: HealthMonitor['type'], values: AnnotationValues): Healt
   // The answer to HEAD has no body, which a default might require.
   const hasBody = speaksHttp && values.healthMonitorMethod !== 'HEAD';
   return {
-    ...UNUSED,
+    ...PLAIN_MONITOR,
     type,
     ...(speaksHttp && {
       path: values.healthMonitorPath,

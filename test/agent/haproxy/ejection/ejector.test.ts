@@ -4,7 +4,7 @@ import { Ejector } from '../../../../agent/haproxy/ejection/ejector.ts';
 import { BackendNames } from '../../../../agent/haproxy/socket/backend-names.ts';
 import type { Command } from '../../../../agent/haproxy/socket/commands.ts';
 import { allColumns } from '../../../../agent/haproxy/stats/columns.ts';
-import type { Listener, LoadBalancer } from '../../../../agent/model/load-balancer.ts';
+import { type Listener, type LoadBalancer, PLAIN_MONITOR } from '../../../../agent/model/load-balancer.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { POOL, poolName, poolOf } from '../../../support/values/routes.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
@@ -170,14 +170,7 @@ test('Ejector lets no second of three members rest, and no only one', async (t) 
 test('Ejector leaves the return of a member with a health monitor to the monitor', async (t) => {
   const monitor = {
     type: 'tcp',
-    path: '',
-    method: '',
-    expectedCodes: '',
-    expectedBody: '',
-    expectedBodyPattern: '',
-    host: '',
-    sni: '',
-    grpcService: '',
+    ...PLAIN_MONITOR,
     interval: 5_000,
     timeout: 3_000,
     rise: 2,
