@@ -6,8 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { root } from './check.ts';
 
-/** 45,000 when it was written; hosts by BGP, the rest of the five systems and authentication add pages of their own. */
-export const MAX_WORDS = 48_000;
+/** 45,000 when it was written; hosts by BGP (48,000), then egress, DNS, NetworkPolicy and authentication add pages of their own. */
+export const MAX_WORDS = 51_500;
 
 const NOT_COUNTED = /^CHANGELOG\.md$|^docs\/design\/decisions\//;
 const SKIPPED_FOLDERS = /^(?:node_modules|\.git|\.cache|dist)$/;
