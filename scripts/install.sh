@@ -14,10 +14,13 @@ kind=${1:-}
 # Prints lines of command, Debian package and purpose.
 needs() {
   [ "${1:-}" != node ] || return 0
+  of_tests=''
+  [ "${1:-}" != test ] || of_tests=external-dns
   while read -r command package kinds why; do
     case $command,$kinds, in '#'*) continue ;; *,run,* | *,"${1:-run}",*) ;; *) continue ;; esac
     # Without a recent Go, pip installs one into the cache.
-    [ "$command" != pip3 ] || ! sh test/support/kube/kube-assets.sh --can-build || continue
+    # shellcheck disable=SC2086 # one word, or none
+    [ "$command" != pip3 ] || ! sh test/support/kube/kube-assets.sh --can-build $of_tests || continue
     echo "$command $package $why"
   done <scripts/programs.txt
 }
@@ -67,7 +70,7 @@ install_packages() {
   for package in "$@"; do
     command -v systemctl >/dev/null || continue
     case $package in
-      haproxy | keepalived | conntrackd | prometheus | bird2 | frr)
+      haproxy | keepalived | conntrackd | prometheus | bird2 | frr | knot)
         systemctl disable --quiet "${package%2}.service" 2>/dev/null || say "Cannot disable ${package%2}.service of the distribution" ;;
     esac
   done

@@ -54,6 +54,20 @@ function hasOwnAddresses(managedFields: unknown): boolean {
   });
 }
 
+/** The addresses in the status of an Ingress or Gateway that are from this agent. */
+export function ownAddresses(current: CurrentObject | undefined): readonly string[] {
+  if (current?.hasOwnAddresses !== true) return [];
+  const { addresses = [], loadBalancer } = JSON.parse(current.status) as {
+    readonly addresses?: readonly { readonly value?: string }[];
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string }[] };
+  };
+  const shown = [
+    ...addresses.map(({ value }) => value),
+    ...(loadBalancer?.ingress ?? []).map(({ ip }) => ip),
+  ];
+  return shown.filter((address) => address !== undefined);
+}
+
 /** Its status has an entry, or addresses, of this agent. */
 export function hasOwnEntry({
   status,

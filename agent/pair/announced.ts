@@ -104,6 +104,8 @@ export class Announced {
       }
       this.#known.set(key, now);
       this.#open.set(key, this.#clock.monotonic());
+      // Another address is published as a new one is.
+      this.#published.delete(key);
     }
     this.look();
   }

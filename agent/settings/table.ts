@@ -242,6 +242,11 @@ export const settingsTable = {
     default: false,
     doc: "Serve cluster IPs as VIPs, for hosts that are the cluster's gateway to its Services.",
   }),
+  publishUnready: setting(toggle(), 'Services', {
+    default: false,
+    restart: true,
+    doc: 'Show the addresses of Services, Gateways and Ingresses in their statuses as soon as they are given, as MetalLB does. Off: an address appears once it is served, so that [DNS](dns.md) publishes none that is not.',
+  }),
   defaults: setting(entries('a mapping of annotation names to values', defaultFaults), 'Services', {
     default: {},
     doc: 'Default values of annotations, keyed by their names without `headgate.io/`. Entries of flags, the variable and the file are merged.',

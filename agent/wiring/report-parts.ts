@@ -1,11 +1,14 @@
 // Creates the observers of load balancers: members and ports recorded on disk, health, the cluster's status and Events, the peer,
 // the log, the status page; and what answers the commands.
 
+import { publishedBy } from '../address-keeper/owner-objects.ts';
 import { systemClock } from '../base/clock.ts';
 import { version } from '../base/version.ts';
 import type { Certificates } from '../certificates/certificates.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
+import { isItsOwn } from '../kubernetes/writers/service-status.ts';
+import { shownAddress } from '../model/load-balancer.ts';
 import type { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import type { HostAlone } from '../pair/host-alone.ts';
 import type { Pair } from '../pair/pair.ts';
@@ -100,10 +103,19 @@ function clusterReporters(
   const { settings, cluster, desired } = common;
   const { writers, sources, addresses } = objects;
   if (writers === undefined) return { reporter: undefined, objectReporter: undefined };
-  /** Its claim is stored, and the host of a pair that has its VIPs serves it. */
-  const isKept = (key: string): boolean =>
-    addresses.isKept(key) && pair?.mayPublish(key, cluster.service(key)?.statusIPs.length !== 0) !== false;
-  const facts = { writers, cluster, desired, dataplane, reach: reached.reach, operating, isKept };
+  const isPublished = (key: string): boolean => {
+    const shown = publishedBy(cluster, key);
+    const vips = desired.loadBalancers.get(key)?.vips ?? [];
+    return vips.every((vip) => isItsOwn(vip) || shown.includes(shownAddress(vip)));
+  };
+  const unready = (): boolean => settings.now.publishUnready;
+  const publishing = {
+    /** Its claim is stored, and the host of a pair that has its VIPs serves it. */
+    isKept: (key: string): boolean =>
+      addresses.isKept(key) && (unready() || pair?.mayPublish(key, isPublished(key)) !== false),
+    unready,
+  };
+  const facts = { writers, cluster, desired, dataplane, reach: reached.reach, operating, publishing };
   const reporter = new Reporter({
     ...facts,
     selects: settings.now.serviceSelector !== '',

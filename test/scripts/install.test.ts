@@ -31,7 +31,8 @@ test.beforeEach(async (t) => {
   await mkdir(join(app, 'scripts'));
   await copyFile(script, join(app, 'scripts/install.sh'));
   await copyFile(table, join(app, PROGRAM_TABLE));
-  await mkdir(join(app, 'test/support/kube/kubernetes'), { recursive: true });
+  for (const module of ['kubernetes', 'external-dns'])
+    await mkdir(join(app, 'test/support/kube', module), { recursive: true });
   await copyFile(assets, join(app, 'test/support/kube/kube-assets.sh'));
   await writeFile(join(app, 'package-lock.json'), '{}');
   await writeFile(journal, '');
@@ -226,6 +227,7 @@ test('install.sh test installs the programs of the tests', async (t) => {
   await complete(
     t.context,
     'dnsmasq',
+    'knotd',
     'curl',
     'keepalived',
     'conntrackd',
@@ -244,7 +246,7 @@ test('install.sh test installs the programs of the tests', async (t) => {
   t.is(code, 1);
   t.regex(
     stderr,
-    / --no-install-recommends keepalived conntrackd procps systemd prometheus dnsmasq-base curl man-db python3\n$/,
+    / --no-install-recommends keepalived conntrackd procps systemd prometheus dnsmasq-base knot curl man-db python3\n$/,
   );
 });
 

@@ -20,6 +20,8 @@ export interface StatusFacts {
   /** True if it has confirmed to serve the listener of this name at this address. */
   serves(listener: string, address: string): boolean;
   readonly problems: readonly Problem[];
+  /** Addresses are published also before a port is served; absent: not. */
+  readonly publishUnready?: boolean;
   /** Octavia's operating status; undefined if nothing is known, see HEALTHY. */
   readonly health?: { readonly status: string; readonly message: string } | undefined;
 }
@@ -71,7 +73,7 @@ export function desiredStatus(loadBalancer: LoadBalancer, facts: StatusFacts): D
   );
   const statesOf = (address: string) => states.filter((state) => state.address === address);
   return {
-    ingress: compactList(vips.flatMap((vip) => ingressOf(vip, statesOf(vip.address)))),
+    ingress: compactList(vips.flatMap((vip) => ingressOf(vip, statesOf(vip.address), facts))),
     conditions: [
       ipAllocated(vips, statesOf, problems),
       programmed(addresses.length > 0, states, problems),
@@ -157,7 +159,11 @@ function isAbout({ port, reason, message }: Problem, listener: Listener, address
   return true;
 }
 
-function ingressOf(vip: Vip, states: readonly PortState[]): DesiredIngress[] {
+function ingressOf(
+  vip: Vip,
+  states: readonly PortState[],
+  { publishUnready = false }: StatusFacts,
+): DesiredIngress[] {
   if (states.length === 0 || isTakenByAnother(states)) return [];
   const ports = states.map(({ listener: { port, protocol }, fault }) => ({
     ...(fault === undefined ? {} : { error: `headgate.io/${fault}` }),
@@ -169,7 +175,8 @@ function ingressOf(vip: Vip, states: readonly PortState[]): DesiredIngress[] {
   const isTranslated = ip !== vip.address;
   const isVip = !isTranslated && states.every(({ listener }) => listener.sourceAddress !== 'load-balancer');
   const ipMode = isVip ? 'VIP' : 'Proxy';
-  return [{ ip, ipMode, ports, onlyIfPublished: states.every(({ fault }) => fault !== undefined) }];
+  const isUnready = states.every(({ fault }) => fault !== undefined);
+  return [{ ip, ipMode, ports, onlyIfPublished: isUnready && !publishUnready }];
 }
 
 /** Reasons of problems that concern a Service's addresses. */

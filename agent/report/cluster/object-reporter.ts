@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../base/clock.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
-import type { CurrentObject } from '../../kubernetes/current-object.ts';
+import { type CurrentObject, ownAddresses } from '../../kubernetes/current-object.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import { differing } from '../../model/differing.ts';
 import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
@@ -20,6 +20,7 @@ import { eventSubject } from './event-subject.ts';
 import { ObjectProblems } from './object-problems.ts';
 import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
 import { type ServedStatus, type ServingFacts, withProgrammed } from './programmed.ts';
+import type { Publishing } from './publishing.ts';
 import { UnreadableObjects } from './unreadable-objects.ts';
 import { parentName, unreadableStatus, withUnreadable } from './unreadable-status.ts';
 
@@ -29,8 +30,7 @@ export interface ObjectReporterOptions extends FactSources {
   readonly cluster: Pick<Cluster, 'isOfManifest' | 'service' | 'ingressClass'>;
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'statuses'>;
   readonly operating: Pick<StatusBook, 'problemsOf'>;
-  /** The addresses of the owner may be published, see AddressKeeper. */
-  readonly isKept: (key: OwnerKey) => boolean;
+  readonly publishing: Publishing;
   readonly currentObject: (name: StatusName) => CurrentObject | undefined;
   /** The names of objects whose status has an entry of this agent, perhaps of one that ran before. */
   readonly withOwnEntries: () => Iterable<StatusName>;
@@ -181,7 +181,7 @@ export class ObjectReporter implements ChangeObserver {
   /** undefined if the object is no longer this agent's. */
   #served(name: StatusName, last: ObjectStatus, owner: OwnerKey): ServedStatus | undefined {
     const joined = join(this.#options.desired.statuses.partsOf(name), last);
-    const served = joined && withProgrammed(joined, this.#factsOf(owner));
+    const served = joined && withProgrammed(joined, this.#factsOf(owner, name));
     const fault = this.#unreadable.messageOf(name);
     const current = this.#options.currentObject(name);
     // Nothing is to be withdrawn from an object that is deleted.
@@ -191,16 +191,19 @@ export class ObjectReporter implements ChangeObserver {
     return { ...served, status: withUnreadable(served.status, generation, fault) };
   }
 
-  #factsOf(owner: OwnerKey): ServingFacts {
-    const { desired, dataplane, isKept } = this.#options;
+  #factsOf(owner: OwnerKey, name: StatusName): ServingFacts {
+    const { desired, dataplane, publishing, currentObject } = this.#options;
     const loadBalancer = desired.loadBalancers.get(owner);
     const unreached = unreachedPorts(loadBalancer, this.#options);
     return {
       loadBalancer,
-      serves: (listener) => dataplane.serves(listener) && !unreached.listeners.has(listener),
+      serves: (listener, address) =>
+        dataplane.serves(listener, address) && !unreached.listeners.has(listener),
       problems:
         loadBalancer === undefined ? [] : [...dataplane.problemsOf(loadBalancer), ...unreached.problems],
-      isKept: isKept(owner),
+      isKept: publishing.isKept(owner),
+      unready: publishing.unready(),
+      published: () => ownAddresses(currentObject(name)),
     };
   }
 

@@ -1,7 +1,7 @@
 // Adds to the statuses of Gateways, ListenerSets and Ingresses what only the dataplane knows: whether their listeners are
 // served. Pure: from the status that translation gives and what the dataplane has confirmed.
 
-import type { LoadBalancer, Problem } from '../../model/load-balancer.ts';
+import { type LoadBalancer, type Problem, shownAddress } from '../../model/load-balancer.ts';
 import type {
   ListenerStatus,
   ObjectStatus,
@@ -12,12 +12,15 @@ import type {
 /** What is known about the load balancer of the object. */
 export interface ServingFacts {
   readonly loadBalancer: LoadBalancer | undefined;
-  /** The dataplane has confirmed that it serves the listener. */
-  serves(listener: string): boolean;
+  /** The dataplane has confirmed that it serves the listener, at this address or at any. */
+  serves(listener: string, address?: string): boolean;
   /** What this host has found, besides the mistakes in objects. */
   readonly problems: readonly Problem[];
-  /** The claims on its addresses are stored: they may be published. */
+  /** As of Publishing. */
   readonly isKept: boolean;
+  readonly unready: boolean;
+  /** What the status of the object shows now, by this agent. */
+  readonly published: () => readonly string[];
 }
 
 export interface ServedStatus {
@@ -32,7 +35,7 @@ export function withProgrammed(status: ObjectStatus, facts: ServingFacts): Serve
   if ('isWithdrawn' in status) return { status, isSettled: true };
   switch (status.kind) {
     case 'Gateway': {
-      const addresses = facts.isKept ? status.addresses : [];
+      const addresses = publishable(status, facts, () => true);
       const conditions = withCondition(status, facts);
       const listeners = status.listeners.map((each) => servedListener(each, facts));
       return settled({ ...status, addresses, conditions, listeners }, conditions, listeners);
@@ -43,14 +46,33 @@ export function withProgrammed(status: ObjectStatus, facts: ServingFacts): Serve
       return settled({ ...status, conditions, listeners }, conditions, listeners);
     }
     case 'Ingress': {
-      const isServed = facts.isKept && status.programmedBy.some((name) => facts.serves(name));
-      return isServed
-        ? { status, isSettled: true }
-        : { status: { ...status, addresses: [] }, isSettled: false };
+      const addresses = publishable(status, facts, (name) => status.programmedBy.includes(name));
+      return { status: { ...status, addresses }, isSettled: addresses.length > 0 };
     }
     default:
       return { status, isSettled: true };
   }
+}
+
+/** The addresses at which a listener that `isMeant` names is served; one that is published stays. */
+function publishable(
+  { addresses }: { readonly addresses: readonly string[] },
+  facts: ServingFacts,
+  isMeant: (listener: string) => boolean,
+): readonly string[] {
+  const { isKept, unready, published, loadBalancer } = facts;
+  if (!isKept) return published();
+  if (unready) return addresses;
+  const listeners = loadBalancer?.listeners.filter(({ name }) => isMeant(name)) ?? [];
+  const isServed = (shown: string): boolean =>
+    loadBalancer?.vips.some(
+      (vip) =>
+        shownAddress(vip) === shown &&
+        listeners.some(
+          ({ name, addresses: own }) => own.includes(vip.address) && facts.serves(name, vip.address),
+        ),
+    ) === true;
+  return addresses.filter((address) => isServed(address) || published().includes(address));
 }
 
 function servedListener(listener: ListenerStatus, facts: ServingFacts): ListenerStatus {
@@ -71,7 +93,11 @@ function withCondition(
 function programmed(by: ProgrammedBy, facts: ServingFacts): Omit<StatusCondition, 'type'> {
   const { loadBalancer, problems, isKept } = facts;
   if (!isKept)
-    return { status: 'False', reason: PENDING, message: 'The claim on its address is being stored' };
+    return {
+      status: 'False',
+      reason: PENDING,
+      message: 'Its address is being stored, or the host that has it does not serve it yet',
+    };
   const unserved = by.filter((name) => !facts.serves(name));
   if (unserved.length === 0)
     return { status: 'True', reason: 'Programmed', message: 'The load balancer serves it' };

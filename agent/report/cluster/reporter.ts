@@ -13,6 +13,7 @@ import { type LoadBalancerStatus, listenersInWords } from '../operating/operatin
 import type { StatusBook } from '../operating/status-book.ts';
 import { type ClusterWriters, subjectOf } from './cluster-writers.ts';
 import { ProblemEvents, type ServiceProblems } from './problem-events.ts';
+import type { Publishing } from './publishing.ts';
 
 export interface ReporterOptions extends FactSources {
   readonly writers: ClusterWriters;
@@ -23,8 +24,7 @@ export interface ReporterOptions extends FactSources {
   readonly selects: boolean;
   /** The agent writes the status: not if it serves only external IPs or cluster IPs of the Service. */
   readonly isOurs: (service: Service) => boolean;
-  /** The addresses of the Service may be published, see AddressKeeper. */
-  readonly isKept: (key: string) => boolean;
+  readonly publishing: Publishing;
 }
 
 export class Reporter implements ChangeObserver {
@@ -96,11 +96,13 @@ export class Reporter implements ChangeObserver {
       const itsOwn = vips.filter(isItsOwn).map(({ address }) => address);
       return { kind: 'release', uid, isTornDown: !dataplane.servesElsewhere(key, itsOwn) };
     }
-    if (!this.#options.isKept(key)) return { kind: 'choosing', uid };
+    const { publishing } = this.#options;
+    if (!publishing.isKept(key)) return { kind: 'choosing', uid };
     const status = desiredStatus(loadBalancer, {
       serves: (listener, address) => dataplane.serves(listener, address),
       problems: foundProblems(loadBalancer, this.#options, operating.problemsOf(key)),
       health: healthOf(operating.of(key)),
+      publishUnready: publishing.unready(),
     });
     return { kind: 'serve', uid, status };
   }

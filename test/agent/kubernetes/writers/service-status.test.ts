@@ -82,6 +82,8 @@ test('desiredStatus() does not publish an address before the dataplane has confi
   t.false(wanted.isSettled);
   t.deepEqual(conditionsOf(wanted), { [IP_ALLOCATED]: 'True Allocated', [PROGRAMMED]: 'False Pending' });
   t.deepEqual(mergeStatus(current(), wanted, NOW).ingress, []);
+  const eager = desiredStatus(balancer(), { ...noneServed, publishUnready: true });
+  t.is(mergeStatus(current(), eager, NOW).ingress.length, 1, 'unless the settings ask for it');
 });
 
 // Conformance: status.loadBalancer.ingress[].ip

@@ -11,7 +11,9 @@ import type {
 } from '../../../../agent/model/object-status.ts';
 import { ObjectReporter } from '../../../../agent/report/cluster/object-reporter.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { service, slice } from '../../../support/values/build.ts';
 import { loadBalancer } from '../../../support/values/load-balancers.ts';
+import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const LISTENER = 'gateway:default:edge:tcp:80:v4';
 const subject = { namespace: 'default', name: 'edge', uid: 'u-edge', generation: 1 };
@@ -46,6 +48,7 @@ function start() {
   const problems: Problem[] = [];
   const place = {
     isKept: true,
+    unready: false,
     isOfManifest: false,
     old: [] as readonly string[],
     /** What the API shows of each object. */
@@ -94,10 +97,20 @@ function start() {
     },
     reach: undefined,
     operating: { problemsOf: () => [] },
-    isKept: () => place.isKept,
+    publishing: { isKept: () => place.isKept, unready: () => place.unready },
     currentObject: (name) => current({ name: name.split('/')[1] ?? '' }),
     withOwnEntries: () => place.old,
   });
+  // What publishes addresses: the listener at both of them.
+  for (const [key, address] of [
+    ['gateway:default/edge', '192.0.2.1'],
+    ['ingress:-/edge', '192.0.2.2'],
+  ] as const) {
+    const [listener] = loadBalancerOf(translated([service(), slice({ endpoints: ['10.0.0.1'] })])).listeners;
+    const vips = [{ address, family: 'v4', source: 'pool' }] as const;
+    const listeners = listener === undefined ? [] : [{ ...listener, name: LISTENER, addresses: [address] }];
+    desired.loadBalancers.set(key, { ...loadBalancer([], key), vips, listeners });
+  }
   lead = (leads) => {
     for (const callback of leadsOf) callback(leads);
   };
@@ -179,6 +192,31 @@ test('An address is not published before its claim is stored', (t) => {
   place.isKept = true;
   reporter.changed(['gateway:default/edge', 'ingress:-/edge']);
   t.deepEqual(addresses(), [['192.0.2.1'], ['192.0.2.2']]);
+});
+
+test('A Gateway shows an address once it is served, keeps it during a fault, and shows it at once with publishUnready', (t) => {
+  const { give, reporter, written, served, place } = start();
+  const shown = () => (written.get('Gateway default/edge') as GatewayStatus | undefined)?.addresses;
+  give('gateway:default/edge', gateway);
+  t.deepEqual(shown(), []);
+  served.add(LISTENER);
+  reporter.changed(['gateway:default/edge']);
+  t.deepEqual(shown(), ['192.0.2.1']);
+  served.delete(LISTENER);
+  const addresses = JSON.stringify({ addresses: [{ type: 'IPAddress', value: '192.0.2.1' }] });
+  place.shown = { status: addresses, hasOwnAddresses: true };
+  for (const isKept of [true, false]) {
+    place.isKept = isKept;
+    reporter.changed(['gateway:default/edge']);
+    t.deepEqual(shown(), ['192.0.2.1'], 'clients know it');
+  }
+  place.isKept = true;
+  place.shown = { status: addresses };
+  reporter.changed(['gateway:default/edge']);
+  t.deepEqual(shown(), [], 'another controller has written it');
+  place.unready = true;
+  reporter.changed(['gateway:default/edge']);
+  t.deepEqual(shown(), ['192.0.2.1']);
 });
 
 test('A route has the entries of all its Gateways, and loses them with these', (t) => {
