@@ -58,6 +58,7 @@ const CONTEXT = renderContext(
     logSocket: '/log.sock',
     peersSocket: '/run/headgate/peers.sock',
     mirrorSocket: '/run/headgate/mirrors.sock',
+    authSocket: '/run/headgate/auth.sock',
     counters: '/var/lib/headgate/haproxy/counters',
     serverState: '/run/headgate/servers.state',
     pidFile: '',

@@ -114,6 +114,7 @@ async function writeAll(
       hasHttp: needs.hasHttp,
       hasTls: needs.hasTls,
       hasRoutes: needs.hasRoutes,
+      asksServers: needs.asksServers,
       reportsErrors: needs.reportsErrors,
     }),
   );

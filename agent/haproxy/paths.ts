@@ -28,6 +28,8 @@ export interface HaproxyPaths {
   readonly peersSocket: string;
   /** HAProxy sends copies of requests to itself there. */
   readonly mirrorSocket: string;
+  /** HAProxy asks authorization servers there. */
+  readonly authSocket: string;
   /** The socket of the program that writes the connection log to a file; one for all HAProxies of the agent. */
   readonly logSocket: string;
   /** The members that are down, which a new worker reads when it boots. */
@@ -57,6 +59,7 @@ export function haproxyPaths(
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),
     mirrorSocket: join(runtime, 'mirrors.sock'),
+    authSocket: join(runtime, 'auth.sock'),
     logSocket: join(runtimeDir, 'connection-log', 'log.sock'),
     serverState: join(runtime, 'servers.state'),
     counters: join(stateDir, folder, 'counters'),

@@ -122,6 +122,8 @@ export interface Listener {
   readonly errorPages?: ErrorPages | undefined;
   /** Users of its routes with basic authentication; absent: none. A route whose users are not among them lets no client in. */
   readonly userLists?: readonly UserList[] | undefined;
+  /** A route of it asks a service whether requests are let in; without it, such a route lets no client in. */
+  readonly asksServers?: true | undefined;
   readonly log: ConnectionLog;
   readonly pool: Pool;
 }

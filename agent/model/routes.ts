@@ -74,6 +74,8 @@ export interface RouteRule {
   readonly limits: RouteLimits | undefined;
   /** Absent: clients need no password. */
   readonly auth?: RouteAuth | undefined;
+  /** Absent: no service is asked. */
+  readonly externalAuth?: ExternalAuth | undefined;
 }
 
 export interface ForwardAction {
@@ -171,6 +173,42 @@ export interface RouteAuth {
   readonly realm: string;
   /** Members do not get the password. */
   readonly removesHeader: boolean;
+}
+
+/**
+ * A service that is asked whether a request is let in: HTTPRoute's filter `ExternalAuth`, and `auth-url` of ingress-nginx. It
+ * gets the request without its body. Texts with variables have `$host`, `$http_host`, `$request_uri`, `$escaped_request_uri`,
+ * `$scheme`, `$uri`, `$args`, `$request_method` and `$remote_addr` for those of the request.
+ */
+export interface ExternalAuth {
+  /** The name of the service's pool; '': it cannot be asked, so that no client is let in. */
+  readonly pool: string;
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'of-request';
+  /** The `Host` that it gets; '' for that of the request. */
+  readonly host: string;
+  /** With variables in its query only. */
+  readonly path: string;
+  /** The path and query of the request follow. */
+  readonly isPrefix: boolean;
+  /** The statuses that let a request in. */
+  readonly letsIn: '200' | '2xx';
+  /** Headers of the request that it gets, in lower case, besides those that say what is asked for; undefined: all. */
+  readonly requestHeaders: readonly string[] | undefined;
+  /** Headers of its answer that members get, never the client's; undefined: all. */
+  readonly responseHeaders: readonly string[] | undefined;
+  /** What clients get that are not let in. */
+  readonly refusal: AuthRefusal;
+}
+
+export interface AuthRefusal {
+  /** Where clients are sent instead of status 401, with variables; '': nowhere. */
+  readonly signIn: string;
+  /** The header `X-Auth-Request-Redirect` of the question, with variables; '' for none. */
+  readonly redirect: string;
+  /** Redirects of the service reach the client, too. */
+  readonly passesRedirects: boolean;
+  /** Cookies of the service reach the client with every answer, not only with those below 400. */
+  readonly alwaysSetsCookies: boolean;
 }
 
 /** What a route allows its clients. */

@@ -15,8 +15,8 @@ export function isStrict(entries: readonly RouteEntry[]): boolean {
 }
 
 /** Equal for rules that let the same clients in; '' for all clients. */
-function guardOf({ limits, auth, action }: RouteRule): string {
+function guardOf({ limits, auth, externalAuth, action }: RouteRule): string {
   const isClosed = action.kind === 'answer';
-  if (limits === undefined && auth === undefined && !isClosed) return '';
-  return JSON.stringify([limits, auth, isClosed]);
+  if (limits === undefined && auth === undefined && externalAuth === undefined && !isClosed) return '';
+  return JSON.stringify([limits, auth, externalAuth, isClosed]);
 }

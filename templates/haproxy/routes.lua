@@ -27,6 +27,9 @@ local function decoded(text)
   return (text:gsub('%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
+-- For external-auth.lua.
+headgate = { decoded = decoded, keeper = keeper }
+
 -- The author decides how many conditions a request meets, and the client how long its texts are. What they cost is counted in
 -- steps, some 100 ns each, and a request with too many is answered with 500: no thread is held longer than some milliseconds,
 -- and no wider route serves a request whose conditions were not all tried.

@@ -11,11 +11,13 @@ const OWN_ANSWERS = {
   dots: ['400', 'path with dot segments'],
   ambiguous: ['400', 'path that can be read in several ways'],
   password: ['401', 'password needed'],
+  stranger: ['401', 'not authorized'],
   forbidden: ['403', 'client not allowed'],
   noRoute: ['404', 'no route'],
   body: ['413', 'body too large'],
   rate: ['429', 'too many requests'],
   guesses: ['429', 'too many wrong passwords'],
+  unasked: ['503', 'no answer of the authorization server'],
 } as const;
 
 /** Named by its content. */

@@ -69,8 +69,8 @@ export class GlobalSection {
     this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needs);
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
-    const { hasHttp, hasTls, asksForCertificates, hasRoutes, reportsErrors } = needs;
-    const has = { hasHttp, hasTls, asksForCertificates, hasRoutes, reportsErrors };
+    const { hasHttp, hasTls, asksForCertificates, hasRoutes, asksServers, reportsErrors } = needs;
+    const has = { hasHttp, hasTls, asksForCertificates, hasRoutes, asksServers, reportsErrors };
     const more = { sharedTables: this.#tables, ...has, ...(users && { users }) };
     return renderContext(settings, paths, value, this.aclIds.idOf, more);
   };

@@ -22,6 +22,8 @@ export interface Needs {
   readonly asksForCertificates: boolean;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
+  /** A listener's routes ask authorization servers. */
+  readonly asksServers: boolean;
   /** A listener reports requests that fail to the agent. */
   readonly reportsErrors: boolean;
 }
@@ -33,6 +35,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let hasTls = false;
   let isAsking = false;
   let hasRoutes = false;
+  let asksServers = false;
   let isReporting = false;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
@@ -42,13 +45,14 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
         hasTls ||= listener.tls !== undefined;
         isAsking ||= listener.tls !== undefined && asksForCertificates(listener.tls);
         hasRoutes ||= listener.routing !== undefined;
+        asksServers ||= listener.asksServers === true;
         isReporting ||= reportsErrors(listener);
       }
       if (hasSection(listener) && listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }
   }
-  const has = { hasHttp, hasTls, hasRoutes, asksForCertificates: isAsking, reportsErrors: isReporting };
-  return { listeners, checks, ...has };
+  const has = { hasHttp, hasTls, hasRoutes, asksServers };
+  return { listeners, checks, ...has, asksForCertificates: isAsking, reportsErrors: isReporting };
 }
 
 /**

@@ -140,6 +140,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
     ...(listener.compression === undefined ? [] : [listener.compression]),
     ...(listener.errorPages === undefined ? [] : ['pages', listener.errorPages]),
     ...(listener.userLists === undefined ? [] : ['users', listener.userLists]),
+    ...(listener.asksServers === undefined ? [] : ['asks']),
     [
       algorithmOf(pool),
       pool.persistence,

@@ -19,6 +19,7 @@ export interface RenderContext {
   readonly adminSocket: string;
   readonly peersSocket: string;
   readonly mirrorSocket: string;
+  readonly authSocket: string;
   readonly serverState: string;
   /** The mode of both sockets, octal. */
   readonly socketMode: string;
@@ -54,6 +55,8 @@ export interface RenderContext {
   readonly forgetsSessions: boolean;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
+  /** A listener's routes ask authorization servers. */
+  readonly asksServers: boolean;
   /** A listener reports requests that fail to the agent. */
   readonly reportsErrors: boolean;
   /** HAProxy counts the responses of each route. */
@@ -101,6 +104,7 @@ export function renderContext(
     hasTls = false,
     asksForCertificates = false,
     hasRoutes = false,
+    asksServers = false,
     reportsErrors = false,
     users = NO_USERS,
   }: {
@@ -109,6 +113,7 @@ export function renderContext(
     readonly hasTls?: boolean;
     readonly asksForCertificates?: boolean;
     readonly hasRoutes?: boolean;
+    readonly asksServers?: boolean;
     readonly reportsErrors?: boolean;
     readonly users?: UsersText;
   } = {},
@@ -117,6 +122,7 @@ export function renderContext(
     adminSocket: paths.adminSocket,
     peersSocket: paths.peersSocket,
     mirrorSocket: paths.mirrorSocket,
+    authSocket: paths.authSocket,
     serverState: paths.serverState,
     socketMode: paths.socketMode,
     maxConnections,
@@ -136,6 +142,7 @@ export function renderContext(
     ambiguousPaths: settings.ambiguousPaths ?? 'reject-where-guarded',
     forgetsSessions: asksForCertificates,
     hasRoutes,
+    asksServers,
     reportsErrors,
     countsRoutes: settings.routeMetrics,
     boot: hasTls ? bootId() : '',

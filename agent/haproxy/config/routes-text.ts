@@ -3,7 +3,7 @@
 
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { Listener } from '../../model/load-balancer.ts';
-import { LUA } from '../routes/route-files.ts';
+import { AUTH_LUA, LUA } from '../routes/route-files.ts';
 import { MAX_ELEMENTS } from '../routes/unservable.ts';
 import { answerWords, pageWords } from './error-pages.ts';
 import type { RenderContext } from './render-context.ts';
@@ -16,7 +16,7 @@ const templates = {
 /** For the structure of a file. */
 export const routeTemplates = Object.values(templates)
   .map(({ text }) => text)
-  .join(LUA);
+  .join(LUA + AUTH_LUA);
 
 /** A wildcard covers at most one label less. */
 const MOST_LABELS = 12;
@@ -54,8 +54,9 @@ export function routesText(
     tls,
     log,
     userLists = [],
+    asksServers,
     errorPages,
-  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists' | 'errorPages'>,
+  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists' | 'asksServers' | 'errorPages'>,
   {
     routes: folder,
     pages,
@@ -88,6 +89,7 @@ export function routesText(
       refusesAmbiguous: ambiguousPaths === 'reject',
       guardsAmbiguous,
       hasUsers: userLists.length > 0,
+      asksServers: asksServers === true,
       detectsMisdirected: detectsMisdirected({ routing, tls }),
       scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER).map((line) => ({

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { Anchoring } from '../../base/expression/automaton.ts';
 import { oneSpelling } from '../../base/one-spelling.ts';
-import type { Header, HeaderChanges, HostPattern, RouteMatch, ValueMatch } from '../../model/routes.ts';
+import type { ExternalAuth, Header, HeaderChanges, HostPattern, RouteMatch, ValueMatch } from '../../model/routes.ts';
 
 /** The first `digits` hexadecimal digits of a hash of the text. */
 export function digest(text: string, digits: number): string {
@@ -113,6 +113,32 @@ export function headerChangesText(changes: HeaderChanges | undefined): string {
     ...changes.add.map((header) => valued('a', header)),
     ...changes.remove.map((name) => `r${token(nameText(name))}`),
   ].join('&');
+}
+
+/** No service is asked: HAProxy answers 503. */
+const NO_POOL = 'none';
+
+/** `POOL mMETHOD&hHOST&…`, as templates/haproxy/external-auth.lua reads it. */
+export function externalAuthText({ pool, refusal, ...asked }: ExternalAuth): string {
+  const { method, host, path, isPrefix, letsIn, requestHeaders, responseHeaders } = asked;
+  const namesText = (names: readonly string[] | undefined): string =>
+    names === undefined ? '*' : names.map((name) => token(nameText(name))).join(',');
+  const fields = {
+    m: method === 'of-request' ? '*' : method,
+    h: token(headerText(host)),
+    u: token(locationText(path)),
+    p: isPrefix ? '1' : '',
+    l: letsIn,
+    q: namesText(requestHeaders),
+    a: namesText(responseHeaders),
+    s: token(locationText(refusal.signIn)),
+    x: token(locationText(refusal.redirect)),
+    r: refusal.passesRedirects ? '1' : '',
+    c: refusal.alwaysSetsCookies ? '1' : '',
+  };
+  return `${pool || NO_POOL} ${Object.entries(fields)
+    .map(([name, value]) => name + value)
+    .join('&')}`;
 }
 
 function encoded(text: string, unsafe: RegExp): string {

@@ -7,7 +7,13 @@ import { leadingTo } from './needs.ts';
 import type { RowsById } from './running-rows.ts';
 
 /** What a rule restricts its clients by; the key is the rule. */
-export const GUARDS_OF_RULES: ReadonlySet<MapName> = new Set<MapName>(['clients', 'rate', 'body', 'auth']);
+export const GUARDS_OF_RULES: ReadonlySet<MapName> = new Set<MapName>([
+  'clients',
+  'rate',
+  'body',
+  'auth',
+  'external-auth',
+]);
 /** What a whole section or host restricts by. */
 export const GUARDS_OF_HOSTS: ReadonlySet<MapName> = new Set<MapName>(['guarded', 'strict']);
 const UNAVAILABLE = 'e503';

@@ -30,6 +30,7 @@ export const MAPS = [
   'rate',
   'body',
   'auth',
+  'external-auth',
   'backend',
   'weights',
   'shares',

@@ -10,7 +10,13 @@ import { MAPS, type MapName } from './maps.ts';
 import type { RowTables } from './patched-tables.ts';
 
 /** What HAProxy loads beside the maps. */
-export const LUA = readFileSync(new URL('../../../templates/haproxy/routes.lua', import.meta.url), 'utf8');
+export const LUA = templateText('routes.lua');
+/** The same if a route asks a service whether a request is let in. */
+export const AUTH_LUA = templateText('external-auth.lua');
+
+function templateText(name: string): string {
+  return readFileSync(new URL(`../../../templates/haproxy/${name}`, import.meta.url), 'utf8');
+}
 
 export function mapFile(folder: string, map: MapName): string {
   return join(folder, map);
@@ -34,6 +40,8 @@ export async function* routeTexts(
       if (slice.isOver) await slice.breathe();
     }
   yield { path: join(folder, 'routes.lua'), id: LUA, text: () => LUA };
+  if (routed.some(({ asksServers }) => asksServers))
+    yield { path: join(folder, 'external-auth.lua'), id: AUTH_LUA, text: () => AUTH_LUA };
   for (const [map, all] of lines) {
     const text = all.join('');
     yield { path: mapFile(folder, map), id: text, text: () => text };

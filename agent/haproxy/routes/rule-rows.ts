@@ -13,7 +13,7 @@ import type {
   RouteRule,
   WeightedBackend,
 } from '../../model/routes.ts';
-import { digest, headerChangesText, hostText, locationText, nameText, pathText } from './encode.ts';
+import { digest, externalAuthText, headerChangesText, hostText, locationText, nameText, pathText } from './encode.ts';
 import type { MapName, MapRow } from './maps.ts';
 import { userListId } from './user-list-id.ts';
 
@@ -62,7 +62,7 @@ function ruleId(table: string, content: string): string {
 
 /** What a rule does besides the choice of a pool: map → value. */
 function featuresOf(
-  { action, cors, responseHeaders, limits, auth }: RouteRule,
+  { action, cors, responseHeaders, limits, auth, externalAuth }: RouteRule,
   prefix: string,
 ): Map<MapName, string> {
   const features = new Map<MapName, string>();
@@ -87,6 +87,9 @@ function featuresOf(
   put('response-headers', headerChangesText(responseHeaders));
   if (limits !== undefined) putLimits(limits, put);
   if (auth !== undefined) put('auth', authText(auth));
+  // A fixed answer needs no other one.
+  if (externalAuth !== undefined && action.kind !== 'answer')
+    put('external-auth', externalAuthText(externalAuth));
   return features;
 }
 

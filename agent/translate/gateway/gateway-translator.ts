@@ -29,7 +29,7 @@ import { type GatewayListener, gatewayListeners, transportOf } from './listeners
 import { modelListeners } from './model-listeners.ts';
 import { ofOneKind } from './one-kind-of-route.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
-import { authRoutesOf, dependenciesOf, poolsOf, problemsOf, routesByListener } from './route-portions.ts';
+import { asksServers, authRoutesOf, dependenciesOf, poolsOf, problemsOf, routesByListener } from './route-portions.ts';
 
 export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
 
@@ -141,7 +141,7 @@ export class GatewayTranslator implements Translator {
       certificatesOf: found.certificates,
       places,
       memory,
-      clients: { front, users },
+      clients: { front, users, asksServers: asksServers(routes) },
       translator: this.#options,
       reads,
     });

@@ -4,14 +4,13 @@
 import { compactList } from '../../base/compact.ts';
 import { portRefusal } from '../../kubernetes/port-limit.ts';
 import type { Dependency } from '../../model/desired-state.ts';
-import type { Family, Listener, Member, OwnerKey, Tls, UserList, Vip } from '../../model/load-balancer.ts';
+import type { Family, Listener, Member, OwnerKey, Tls, Vip } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { HttpRouting, Routing, TcpRouting, TlsHost, TlsRouting } from '../../model/routes.ts';
 import { ownAddresses } from '../own-addresses.ts';
-import type { FrontOptions } from '../routes/front-options.ts';
 import { hostKey } from '../routes/host-pattern.ts';
 import { byPrecedence } from '../routes/host-routes.ts';
-import { routedListener } from '../routes/routed-listener.ts';
+import { type RoutedPort, routedListener } from '../routes/routed-listener.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import type { GatewayMemory } from './gateway-memory.ts';
 import type { GatewayView } from './gateway-view.ts';
@@ -34,7 +33,7 @@ export interface ModelOptions {
   readonly places: RoutesByListener;
   readonly memory: GatewayMemory;
   /** What clients meet before any route. */
-  readonly clients: { readonly front: FrontOptions; readonly users: readonly UserList[] };
+  readonly clients: Pick<RoutedPort, 'front' | 'users' | 'asksServers'>;
   readonly translator: Pick<TranslatorOptions<GatewayView>, 'cluster' | 'settings' | 'desired' | 'ofPools'>;
   readonly reads: Set<Dependency>;
 }

@@ -123,6 +123,15 @@ function unservedOf({ parents }: RouteStatus, rejections: readonly string[]): re
   return [...new Set(others.map(({ reason, message }) => `Cannot serve all of it (${reason}): ${message}`))];
 }
 
+/** A route asks a service whether requests are let in. */
+export function asksServers(portions: readonly RoutePortion[]): boolean {
+  return portions.some(portionAsks);
+}
+
+const portionAsks = memoByIdentity((portion: RoutePortion): boolean =>
+  portion.some(({ resolved }) => resolved.entries.entries.some(({ rule }) => rule.externalAuth !== undefined)),
+);
+
 /** Routes whose users must have a password. */
 export function authRoutesOf(portions: readonly RoutePortion[]): readonly AuthRoute[] {
   return portions.flatMap(authRoutesOfPortion);

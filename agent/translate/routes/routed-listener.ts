@@ -23,10 +23,12 @@ export interface RoutedPort {
   readonly front: FrontOptions;
   /** Users of routes with basic authentication. */
   readonly users: readonly UserList[];
+  /** A route asks a service whether requests are let in. */
+  readonly asksServers: boolean;
 }
 
 export function routedListener(place: RoutedPort, settings: TranslateSettings): Listener {
-  const { key, protocol, port, family, addresses, routing, tls, front, users } = place;
+  const { key, protocol, port, family, addresses, routing, tls, front, users, asksServers } = place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
@@ -46,6 +48,7 @@ export function routedListener(place: RoutedPort, settings: TranslateSettings): 
     ...(!isUdp && { acceptProxy: values.acceptProxyProtocol, log: front.log }),
     ...(routing?.kind === 'http' && { mode: 'http', ...front.http }),
     ...(routing?.kind === 'http' && users.length > 0 && { userLists: users }),
+    ...(routing?.kind === 'http' && asksServers && { asksServers: true as const }),
   };
 }
 

@@ -83,10 +83,11 @@ export async function startRendered(
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };
-  const { hasTls, hasRoutes, reportsErrors } = needsOf(loadBalancers);
+  const { hasTls, hasRoutes, asksServers, reportsErrors } = needsOf(loadBalancers);
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, {
     hasTls,
     hasRoutes,
+    asksServers,
     reportsErrors,
     ...(pems.users && { users: pems.users }),
   });

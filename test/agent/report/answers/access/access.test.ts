@@ -94,6 +94,7 @@ function linesOf(listener: Listener, ambiguousPaths: AmbiguousPaths): readonly s
   const context = renderContext(settings, haproxyPaths('/var/lib', '/run'), 100, new AclIds().idOf, {
     hasTls: true,
     hasRoutes: true,
+    asksServers: false,
   });
   const owner = gatewayOf({ address: '192.0.2.1', port: 443 }, []);
   return renderLoadBalancer({ ...owner, listeners: [listener] }, context)

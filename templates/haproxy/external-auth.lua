@@ -1,0 +1,252 @@
+-- Asks a service whether a request is let in: HTTPRoute's filter ExternalAuth, and auth-url of ingress-nginx. Loaded if a route asks.
+-- The rules let a request in only if `txn.auth_answer` is `yes`, which one line here sets: an error, a time-out and any status that
+-- the author did not name let no client in. The service gets no body, and nothing in place of what HAProxy says itself; members get
+-- what the service says, and never what a client says under these names.
+
+local keeper, decoded = headgate.keeper, headgate.decoded
+
+local SOCKET = 'unix@' .. os.getenv('HEADGATE_AUTH')
+-- HAProxy's own socket answers earlier, whatever the service does.
+local MOST_MS = 60000
+-- HAProxy keeps this much room in its buffer for what rules add to a message.
+local MOST_ADDED_BYTES = 8000
+local MOST_LOCATION_BYTES = 6000
+local QUESTIONS_PER_COLLECTION = 200
+
+local function setOf(text)
+  local set = {}
+  for word in text:gmatch('%S+') do set[word] = true end
+  return set
+end
+
+-- Many members take names for the same that differ in other characters than letters and digits.
+local function plain(name) return (name:lower():gsub('[^a-z0-9]', '-')) end
+
+-- RFC 9110, section 7.6.1, and what belongs to a body or a connection.
+local OF_CONNECTIONS = setOf([[connection keep-alive proxy-connection te trailer transfer-encoding upgrade http2-settings expect
+  content-length content-encoding host]])
+-- Conditions on another resource, and what only HAProxy may say.
+local NEVER_ASKED = setOf([[range if-match if-none-match if-modified-since if-unmodified-since if-range x-original-url x-original-uri
+  x-original-method x-auth-request-redirect x-sent-from x-real-ip x-scheme x-forwarded-for x-forwarded-host x-forwarded-uri
+  x-forwarded-method]])
+-- If members get all headers of an answer.
+local NEVER_COPIED = setOf('content-type content-language content-location date server set-cookie age etag last-modified vary')
+-- Cookies reach the client with these, as from nginx.
+local GOOD_STATUSES = setOf('200 201 204 206 301 302 303 304 307 308')
+local REDIRECTS = setOf('301 302 303 307 308')
+local REASONS = { ['401'] = 'Unauthorized', ['403'] = 'Forbidden' }
+
+-- `aNAME=VALUE`, see externalAuthText().
+local parsed = keeper(function(text)
+  local pool, words = text:match('^(%S+) (.*)$')
+  local asked = { pool = pool }
+  for name, value in ('&' .. words):gmatch('&(%a)([^&]*)') do asked[name] = decoded(value) end
+  for name, into in pairs({ q = 'sent', a = 'taken' }) do
+    if asked[name] ~= '*' then
+      asked[into] = {}
+      for header in asked[name]:gmatch('[^,]+') do
+        if not OF_CONNECTIONS[plain(header)] then asked[into][plain(header)] = header:lower() end
+      end
+    end
+  end
+  return asked
+end)
+
+local function escaped(text)
+  return (text:gsub('[^A-Za-z0-9._~-]', function(character) return string.format('%%%02X', character:byte()) end))
+end
+
+-- A host has no other characters.
+local function hostOf(text)
+  return (text:gsub('[^A-Za-z0-9.:_%[%]-]', function(character) return string.format('%%%02X', character:byte()) end))
+end
+
+local function valuesOf(txn)
+  local uri = txn.f:pathq()
+  local scheme = txn.f:req_fhdr('x-forwarded-proto') == 'https' and 'https' or 'http'
+  return {
+    host = hostOf(txn:get_var('txn.host') or ''),
+    http_host = hostOf(txn.f:req_hdr('host') or ''),
+    request_uri = uri,
+    escaped_request_uri = escaped(uri),
+    scheme = scheme,
+    uri = txn:get_var('txn.path') or '',
+    request_method = txn.f:method(),
+    remote_addr = txn.f:src(),
+  }
+end
+
+-- Within a query, a value cannot become another parameter.
+local UNCHANGED = setOf('host http_host escaped_request_uri scheme remote_addr')
+local function filled(text, values)
+  local path, query = text:match('^([^?]*)(.*)$')
+  path = path:gsub('%$([a-z_]+)', values)
+  query = query:gsub('%$([a-z_]+)', function(name)
+    local value = values[name]
+    return value and (UNCHANGED[name] and value or escaped(value))
+  end)
+  return path .. query
+end
+
+-- What HAProxy says of the request; a list of headers names those that the service gets.
+local function ownHeaders(asked, values)
+  local own = {
+    ['x-original-url'] = values.scheme .. '://' .. values.http_host .. values.request_uri,
+    ['x-original-method'] = values.request_method,
+    ['x-real-ip'] = values.remote_addr,
+    ['x-forwarded-for'] = values.remote_addr,
+    ['x-forwarded-host'] = values.http_host,
+  }
+  if asked.sent == nil then
+    own['x-sent-from'] = 'headgate'
+    if asked.x ~= '' then own['x-auth-request-redirect'] = (asked.x:gsub('%$([a-z_]+)', values)) end
+    return own
+  end
+  own['x-forwarded-uri'], own['x-forwarded-method'] = values.request_uri, values.request_method
+  local named = {}
+  for name, value in pairs(own) do named[name] = asked.sent[name] and value end
+  return named
+end
+
+-- The headers of the question.
+local function headersOf(txn, asked, values)
+  local headers = {}
+  for name, all in pairs(txn.http:req_get_headers()) do
+    local word = plain(name)
+    local isMeant = asked.sent == nil or asked.sent[word] == name or name == 'authorization'
+    if isMeant and not (NEVER_ASKED[word] or OF_CONNECTIONS[word] or word:find('^x%-headgate%-')) then
+      headers[name] = {}
+      for at = 0, #all do table.insert(headers[name], all[at]) end
+    end
+  end
+  for name, value in pairs(ownHeaders(asked, values)) do headers[name] = { value } end
+  headers.host = { asked.h == '' and values.http_host or filled(asked.h, values) }
+  headers['x-headgate-pool'] = { asked.pool }
+  headers['x-headgate-method'] = { asked.m == '*' and values.request_method or asked.m }
+  return headers
+end
+
+local questions = 0
+
+-- nil without one.
+local function answerOf(txn, asked, values)
+  if asked.pool == 'none' then return nil end
+  local headers = headersOf(txn, asked, values)
+  local uri = filled(asked.u, values) .. (asked.p == '1' and values.request_uri or '')
+  if uri:sub(1, 1) ~= '/' then return nil end
+  questions = questions + 1
+  if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
+  local client = core.httpclient()
+  local request = { url = 'http://auth' .. uri, dst = SOCKET, headers = headers, timeout = MOST_MS }
+  if headers['x-headgate-method'][1] == 'HEAD' then return client:head(request) end
+  return client:get(request)
+end
+
+local function all(answer, name)
+  local found = {}
+  for given, values in pairs(answer.headers or {}) do
+    if given:lower() == name then
+      for at = 0, #values do table.insert(found, values[at]) end
+    end
+  end
+  return found
+end
+
+-- A header that the client has sent must not be believed, also if the service does not say it.
+local function giveToMember(txn, asked, answer)
+  local http, taken, bytes = txn.http, {}, 0
+  for name, values in pairs(answer.headers or {}) do
+    local word = plain(name)
+    local isMeant = asked.taken == nil and not NEVER_COPIED[word] or asked.taken ~= nil and asked.taken[word] ~= nil
+    if isMeant and not OF_CONNECTIONS[word] then
+      for at = 0, #values do
+        table.insert(taken, { name = name, value = values[at] })
+        bytes = bytes + #name + #values[at] + 4
+      end
+    end
+  end
+  if bytes > MOST_ADDED_BYTES then return false end
+  local isTaken = {}
+  for word in pairs(asked.taken or {}) do isTaken[word] = true end
+  for _, each in ipairs(taken) do isTaken[plain(each.name)] = true end
+  for name in pairs(http:req_get_headers()) do
+    if isTaken[plain(name)] then http:req_del_header(name) end
+  end
+  for _, each in ipairs(taken) do
+    local before = txn.f:req_fhdr_cnt(each.name)
+    http:req_add_header(each.name, each.value)
+    -- HAProxy had no room for it.
+    if txn.f:req_fhdr_cnt(each.name) ~= before + 1 then return false end
+  end
+  return true
+end
+
+-- Without these, a client could have the member's next proxy drop what the service has said.
+local function cleanConnection(txn)
+  if (txn.f:req_fhdr_cnt('connection')) == 0 then return end
+  local isUpgrade = txn.f:req_fhdr('upgrade') ~= nil
+  txn.http:req_del_header('connection')
+  if isUpgrade then txn.http:req_set_header('connection', 'upgrade') end
+end
+
+local function locationOf(txn, asked, values)
+  local location = filled(asked.s, values)
+  if #location <= MOST_LOCATION_BYTES then return location end
+  values.request_uri, values.escaped_request_uri, values.uri = '/', '%2F', '/'
+  return filled(asked.s, values)
+end
+
+-- With nothing but these headers: HAProxy's own answers follow for what has none.
+local function refuse(txn, status, headers, cookies)
+  headers = headers or {}
+  if #cookies > 0 then headers['set-cookie'] = cookies end
+  if next(headers) == nil then return false end
+  headers['cache-control'] = { 'no-store' }
+  headers['content-type'] = { 'text/plain' }
+  local reason = REASONS[tostring(status)] or 'Found'
+  txn:set_var('txn.auth_answer', 'refused')
+  txn:done(txn:reply({ status = status, reason = reason, headers = headers, body = reason .. '\n' }))
+end
+
+local function askService(txn)
+  local asked = parsed(txn:get_var('txn.external_auth'))
+  local values = valuesOf(txn)
+  local answer = answerOf(txn, asked, values)
+  local status = answer and math.tointeger(answer.status) or 0
+  local isIn = status == 200 or asked.l == '2xx' and status >= 200 and status <= 299
+  local cookies = answer and all(answer, 'set-cookie') or {}
+  if isIn then
+    cleanConnection(txn)
+    if not giveToMember(txn, asked, answer) then return 'away' end
+    if #cookies > 0 then
+      txn:set_var('txn.auth_cookies', table.concat(cookies, '\n'))
+      txn:set_var('txn.auth_cookies_always', asked.c)
+    end
+    return 'yes'
+  end
+  local given = all(answer or {}, 'location')[1]
+  if asked.r == '1' and given ~= nil and REDIRECTS[tostring(status)] then
+    refuse(txn, status, { location = { given } }, cookies)
+  elseif status == 401 and asked.s ~= '' then
+    refuse(txn, 302, { location = { locationOf(txn, asked, values) } }, cookies)
+  elseif status == 401 then
+    local challenges = all(answer, 'www-authenticate')
+    refuse(txn, 401, #challenges > 0 and { ['www-authenticate'] = challenges } or nil, cookies)
+    return 'unknown'
+  elseif status == 403 then
+    refuse(txn, 403, nil, (asked.c == '1' or asked.r == '1') and cookies or {})
+    return 'no'
+  end
+  return 'away'
+end
+
+core.register_action('external_auth', { 'http-req' }, function(txn)
+  txn:set_var('txn.auth_answer', 'away')
+  txn:set_var('txn.auth_answer', askService(txn))
+end)
+
+core.register_action('auth_cookies', { 'http-res' }, function(txn)
+  local status = tostring(txn.f:status())
+  if txn:get_var('txn.auth_cookies_always') ~= '1' and not GOOD_STATUSES[status] then return end
+  for cookie in txn:get_var('txn.auth_cookies'):gmatch('[^\n]+') do txn.http:res_add_header('set-cookie', cookie) end
+end)

@@ -1,0 +1,269 @@
+// Routes whose requests a service must let in (ExternalAuth, auth-url), at the real HAProxy: nothing but its yes lets a request in.
+
+import ava, { type ExecutionContext } from 'ava';
+import type { ExternalAuth, RouteEntry } from '../../agent/model/routes.ts';
+import { freePort } from '../support/basics/free-port.ts';
+import { requires } from '../support/basics/requirements.ts';
+import { startRendered } from '../support/haproxy/rendered-haproxy.ts';
+import { type Authorizer, externalAuth, startAuthorizer } from '../support/traffic/authorizer.ts';
+import { type Answer, request, startEcho } from '../support/traffic/echo.ts';
+import type { Place } from '../support/traffic/traffic.ts';
+import { entryOf, gatewayOf, POOL, poolOf, sectionOf } from '../support/values/routes.ts';
+
+const test = requires(ava, { haproxy: true });
+
+const HOST = 'shop.example.org';
+
+interface Guarded {
+  readonly place: Place;
+  readonly auth: Authorizer;
+}
+
+/** `/` asks the service, and `/open` does not. */
+async function guarded(
+  t: ExecutionContext,
+  changes: Partial<ExternalAuth> = {},
+  { more = [], asksServers = true }: { more?: readonly RouteEntry[]; asksServers?: boolean } = {},
+): Promise<Guarded> {
+  const auth = await startAuthorizer(t);
+  const place = { address: '127.0.0.1', port: await freePort() };
+  const entries = [
+    ...more,
+    entryOf('/open', 'web'),
+    entryOf('/', 'web', { externalAuth: externalAuth(changes) }),
+  ];
+  const gateway = gatewayOf(place, [sectionOf('http', '*', { [HOST]: entries })], {
+    ...(asksServers && { asksServers: true }),
+  });
+  const pools = [
+    poolOf('web', [await startEcho(t, 'web')]),
+    poolOf('auth', [auth.place], { pool: { ...POOL, retry: { attempts: 2, codes: [] } } }),
+  ];
+  await startRendered(t, [gateway, ...pools]);
+  return { place, auth };
+}
+
+const ask = (
+  place: Place,
+  path = '/a?b=1',
+  headers: Readonly<Record<string, string>> = {},
+  options: { readonly method?: string; readonly body?: string } = {},
+): Promise<Answer> => request(place, path, { headers: { host: HOST, ...headers }, ...options });
+
+const PASS = { 'x-pass': 'yes' };
+
+test('A request is let in if the service says so, and no other', async (t) => {
+  const { place, auth } = await guarded(t);
+  t.is((await ask(place, '/a', PASS)).echo?.url, '/a');
+  const { status, echo, body } = await ask(place);
+  t.deepEqual([status, echo, body], [401, undefined, 'not authorized\n']);
+  t.is((await ask(place, '/open')).status, 200);
+  t.is(auth.questions.length, 2);
+});
+
+test('Only a status that lets in lets in: each other one is 401, 403 or 503', async (t) => {
+  const { place, auth } = await guarded(t);
+  const expected = {
+    ...{ 200: 200, 202: 200, 204: 200, 206: 200, 299: 200, 300: 503, 302: 503, 304: 503, 400: 503, 401: 401 },
+    ...{ 403: 403, 404: 503, 407: 503, 418: 503, 429: 503, 500: 503, 502: 503, 503: 503, 599: 503 },
+  };
+  for (const [status, wanted] of Object.entries(expected)) {
+    auth.answer = (response) => response.writeHead(Number(status), { location: '/elsewhere' }).end();
+    const { status: got, echo, headers } = await ask(place);
+    t.deepEqual([got, echo !== undefined], [wanted, wanted === 200], `the service answers ${status}`);
+    t.is(headers.location, undefined);
+  }
+});
+
+test('An answer that is 200 only lets in with 200', async (t) => {
+  const { place, auth } = await guarded(t, { letsIn: '200' });
+  auth.answer = (response) => response.writeHead(200).end();
+  t.is((await ask(place)).status, 200);
+  auth.answer = (response) => response.writeHead(202).end();
+  t.is((await ask(place)).status, 503);
+});
+
+test('A service that is away, breaks off, or sends what is no answer lets no client in', async (t) => {
+  const { place, auth } = await guarded(t);
+  const faults: Record<string, Authorizer['answer']> = {
+    'breaks off': (response) => void response.socket?.destroy(),
+    'sends rubbish': (response) => void response.socket?.end('200 OK\r\n\r\n'),
+    'ends within its headers': (response) => void response.socket?.end('HTTP/1.1 200 OK\r\nx-a: '),
+    'ends within its body': (response) =>
+      void response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'),
+    'has a body without an end': (response) => void response.writeHead(200).end('x'.repeat(100_000)),
+    'has headers without an end': (response) =>
+      void response.writeHead(200, { 'x-auth-user': 'x'.repeat(15_000) }).end(),
+  };
+  for (const [name, fault] of Object.entries(faults)) {
+    auth.answer = fault;
+    const { status, echo } = await ask(place);
+    t.deepEqual([status, echo], [503, undefined], `the service ${name}`);
+  }
+  await auth.stop();
+  t.is((await ask(place)).status, 503);
+});
+
+test('Without the part of the configuration that asks, no client is let in', async (t) => {
+  const { place, auth } = await guarded(t, {}, { asksServers: false });
+  t.is((await ask(place, '/a', PASS)).status, 403);
+  t.is(auth.questions.length, 0);
+  t.is((await ask(place, '/open')).status, 200);
+});
+
+test('The service gets the request without its body, and what HAProxy says of it', async (t) => {
+  const { place, auth } = await guarded(t);
+  const forged = {
+    'X-Original-URL': 'http://evil/',
+    'X_Original_URL': 'http://evil/',
+    'X-Original-Method': 'GET',
+    'X-Auth-Request-Redirect': '/evil',
+    'X-Forwarded-For': '192.0.2.1',
+    'X-Forwarded-Uri': '/evil',
+    'X-Forwarded-Proto': 'https',
+    'X-Real-IP': '192.0.2.1',
+    'X-Headgate-Pool': 'pool:default:web:tcp:80:v4',
+    'X-Headgate-Method': 'DELETE',
+    Connection: 'keep-alive, x-original-url, cookie',
+    Range: 'bytes=0-1',
+    'If-None-Match': '*',
+    TE: 'trailers',
+    Upgrade: 'websocket',
+    Cookie: 'session=1',
+    'Content-Length': '5',
+    ...PASS,
+  };
+  const { echo } = await ask(place, '/a/%61?b=1&c=%20', forged, { method: 'PUT', body: 'hello' });
+  t.deepEqual([echo?.method, echo?.body], ['PUT', 'hello']);
+  const [question] = auth.questions;
+  t.deepEqual([question?.method, question?.url, question?.body], ['GET', '/check', '']);
+  const { headers = {} } = question ?? {};
+  t.is(headers.host, 'auth.example.org');
+  t.is(headers['x-original-url'], `http://${HOST}/a/%61?b=1&c=%20`);
+  t.is(headers['x-original-method'], 'PUT');
+  t.is(headers['x-auth-request-redirect'], '/a/%61?b=1&c=%20');
+  t.is(headers['x-forwarded-for'], '127.0.0.1');
+  t.is(headers['x-real-ip'], '127.0.0.1');
+  t.is(headers['x-forwarded-proto'], 'http');
+  t.is(headers['x-forwarded-host'], HOST);
+  t.is(headers['x-sent-from'], 'headgate');
+  t.is(headers.cookie, 'session=1');
+  const gone = ['x_original_url', 'x-forwarded-uri', 'x-headgate-pool', 'x-headgate-method', 'range', 'te'];
+  for (const name of [...gone, 'if-none-match', 'upgrade', 'content-length', 'transfer-encoding'])
+    t.is(headers[name], undefined, name);
+});
+
+test('Members get the named headers of the answer, and never those of the client', async (t) => {
+  const { place, auth } = await guarded(t);
+  auth.answer = (response) =>
+    response.writeHead(200, { 'x-auth-user': 'ann', 'x-auth-secret': '1', 'content-length': '0' }).end();
+  const forged = {
+    'X-Auth-User': 'root',
+    'X_Auth_User': 'root',
+    'x.auth.user': 'root',
+    'X-Auth_Groups': 'admins',
+    'X-Auth-Groups': 'admins',
+    Connection: 'close, X-Auth-User',
+  };
+  const { echo } = await ask(place, '/', forged);
+  t.is(echo?.headers['x-auth-user'], 'ann');
+  for (const name of ['x_auth_user', 'x.auth.user', 'x-auth_groups', 'x-auth-groups', 'x-auth-secret'])
+    t.is(echo?.headers[name], undefined, name);
+  t.false(/x-auth-user/i.test(echo?.headers.connection ?? ''), echo?.headers.connection);
+});
+
+test('Without a list, members get all headers of the answer but those of its connection and body', async (t) => {
+  const { place, auth } = await guarded(t, { responseHeaders: undefined });
+  auth.answer = (response) =>
+    response
+      .writeHead(200, {
+        'x-one': '1',
+        'x-two': ['2', '3'],
+        host: 'evil',
+        'content-type': 'text/evil',
+        'set-cookie': 'a=1',
+        connection: 'close',
+      })
+      .end('body');
+  const { echo } = await ask(place, '/', { 'x-one': 'forged', 'content-type': 'text/plain' });
+  t.is(echo?.headers['x-one'], '1');
+  t.is(echo?.headers['x-two'], '2, 3');
+  t.deepEqual([echo?.headers.host, echo?.headers['content-type']], [HOST, 'text/plain']);
+  t.is(echo?.headers['set-cookie'], undefined);
+});
+
+test('Headers of an answer for which there is no room let no client in', async (t) => {
+  const { place, auth } = await guarded(t);
+  auth.answer = (response) => response.writeHead(200, { 'x-auth-user': 'x'.repeat(7_000) }).end();
+  const big = { 'x-big': 'y'.repeat(6_000), 'content-length': '300000' };
+  const { status, echo } = await ask(place, '/', big, { method: 'POST', body: 'z'.repeat(300_000) });
+  t.deepEqual([status, echo?.headers['x-auth-user']?.length, echo?.body.length], [200, 7_000, 300_000]);
+  auth.answer = (response) => response.writeHead(200, { 'x-auth-user': 'x'.repeat(9_000) }).end();
+  t.is((await ask(place, '/')).status, 503);
+});
+
+test('A request whose headers are too long to be asked for is not let in', async (t) => {
+  const { place } = await guarded(t);
+  const { status, echo } = await ask(place, '/', { ...PASS, 'x-big': 'y'.repeat(15_000) });
+  t.deepEqual([status, echo], [503, undefined]);
+  t.is((await ask(place, `/${'a'.repeat(9_000)}`, PASS)).status, 503);
+  t.is((await ask(place, `/${'a'.repeat(5_000)}`, PASS)).status, 200);
+});
+
+test('Cookies of the service reach the client, with each answer if the author wants it', async (t) => {
+  const set = { 'set-cookie': ['a=1; Path=/', 'b=2; HttpOnly'] };
+  const { place, auth } = await guarded(t, {}, { more: [entryOf('/gone', { kind: 'answer', status: 404 })] });
+  auth.answer = (response) => response.writeHead(202, set).end();
+  t.is((await ask(place)).headers['set-cookie'], 'a=1; Path=/, b=2; HttpOnly');
+  auth.answer = (response) =>
+    response.writeHead(401, { ...set, 'www-authenticate': ['Basic realm="x"', 'Bearer'] }).end('body');
+  const { status, headers, echo } = await ask(place);
+  t.deepEqual([status, echo, headers['set-cookie']], [401, undefined, 'a=1; Path=/, b=2; HttpOnly']);
+  t.is(headers['www-authenticate'], 'Basic realm="x", Bearer');
+});
+
+test('Clients that are not let in are sent to the sign-in page, with what they asked for in one parameter', async (t) => {
+  const signIn = 'https://$host/start?rd=$scheme://$http_host$escaped_request_uri&x=$request_uri';
+  const { place, auth } = await guarded(t, { refusal: { ...externalAuth().refusal, signIn } });
+  auth.answer = (response) => response.writeHead(401, { 'set-cookie': 'csrf=1' }).end();
+  const { status, headers, echo } = await ask(place, '/a?b=1&rd=https://evil');
+  t.deepEqual([status, echo], [302, undefined]);
+  const uri = '%2Fa%3Fb%3D1%26rd%3Dhttps%3A%2F%2Fevil';
+  t.is(headers.location, `https://${HOST}/start?rd=http://${HOST}${uri}&x=${uri}`);
+  t.is(headers['set-cookie'], 'csrf=1');
+  const long = await ask(place, `/${'a?'.repeat(1_800)}`);
+  t.deepEqual([long.status, long.headers.location], [302, `https://${HOST}/start?rd=http://${HOST}%2F&x=%2F`]);
+  auth.answer = (response) => response.writeHead(403).end();
+  t.is((await ask(place)).status, 403);
+});
+
+test('HTTPRoutes pass redirects of the service on, ask with the path of the request, and send named headers only', async (t) => {
+  const { place, auth } = await guarded(t, {
+    ...{ host: '', path: '/prefix', isPrefix: true, letsIn: '200', method: 'of-request' },
+    requestHeaders: ['cookie', 'x-forwarded-for'],
+    refusal: { signIn: '', redirect: '', passesRedirects: true, alwaysSetsCookies: true },
+  });
+  auth.answer = (response) =>
+    response.writeHead(302, { location: 'https://login.example.org/?a=1', 'set-cookie': 'csrf=1' }).end();
+  const headers = { cookie: 'a=1', authorization: 'Bearer 1', 'x-other': '1', x_forwarded_for: '1' };
+  const answer = await ask(place, '/a?b=1', headers, { method: 'DELETE' });
+  t.deepEqual([answer.status, answer.headers.location], [302, 'https://login.example.org/?a=1']);
+  t.is(answer.headers['set-cookie'], 'csrf=1');
+  const [question] = auth.questions;
+  t.deepEqual([question?.method, question?.url], ['DELETE', '/prefix/a?b=1']);
+  const { host, cookie, authorization } = question?.headers ?? {};
+  t.deepEqual([host, cookie, authorization], [HOST, 'a=1', 'Bearer 1']);
+  t.is(question?.headers['x-forwarded-for'], '127.0.0.1');
+  for (const name of ['x-other', 'x-original-url', 'x_forwarded_for', 'x-headgate-pool'])
+    t.is(question?.headers[name], undefined, name);
+  for (const method of ['HEAD', 'PATCH', 'OPTIONS', 'POST']) await ask(place, '/', {}, { method });
+  t.deepEqual(auth.questions.slice(1).map((each) => each.method), ['HEAD', 'PATCH', 'OPTIONS', 'POST']);
+});
+
+test('A variable in the query of the question is one parameter, whatever the client asks for', async (t) => {
+  const { place, auth } = await guarded(t, { path: '/check?group=users&uri=$request_uri' });
+  t.is((await ask(place, '/a?x=1&group=admins%23', PASS)).status, 200);
+  const { searchParams } = new URL(`http://auth${auth.questions[0]?.url}`);
+  t.deepEqual(searchParams.getAll('group'), ['users']);
+  t.is(searchParams.get('uri'), '/a?x=1&group=admins%23');
+});
