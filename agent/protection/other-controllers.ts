@@ -30,7 +30,8 @@ const RATE = by('a limit of requests', ['limit-rps'], isNotZero);
 const BODIES = by('a limit of bodies', ['proxy-body-size'], isNotZero);
 const CONNECTIONS = by('a limit of connections', [], isNotZero);
 const CLIENT_CA = by('authorities of clients', ['auth-tls-secret']);
-const SIGN_ON = by('single sign-on');
+const SIGN_ON = by('single sign-on', ['auth-url']);
+const JWT = by('single sign-on');
 const FIREWALL = by('a firewall of requests', [], isNotOff);
 const MEMBER_CA = by('authorities of members');
 const TLS_ONLY = by('TLS', ['force-ssl-redirect'], isNotOff);
@@ -95,7 +96,7 @@ const BY_PREFIX: Readonly<Record<string, Readonly<Record<string, Meaning>>>> = {
     'server-snippets': NGINX_RULES,
     'location-snippets': NGINX_RULES,
   },
-  'nginx.com/': { policies: POLICIES, 'jwt-key': SIGN_ON },
+  'nginx.com/': { policies: POLICIES, 'jwt-key': JWT },
   'appprotect.f5.com/': { 'app-protect-enable': FIREWALL, 'app-protect-policy': FIREWALL },
   'traefik.ingress.kubernetes.io/': {
     'router.middlewares': by('middlewares'),

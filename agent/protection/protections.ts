@@ -44,6 +44,7 @@ const TLS = { kinds: ['Service'], closes: 'tls' } as const;
 const MEMBERS = { kinds: ['Service'], closes: 'members' } as const;
 const LIMIT = { kinds: ['Service'], closes: 'requests' } as const;
 const OF_ROUTES = { kinds: ROUTES, closes: 'requests' } as const;
+const OF_CLASSES = { kinds: ['IngressClass'], closes: 'requests' } as const;
 const OF_INGRESSES = { kinds: ['Ingress'], closes: 'requests' } as const;
 const CORS = { kinds: ['Ingress'], closes: 'origins' } as const;
 const NOWHERE = { kinds: [], closes: 'requests' } as const;
@@ -103,9 +104,16 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'cors-allow-methods', ...CORS, by: 'methods of other origins' },
   { name: 'cors-allow-headers', ...CORS, by: 'headers of other origins' },
   { name: 'cors-allow-credentials', ...CORS, by: 'credentials only for named origins', asks: isNotOff },
-  { name: 'auth-url', ...NOWHERE, by: 'single sign-on' },
-  { name: 'auth-signin', ...NOWHERE, by: 'single sign-on' },
-  { name: 'enable-global-auth', ...NOWHERE, by: 'single sign-on', asks: isNotOff },
+  { name: 'auth-url', ...OF_INGRESSES, by: 'single sign-on' },
+  { name: 'auth-signin', ...OF_INGRESSES, by: 'single sign-on' },
+  { name: 'auth-method', ...OF_INGRESSES, by: 'what an authorization server is asked' },
+  { name: 'auth-response-headers', ...OF_INGRESSES, by: 'headers that clients cannot forge' },
+  { name: 'auth-proxy-set-headers', ...NOWHERE, by: 'what an authorization server is asked' },
+  { name: 'enable-global-auth', ...OF_INGRESSES, by: 'single sign-on', asks: isNotOff },
+  { name: 'global-auth-url', ...OF_CLASSES, by: 'single sign-on' },
+  { name: 'global-auth-method', ...OF_CLASSES, by: 'what an authorization server is asked' },
+  { name: 'global-auth-signin', ...OF_CLASSES, by: 'single sign-on' },
+  { name: 'global-auth-response-headers', ...OF_CLASSES, by: 'headers that clients cannot forge' },
   { name: 'auth-tls-match-cn', ...NOWHERE, by: 'names in certificates of clients' },
   { name: 'auth-tls-verify-depth', ...NOWHERE, by: 'a depth of chains of clients' },
   { name: 'enable-modsecurity', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },

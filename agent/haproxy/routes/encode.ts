@@ -4,7 +4,14 @@
 import { createHash } from 'node:crypto';
 import type { Anchoring } from '../../base/expression/automaton.ts';
 import { oneSpelling } from '../../base/one-spelling.ts';
-import type { ExternalAuth, Header, HeaderChanges, HostPattern, RouteMatch, ValueMatch } from '../../model/routes.ts';
+import type {
+  ExternalAuth,
+  Header,
+  HeaderChanges,
+  HostPattern,
+  RouteMatch,
+  ValueMatch,
+} from '../../model/routes.ts';
 
 /** The first `digits` hexadecimal digits of a hash of the text. */
 export function digest(text: string, digits: number): string {
@@ -126,7 +133,7 @@ export function externalAuthText({ pool, refusal, ...asked }: ExternalAuth): str
   const fields = {
     m: method === 'of-request' ? '*' : method,
     h: token(headerText(host)),
-    u: token(locationText(path)),
+    u: token(locationText(isPrefix ? path.replaceAll('$', '%24') : path)),
     p: isPrefix ? '1' : '',
     l: letsIn,
     q: namesText(requestHeaders),

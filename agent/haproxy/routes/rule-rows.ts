@@ -13,7 +13,15 @@ import type {
   RouteRule,
   WeightedBackend,
 } from '../../model/routes.ts';
-import { digest, externalAuthText, headerChangesText, hostText, locationText, nameText, pathText } from './encode.ts';
+import {
+  digest,
+  externalAuthText,
+  headerChangesText,
+  hostText,
+  locationText,
+  nameText,
+  pathText,
+} from './encode.ts';
 import type { MapName, MapRow } from './maps.ts';
 import { userListId } from './user-list-id.ts';
 

@@ -24,7 +24,7 @@ import {
   objectName,
   preciseHostname,
 } from './names.ts';
-import type { HeaderFilter, PathModifier, RouteFilter } from './route-objects.ts';
+import type { ExternalAuthFilter, HeaderFilter, PathModifier, RouteFilter } from './route-objects.ts';
 
 const PATH = /^[-A-Za-z0-9/._~!$&'()*+,;=:@%]*$/;
 const ORIGIN = /^(?:\*|https?:\/\/(?:(?:\*\.)?(?:[a-zA-Z0-9-]+\.)*[a-zA-Z0-9-]+|\*)(?::[0-9]{1,5})?)$/;
@@ -81,21 +81,23 @@ const redirect = object({
 
 const rewrite = object({ hostname: preciseHostname(), path: pathModifier.nullish() });
 
+const backendRef = object({
+  group: group().or(''),
+  kind: kind().or('Service'),
+  namespace: namespace(),
+  name: objectName(),
+  port: maybePort(),
+});
+
 const mirror = object({
-  backendRef: object({
-    group: group().or(''),
-    kind: kind().or('Service'),
-    namespace: namespace(),
-    name: objectName(),
-    port: maybePort(),
-  }),
+  backendRef,
   percent: wholeNumber(0, 100).nullish(),
   fraction: object({
     numerator: wholeNumber(0, MAX_COUNT),
     denominator: wholeNumber(1, MAX_COUNT).or(100),
   }).nullish(),
-}).transform(({ backendRef, percent, fraction }) => ({
-  backend: backendRef,
+}).transform(({ backendRef: backend, percent, fraction }) => ({
+  backend,
   ...(fraction ?? { numerator: percent ?? 100, denominator: 100 }),
 }));
 
@@ -129,6 +131,33 @@ const cors = object({
   maxAge: wholeNumber(1, MAX_COUNT).or(5),
 });
 
+/** Also without a slash at its beginning, as the API allows. */
+const prefix = textRule(
+  (text) => text.length <= 1024 && PATH.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text),
+  'is not a path of at most 1024 characters without "/./" and "/../"',
+);
+const headerNames = atMost(listOf(headerName()), 64).or([]);
+
+const externalAuth = object({
+  protocol: oneOf('HTTP', 'GRPC'),
+  backendRef,
+  http: object({
+    path: prefix.or(''),
+    allowedHeaders: headerNames,
+    allowedResponseHeaders: headerNames,
+  }).or({ path: '', allowedHeaders: [], allowedResponseHeaders: [] }),
+  forwardBody: object({ maxSize: wholeNumber(0, 65_535).or(0) }).or({ maxSize: 0 }),
+}).transform(
+  ({ protocol, backendRef: backend, http, forwardBody }): ExternalAuthFilter => ({
+    protocol,
+    backend,
+    path: http.path === '' || http.path.startsWith('/') ? http.path : `/${http.path}`,
+    allowedHeaders: compactList(http.allowedHeaders),
+    allowedResponseHeaders: compactList(http.allowedResponseHeaders),
+    bodyBytes: forwardBody.maxSize,
+  }),
+);
+
 type FilterRule = Rule<RouteFilter>;
 
 /** By `type`: the field that has the filter's content, and its rule. */
@@ -152,6 +181,10 @@ const KNOWN: Readonly<Record<string, { readonly field: string; readonly rule: Fi
   RequestMirror: {
     field: 'requestMirror',
     rule: mirror.transform((each): RouteFilter => ({ kind: 'mirror', mirror: each })),
+  },
+  ExternalAuth: {
+    field: 'externalAuth',
+    rule: externalAuth.transform((auth): RouteFilter => ({ kind: 'externalAuth', auth })),
   },
   CORS: { field: 'cors', rule: cors.transform((each): RouteFilter => ({ kind: 'cors', cors: each })) },
 };

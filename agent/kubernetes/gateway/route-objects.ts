@@ -92,6 +92,7 @@ export type RouteFilter =
   | { readonly kind: 'rewrite'; readonly rewrite: RewriteFilter }
   | { readonly kind: 'mirror'; readonly mirror: MirrorFilter }
   | { readonly kind: 'cors'; readonly cors: CorsFilter }
+  | { readonly kind: 'externalAuth'; readonly auth: ExternalAuthFilter }
   | UnknownFilter;
 
 /** One that the agent does not know: an extension, or of a later version of the API. */
@@ -140,6 +141,20 @@ export interface CorsFilter {
   readonly exposeHeaders: readonly string[];
   /** Seconds. */
   readonly maxAge: number;
+}
+
+/** Asks a service whether a request is let in. */
+export interface ExternalAuthFilter {
+  readonly protocol: 'HTTP' | 'GRPC';
+  readonly backend: Omit<BackendReference, 'weight'>;
+  /** In front of the request's path; '' for nothing. */
+  readonly path: string;
+  /** Headers of the request that it gets besides `Authorization`. */
+  readonly allowedHeaders: readonly string[];
+  /** Headers of its answer that members get; empty: all. */
+  readonly allowedResponseHeaders: readonly string[];
+  /** Bytes of the body that it wants; 0: none. */
+  readonly bodyBytes: number;
 }
 
 export interface GrpcRoute extends RouteObject {

@@ -29,7 +29,14 @@ import { type GatewayListener, gatewayListeners, transportOf } from './listeners
 import { modelListeners } from './model-listeners.ts';
 import { ofOneKind } from './one-kind-of-route.ts';
 import { ResolvedRoutes } from './resolved-route.ts';
-import { asksServers, authRoutesOf, dependenciesOf, poolsOf, problemsOf, routesByListener } from './route-portions.ts';
+import {
+  asksServers,
+  authRoutesOf,
+  dependenciesOf,
+  poolsOf,
+  problemsOf,
+  routesByListener,
+} from './route-portions.ts';
 
 export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
 

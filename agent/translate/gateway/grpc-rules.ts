@@ -18,6 +18,7 @@ import {
   readable,
   refusedRule,
   ruleNames,
+  unsupported,
   valueMatch,
 } from './http-rules.ts';
 
@@ -87,5 +88,7 @@ function ruleFault(
   { filters, backends, matches }: GrpcRule,
   expressions: Expressions,
 ): RefusalReason | undefined {
+  if (filters.some(({ kind }) => kind === 'externalAuth'))
+    return unsupported('it has a filter of type ExternalAuth, which only HTTPRoutes have');
   return expressionFault(matches.map(matchOf), expressions) ?? filterFault(filters, backends);
 }

@@ -4,6 +4,7 @@
 import { Expressions, literalStart } from '../../base/expression/expression.ts';
 import { quote } from '../../base/quote.ts';
 import type {
+  ExternalAuthFilter,
   HttpBackend,
   HttpMatch,
   HttpRoute,
@@ -15,6 +16,7 @@ import type {
 import type { RefusalReason } from '../../model/object-status.ts';
 import type {
   Cors,
+  ExternalAuth,
   ForwardAction,
   HeaderChanges,
   PathRewrite,
@@ -24,7 +26,7 @@ import type {
   RouteRule,
   ValueMatch,
 } from '../../model/routes.ts';
-import { HTTP_PROFILE, withPersistence, withRetry } from '../pool/pool-profile.ts';
+import { askedProfile, HTTP_PROFILE, withPersistence, withRetry } from '../pool/pool-profile.ts';
 import { limitsOf, type RouteAnnotations, type RouteOptions, withHsts } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
 import type { BackendReader } from './backends.ts';
@@ -114,12 +116,36 @@ function httpRule(
           timeout: timeoutOf(timeouts),
         }
       : redirectAction(redirect, client);
+  const externalAuth = externalAuthOf(only(filters, 'externalAuth')?.auth, backends);
   return {
     ...ruleNames(kind, key, index),
-    action,
+    action: externalAuth?.pool === '' ? UNASKED : action,
+    ...(externalAuth && { externalAuth }),
     cors: corsOf(only(filters, 'cors')),
     responseHeaders: withHsts(options, only(filters, 'responseHeaders')?.changes),
     limits: limitsOf(options),
+  };
+}
+
+/** The service does not exist, or may not be asked. */
+const UNASKED = { kind: 'answer', status: 503 } as const;
+
+function externalAuthOf(
+  filter: ExternalAuthFilter | undefined,
+  backends: BackendReader,
+): ExternalAuth | undefined {
+  if (filter === undefined) return undefined;
+  const { backend, path, allowedHeaders, allowedResponseHeaders } = filter;
+  return {
+    pool: backends.pool(backend, askedProfile(HTTP_PROFILE)) ?? '',
+    method: 'of-request',
+    host: '',
+    path: withoutSlash(path),
+    isPrefix: true,
+    letsIn: '200',
+    requestHeaders: allowedHeaders.map((name) => name.toLowerCase()),
+    responseHeaders: allowedResponseHeaders.length === 0 ? undefined : allowedResponseHeaders,
+    refusal: { signIn: '', redirect: '', passesRedirects: true, alwaysSetsCookies: true },
   };
 }
 
@@ -277,6 +303,12 @@ function ruleFault(
     return unsupported(
       'its sessionPersistence is not by a cookie for a session, which is all that Headgate has',
     );
+  const asking = filters.filter((each) => each.kind === 'externalAuth');
+  if (asking.length > 1) return unsupported('it has several filters of type ExternalAuth');
+  const auth = asking[0]?.auth;
+  if (auth?.protocol === 'GRPC') return unsupported('its ExternalAuth has protocol GRPC; Headgate has HTTP');
+  if (auth !== undefined && auth.bodyBytes > 0)
+    return unsupported('its ExternalAuth wants bodies (forwardBody), which Headgate does not send');
   const redirect = only(filters, 'redirect');
   const rewrite = only(filters, 'rewrite');
   if (redirect !== undefined && rewrite !== undefined)

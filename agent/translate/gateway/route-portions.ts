@@ -129,7 +129,9 @@ export function asksServers(portions: readonly RoutePortion[]): boolean {
 }
 
 const portionAsks = memoByIdentity((portion: RoutePortion): boolean =>
-  portion.some(({ resolved }) => resolved.entries.entries.some(({ rule }) => rule.externalAuth !== undefined)),
+  portion.some(({ resolved }) =>
+    resolved.entries.entries.some(({ rule }) => rule.externalAuth !== undefined),
+  ),
 );
 
 /** Routes whose users must have a password. */

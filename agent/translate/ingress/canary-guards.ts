@@ -2,23 +2,24 @@
 // around. Pure.
 
 import { BlockList } from 'node:net';
-import type { RouteAuth, RouteLimits, RouteRule } from '../../model/routes.ts';
+import type { ExternalAuth, RouteAuth, RouteLimits, RouteRule } from '../../model/routes.ts';
 
-type Guards = Pick<RouteRule, 'limits' | 'auth'>;
+type Guards = Pick<RouteRule, 'limits' | 'auth' | 'externalAuth'>;
 
 /** Both together; undefined if they let no client in. */
 export function bothGuards(main: Guards, canary: Guards): Guards | undefined {
   const limits = bothLimits(main.limits, canary.limits);
   const auth = bothUsers(main.auth, canary.auth);
-  return limits === NOBODY || auth === NOBODY ? undefined : { limits, auth };
+  const externalAuth = bothAsked(main.externalAuth, canary.externalAuth);
+  if (limits === NOBODY || auth === NOBODY || externalAuth === NOBODY) return undefined;
+  return { limits, auth, externalAuth };
 }
 
 /** The canary asks for nothing besides, so that it can have a part of the requests by weight. */
 export function asksForMore(main: Guards, canary: Guards): boolean {
   const both = bothGuards(main, canary);
-  return (
-    both === undefined || JSON.stringify(both) !== JSON.stringify({ limits: main.limits, auth: main.auth })
-  );
+  const { limits, auth, externalAuth } = main;
+  return both === undefined || JSON.stringify(both) !== JSON.stringify({ limits, auth, externalAuth });
 }
 
 const NOBODY = 'nobody';
@@ -70,4 +71,13 @@ function bothUsers(
   if (main === undefined || canary === undefined) return main ?? canary;
   if (main.secret !== canary.secret) return NOBODY;
   return { ...main, removesHeader: main.removesHeader || canary.removesHeader };
+}
+
+/** A request is asked about once. */
+function bothAsked(
+  main: ExternalAuth | undefined,
+  canary: ExternalAuth | undefined,
+): ExternalAuth | undefined | 'nobody' {
+  if (main === undefined || canary === undefined) return main ?? canary;
+  return JSON.stringify(main) === JSON.stringify(canary) ? main : NOBODY;
 }

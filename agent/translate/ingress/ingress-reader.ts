@@ -2,11 +2,12 @@
 
 import type { Ingress } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
+import type { ClassAuth } from './external-auth.ts';
 import { type FindService, type ReadIngress, readIngress } from './ingress-rules.ts';
 
 interface Kept {
   readonly read: ReadIngress;
-  /** The consent of the class. */
+  /** The consent of the class, and what it says of authorization servers. */
   readonly consent: string;
   readonly found: ReadonlyMap<string, Service | undefined>;
 }
@@ -19,10 +20,10 @@ export class IngressReader {
     this.#service = service;
   }
 
-  /** The same value while nothing that it is made from has changed. `consent`: of the class, see readIngress(). */
-  of(ingress: Ingress, consent: ReadonlySet<string>): ReadIngress {
+  /** The same value while nothing that it is made from has changed. `consent`, `auth`: of the class, see readIngress(). */
+  of(ingress: Ingress, consent: ReadonlySet<string>, auth: ClassAuth): ReadIngress {
     const kept = this.#kept.get(ingress);
-    const text = [...consent].join();
+    const text = [...consent].join() + auth.text;
     if (kept?.consent === text && [...kept.found].every(([key, service]) => this.#service(key) === service))
       return kept.read;
     const found = new Map<string, Service | undefined>();
@@ -33,6 +34,7 @@ export class IngressReader {
         return found.get(key);
       },
       consent,
+      auth,
     );
     this.#kept.set(ingress, { read, consent: text, found });
     return read;

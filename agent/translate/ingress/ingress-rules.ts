@@ -27,9 +27,11 @@ import { wildcardOf } from '../routes/host-pattern.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { limitsOf, withHsts } from '../routes/route-annotations.ts';
 import { authOf } from '../routes/route-users.ts';
+import { type AskedService, ingressAuth, NO_CLASS_AUTH, type ReadExternalAuth } from './external-auth.ts';
 import { corsOf } from './ingress-cors.ts';
 import { plainMatch, readPath } from './ingress-paths.ts';
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
+import { isOfChallenges } from './plain-http.ts';
 
 /** What an Ingress does with the requests of one host. */
 export interface HostEntries {
@@ -68,6 +70,8 @@ export interface ReadIngress {
   readonly hasInvalidAuthority: boolean;
   /** The Secret of its users; '' for none. */
   readonly usersSecret: string;
+  /** The service that is asked about its requests. */
+  readonly asked: AskedService | undefined;
   readonly faults: readonly string[];
   /** Faults that keep a path or a backend from being served. */
   readonly pathFaults: readonly string[];
@@ -79,11 +83,12 @@ export interface ReadIngress {
 
 export type FindService = (key: string) => Service | undefined;
 
-/** `consent`: names of protections that its class consents to miss. */
+/** `consent`: names of protections that its class consents to miss; `ofClass`: what it says of authorization servers. */
 export function readIngress(
   ingress: Ingress,
   service: FindService,
   consent?: ReadonlySet<string>,
+  ofClass = NO_CLASS_AUTH,
 ): ReadIngress {
   const read = readIngressOptions(ingress.annotations, consent);
   const { without, ignored } = read;
@@ -91,10 +96,11 @@ export function readIngress(
   const options = read.isBroken ? { ...read.options, 'use-regex': true } : read.options;
   const { auth, fault } = authOf(options, ingress.namespace);
   const unverified = verifiesNothing(options) ? [NO_AUTHORITY] : [];
-  const faults = [...read.faults, fault, ...unverified].filter(Boolean);
-  const isClosed = read.isClosed || unverified.length > 0;
+  const external = ingressAuth({ options, namespace: ingress.namespace, ofClass, findService: service });
+  const faults = [...read.faults, fault, ...unverified, external.fault].filter(Boolean);
+  const isClosed = read.isClosed || unverified.length > 0 || external.fault !== '';
   const refusal = isClosed ? REFUSED : read.isBroken ? BROKEN : undefined;
-  const rules = new Rules(ingress, options, service, faults, auth, refusal);
+  const rules = new Rules({ ingress, options, service, faults, auth, external, refusal });
   const expressions = new Expressions();
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
@@ -106,7 +112,10 @@ export function readIngress(
       const { match, rewrite, fault: why } = readPath(path, options, expressions);
       if (why !== '') rules.unserved(`A path of host "${host || '*'}" answers 500: ${why}`);
       // Without the path its requests would get the rule of a wider one.
-      entries.push({ match, rule: why === '' ? rules.next(path.backend, rewrite) : rules.broken() });
+      entries.push({
+        match,
+        rule: why === '' ? rules.next(path.backend, rewrite, path.path) : rules.broken(),
+      });
     }
     // The host of a rule without paths goes to the default backend.
     if (paths.length === 0 && ingress.defaultBackend !== undefined)
@@ -146,6 +155,7 @@ export function readIngress(
     services: rules.services,
     hasInvalidAuthority: options['auth-tls-secret'] === undefined && isAnnotated(ingress, 'auth-tls-secret'),
     usersSecret: auth?.secret ?? '',
+    asked: external.asked,
     faults: rules.faults,
     pathFaults: rules.pathFaults,
     without,
@@ -220,6 +230,17 @@ function canariesOf(
   });
 }
 
+interface RulesOptions {
+  readonly ingress: Ingress;
+  readonly options: IngressOptions;
+  readonly service: FindService;
+  /** Further ones are added. */
+  readonly faults: string[];
+  readonly auth: RouteRule['auth'];
+  readonly external: ReadExternalAuth;
+  readonly refusal: AnswerAction | undefined;
+}
+
 /** The rules of one Ingress, in their order. */
 class Rules {
   readonly faults: string[];
@@ -230,18 +251,16 @@ class Rules {
   readonly #options: IngressOptions;
   readonly #service: FindService;
   readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth'>;
+  readonly #asked: AskedService | undefined;
   /** The answer of all rules. */
   readonly #refusal: AnswerAction | undefined;
   #count = 0;
 
-  constructor(
-    ingress: Ingress,
-    options: IngressOptions,
-    service: FindService,
-    faults: string[],
-    auth: RouteRule['auth'],
-    refusal: AnswerAction | undefined,
-  ) {
+  constructor({ ingress, options, service, faults, auth, external, refusal }: RulesOptions) {
+    this.#asked = external.asked;
+    if (external.service !== '') this.services.add(external.service);
+    const { use } = external;
+    if (use !== undefined) this.#uses.set(poolListener(use.pool, use.port), use);
     this.#ingress = ingress;
     this.#options = options;
     this.#service = service;
@@ -267,8 +286,13 @@ class Rules {
     return [...this.#uses.values()];
   }
 
-  next(backend: IngressBackend, rewrite: PathRewrite | undefined): RouteRule {
-    return this.#rule(this.#redirect() ?? this.#action(backend, rewrite));
+  /** `path`: of the Ingress. The class's own authorization server is not asked about challenges, as in ingress-nginx. */
+  next(backend: IngressBackend, rewrite: PathRewrite | undefined, path = ''): RouteRule {
+    const rule = this.#rule(this.#redirect() ?? this.#action(backend, rewrite));
+    const asked = this.#asked;
+    if (asked === undefined || rule.action.kind !== 'forward' || (asked.isOfClass && isOfChallenges(path)))
+      return rule;
+    return { ...rule, externalAuth: asked.externalAuth };
   }
 
   /** It cannot be carried out. */

@@ -10,10 +10,10 @@ import { portRefusal } from '../../kubernetes/port-limit.ts';
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer.ts';
 import { shownAddress } from '../../model/load-balancer.ts';
-import { ownerOf } from '../../model/names.ts';
+import { objectOf, ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
-import type { HostRoutes, RouteSection } from '../../model/routes.ts';
+import type { ExternalAuth, HostRoutes, RouteSection } from '../../model/routes.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
@@ -29,6 +29,8 @@ import { parseVip, withPublic } from '../service/service-vips.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { narrowerCanaries, strangeCanaries, withCanaries } from './canaries.ts';
+import { type AskedService, classAuth } from './external-auth.ts';
+import { type AuthRoutes, withAuthRoutes } from './external-auth-routes.ts';
 import { type IngressGuards, ingressGuards } from './ingress-guards.ts';
 import { IngressReader } from './ingress-reader.ts';
 import type { Canary, HostEntries, ReadIngress } from './ingress-rules.ts';
@@ -132,12 +134,19 @@ export class IngressTranslator implements Translator {
     const { certificates, ofPools } = this.#options;
     const reads = new Set<Dependency>([`ingressclass ${ofClass.name}`, `ingresses ${ofClass.name}`]);
     const consent = consentOf(ofClass.annotations);
+    const auth = classAuth(ofClass.annotations);
     const all = this.#ingressesOf(ofClass).map((ingress) => ({
       ingress,
-      read: this.#reader.of(ingress, consent),
+      read: this.#reader.of(ingress, consent, auth),
     }));
     for (const { read } of all) for (const service of read.services) reads.add(`service ${service}`);
-    const problems: Problem[] = [...(ofPools(key)?.problems ?? []), ...all.flatMap(problemsOf)];
+    const problems: Problem[] = [
+      ...(ofPools(key)?.problems ?? []),
+      ...auth.faults.map(
+        (message): Problem => ({ object: objectOf(key), reason: 'InvalidAnnotation', message }),
+      ),
+      ...all.flatMap(problemsOf),
+    ];
     const isShared = !this.#options.settings().hostsOfOneNamespace;
     const hosts = isShared ? sharedHosts(all) : ownedHosts(all, problems);
     const { ingresses: owned } = hosts;
@@ -148,13 +157,18 @@ export class IngressTranslator implements Translator {
     const isHttps = (host: string): boolean => tls !== undefined && isServed(host);
     const memory = this.#memories.get(key) ?? { plain: new SectionHosts(), secure: new SectionHosts() };
     this.#memories.set(key, memory);
-    const plain = hostRoutes(
+    const plainHosts = hostRoutes(
       hosts,
       memory.plain,
       (entries, by) => plainRoutes(entries, by, guards, isHttps),
       ({ forcesTls }) => !forcesTls,
     );
-    const secure = hostRoutes(hosts, memory.secure, (entries, by) => secureRoutes(entries, by, guards));
+    const secureHosts = hostRoutes(hosts, memory.secure, (entries, by) => secureRoutes(entries, by, guards));
+    const askedRoutes = askedBy(owned, tls === undefined ? [plainHosts] : [secureHosts, plainHosts], guards);
+    const plainAsking = withAuthRoutes(plainHosts, askedRoutes);
+    const secureAsking = withAuthRoutes(secureHosts, askedRoutes);
+    const [plain, secure] = [plainAsking.hosts, secureAsking.hosts];
+    problems.push(...(tls === undefined ? plainAsking : secureAsking).problems);
     problems.push(...secure.flatMap(shadowedRoutes), ...narrowerCanaries(owned));
     const front = frontOptions(
       ofClass.annotations,
@@ -166,17 +180,23 @@ export class IngressTranslator implements Translator {
     for (const each of front.reads) reads.add(each);
     problems.push(...front.problems);
     const users = userLists(authRoutes(owned), certificates, reads, problems);
+    const authUses = [...plainAsking.uses, ...secureAsking.uses];
+    const asksServers =
+      authUses.length > 0 ||
+      owned.some(({ read: { asked } }) => asked !== undefined && asked.route === undefined);
     const ports = [
       { port: HTTP, sections: sectionsOf(plain, NO_GUARDS), tls: undefined },
       ...(tls === undefined ? [] : [{ port: HTTPS, sections: sectionsOf(secure, guards.hosts), tls }]),
     ];
     const listeners = (all.length === 0 ? [] : (['v4', 'v6'] as const)).flatMap((family) =>
-      ports.flatMap((each) => this.#listener({ ...each, key, family, front, users }, vips, problems)),
+      ports.flatMap((each) =>
+        this.#listener({ ...each, key, family, front, users, asksServers }, vips, problems),
+      ),
     );
     return {
       result: loadBalancerOf(key, vips, listeners, problems),
       reads: [...reads],
-      pools: poolsOf(owned),
+      pools: poolsOf(owned, authUses),
       statuses: all.map(({ ingress }) => statusOf(ingress, vips, listeners)),
     };
   }
@@ -292,8 +312,20 @@ function hostRoutes(
   return section.update(routes);
 }
 
-function poolsOf(all: readonly OnClass[]): readonly PoolUse[] {
-  const uses = new Map<string, PoolUse>();
+/** Those that are asked by a host of the class. */
+function askedBy(
+  all: readonly OnClass[],
+  served: AuthRoutes['served'],
+  { hosts }: Pick<IngressGuards, 'hosts'>,
+): AuthRoutes {
+  const asked = new Map<ExternalAuth, AskedService>();
+  for (const { read } of all)
+    if (read.asked?.route !== undefined) asked.set(read.asked.externalAuth, read.asked);
+  return { asked, served, isGuarded: (host) => hosts.has(host) || hosts.has('') };
+}
+
+function poolsOf(all: readonly OnClass[], asked: readonly PoolUse[]): readonly PoolUse[] {
+  const uses = new Map(asked.map((use) => [`${use.pool} ${use.port}`, use]));
   for (const { read } of all) for (const use of read.uses) uses.set(`${use.pool} ${use.port}`, use);
   return [...uses.values()];
 }

@@ -1,7 +1,14 @@
 // Annotations of Ingresses: those of ingress-nginx that mean something here, each also with the agent's own prefix. What they
 // ask for and cannot have is named once for each Ingress. Pure.
 
-import { isMissing, NGINX_PREFIX, OWN_PREFIX, SERVE_WITHOUT } from '../../protection/judge-names.ts';
+import { quote } from '../../base/quote.ts';
+import {
+  isMissing,
+  NGINX_PREFIX,
+  OWN_PREFIX,
+  protection,
+  SERVE_WITHOUT,
+} from '../../protection/judge-names.ts';
 import {
   BOOL,
   bool,
@@ -24,13 +31,14 @@ import {
   ROUTE_ANNOTATIONS,
   readOptions,
 } from '../routes/route-annotations.ts';
+import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
 
 const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
 const LOCATION = 'an http or https URL; $host, $scheme, $uri and $request_uri in it are those of the request';
 
 const consentRule = listRule(
-  (text) => (isMissing(text) ? text : undefined),
-  'the name of an annotation that protects and that Headgate does not have',
+  (text) => (isMissing(text) || EXTERNAL.has(text) ? text : undefined),
+  'the name of an annotation that protects and that Headgate does not have, or that names an authorization server',
   'Names, with commas between them, of annotations in the list below, those of other controllers with their prefix: the Ingress is served without what they protect by, and an Event says so. Also on an IngressClass, for all its Ingresses.',
 );
 
@@ -148,6 +156,12 @@ export const INGRESS_ANNOTATIONS = {
     'on, off or optional',
     'It needs `auth-tls-secret`. Default: on.',
   ),
+  ...EXTERNAL_AUTH_ANNOTATIONS,
+  'enable-global-auth': rule(
+    bool,
+    BOOL,
+    'Off: the authorization server of the class (`headgate.io/global-auth-url`) is not asked. Default: it is, if the Ingress has no `auth-url`.',
+  ),
   [SERVE_WITHOUT]: consentRule,
 } as const;
 
@@ -158,13 +172,31 @@ export function readIngressOptions(
   annotations: Readonly<Record<string, string>>,
   ofClass: ReadonlySet<string> = NONE,
 ): ReadOptions<typeof INGRESS_ANNOTATIONS> {
-  return readOptions(
-    INGRESS_ANNOTATIONS,
-    'Ingress',
-    annotations,
-    new Set([...consentOf(annotations), ...ofClass]),
+  const consent = new Set([...consentOf(annotations), ...ofClass]);
+  const given = Object.entries(annotations);
+  const missing = given.filter(([full]) => isExternal(full) && consent.has(nameOf(full)));
+  if (missing.length === 0) return readOptions(INGRESS_ANNOTATIONS, 'Ingress', annotations, consent);
+  const others = Object.fromEntries(given.filter((each) => !missing.includes(each)));
+  const read = readOptions(INGRESS_ANNOTATIONS, 'Ingress', others, consent);
+  const without = missing.map(
+    ([full]) =>
+      `Serves without ${quote(full)}, as annotation "${OWN_PREFIX}${SERVE_WITHOUT}" allows: it protects by ${protection(nameOf(full))?.by}`,
   );
+  return { ...read, without: [...read.without, ...without] };
 }
+
+function nameOf(full: string): string {
+  return full.slice(full.indexOf('/') + 1);
+}
+
+/** Of an authorization server, which may be one that cannot be asked from here. */
+function isExternal(full: string): boolean {
+  return [OWN_PREFIX, NGINX_PREFIX].some((prefix) => full.startsWith(prefix)) && EXTERNAL.has(nameOf(full));
+}
+
+const EXTERNAL: ReadonlySet<string> = new Set([
+  ...['auth-url', 'auth-signin', 'auth-method', 'auth-response-headers', 'enable-global-auth'],
+]);
 
 const NONE: ReadonlySet<string> = new Set();
 

@@ -37,6 +37,15 @@ export function withRetry({ attempts, codes }: PoolRetry, profile: string): stri
   return `retry${attempts}${codes.map((code) => `on${code}`).join('')}${profile}`;
 }
 
+/** For an authorization server: a question that a member does not answer goes to another one. */
+export function askedProfile(profile: string): string {
+  const { retry } = poolProfile(profile);
+  const [, , , , words = ''] = WORDS.exec(profile) ?? [];
+  return withRetry({ attempts: QUESTIONS, codes: retry?.codes ?? [] }, words);
+}
+
+const QUESTIONS = 2;
+
 /** For a pool whose members get a certificate: the word is a mark of its Secret, `default/edge-client`, that PoolUses names. */
 export function withCertificate(secret: string, profile: string): string {
   return `crt${createHash('sha256').update(secret).digest('hex').slice(0, 16)}${profile}`;

@@ -15,6 +15,18 @@ import type { TranslateSettings } from '../translate-settings.ts';
 const FIELDS = ['trustedProxies', 'requestIds', 'compression', 'errorPages', 'log'] as const;
 const NAMES = [...FIELDS, 'addressPool' as const].map((field) => PREFIX + ANNOTATIONS[field].name);
 
+/** Read with the Ingresses of a class. */
+const CLASS_AUTH = [
+  'auth-namespaces',
+  'global-auth-url',
+  'global-auth-method',
+  'global-auth-signin',
+  'global-auth-signin-redirect-param',
+  'global-auth-response-headers',
+  'global-auth-request-redirect',
+  'global-auth-always-set-cookie',
+] as const;
+
 /** Also read elsewhere: by the keeper of addresses, and for the certificates of a class. */
 const ELSEWHERE = {
   Gateway: ['address-pool', 'address-sharing-key'],
@@ -24,6 +36,7 @@ const ELSEWHERE = {
     'load-balancer-ips',
     'tls-certificate',
     SERVE_WITHOUT,
+    ...CLASS_AUTH,
   ],
 } as const;
 

@@ -117,7 +117,6 @@ test('A name that is nearly one that protects closes, and the author is told wha
 });
 
 for (const [name, value] of [
-  ['enable-global-auth', 'false'],
   ['enable-modsecurity', 'false'],
   ['ssl-passthrough', 'false'],
   ['limit-connections', '0'],

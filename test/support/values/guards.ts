@@ -37,6 +37,8 @@ export interface Guard {
 const SERVICE = ['Service'] as const;
 const ROUTES = ['Ingress', 'HTTPRoute'] as const;
 const INGRESS = ['Ingress'] as const;
+const CLASS = ['IngressClass'] as const;
+const ASKED = { 'auth-url': 'http://web.default.svc.cluster.local/check' };
 const TLS = { 'tls-certificate': 'web-tls' };
 const CLIENTS = { ...TLS, 'tls-client-certificates': 'required', 'tls-client-ca': 'clients' };
 const MEMBERS = { 'member-tls': 'verified', 'member-tls-ca': 'clients', 'member-tls-name': 'a.example' };
@@ -127,6 +129,72 @@ export const GIVEN: readonly Guard[] = [
   },
   { name: 'auth-tls-secret', kinds: INGRESS, good: [], wrong: ['', 'My_Secret', 'a/b/c'] },
   { name: 'auth-tls-verify-client', kinds: INGRESS, good: [], wrong: ['', 'yes', 'optional_no_ca', 'on'] },
+  {
+    name: 'auth-url',
+    kinds: INGRESS,
+    good: [
+      ASKED['auth-url'],
+      'http://web.default.svc:80/check?a=$escaped_request_uri',
+      'http://WEB.default.svc',
+    ],
+    wrong: [
+      ...['', 'web', '/check', 'ftp://web.default.svc/', 'http://web', 'http://web.default', 'http://$evil/'],
+      ...['http://web.default.svc:81/', 'http://missing.default.svc/', 'http://web.other.svc.cluster.local/'],
+      ...['https://sso.example/auth', 'https://$host/auth', 'http://127.0.0.1/', 'http://169.254.169.254/'],
+      ...['http://web.default.svc$request_uri', 'http://web.default.svc/$uri', 'http://web.default.svc/../a'],
+      ...['http://a@web.default.svc/', 'http://web.default.svc/#a', 'http://web.default.svc/ HTTP/1.1'],
+      ...['http://[::1]/', 'http://web.default.svc/?a=$arg_b', 'http://web.default.svc:0/', 'http://x.svc/'],
+    ],
+  },
+  {
+    name: 'auth-signin',
+    kinds: INGRESS,
+    good: ['https://$host/start', 'https://sso.example/start?rd=$escaped_request_uri'],
+    wrong: ['', '/start', 'javascript:alert(1)', 'https://$arg_x/', 'https://sso.example$request_uri'],
+    with: ASKED,
+  },
+  {
+    name: 'auth-method',
+    kinds: INGRESS,
+    good: ['POST', 'head'],
+    wrong: ['', 'CONNECT', 'TRACE', 'G T'],
+    with: ASKED,
+  },
+  {
+    name: 'auth-response-headers',
+    kinds: INGRESS,
+    good: ['X-User', 'X-User, Authorization'],
+    wrong: ['', 'X User', 'X-User,', 'Host', 'X-User,Transfer-Encoding', 'Content-Length'],
+    with: ASKED,
+  },
+  { name: 'enable-global-auth', kinds: INGRESS, good: [], wrong: ['', 'yes', 'true'] },
+  {
+    name: 'global-auth-url',
+    kinds: CLASS,
+    good: ['http://web.default.svc.cluster.local/check'],
+    wrong: ['', 'web', 'https://sso.example/auth', 'https://$host/auth', 'http://web.default.svc:81/'],
+  },
+  {
+    name: 'global-auth-method',
+    kinds: CLASS,
+    good: ['POST'],
+    wrong: ['', 'CONNECT'],
+    with: { 'global-auth-url': ASKED['auth-url'] },
+  },
+  {
+    name: 'global-auth-signin',
+    kinds: CLASS,
+    good: ['https://$host/start'],
+    wrong: ['', '/start'],
+    with: { 'global-auth-url': ASKED['auth-url'] },
+  },
+  {
+    name: 'global-auth-response-headers',
+    kinds: CLASS,
+    good: ['X-User'],
+    wrong: ['', 'Host'],
+    with: { 'global-auth-url': ASKED['auth-url'] },
+  },
   { name: 'force-ssl-redirect', kinds: INGRESS, good: ['true'], wrong: ['yes', '1', 'ture'] },
   { name: 'backend-protocol', kinds: INGRESS, good: ['HTTPS'], wrong: ['', 'HTPS', 'FCGI', 'h2'] },
   {
@@ -165,9 +233,7 @@ export const GIVEN: readonly Guard[] = [
 
 /** Asked for by Ingresses that come from ingress-nginx, and given by no kind. */
 export const MISSING: Readonly<Record<string, string>> = {
-  'auth-url': 'https://sso.example/auth',
-  'auth-signin': 'https://sso.example/start',
-  'enable-global-auth': 'true',
+  'auth-proxy-set-headers': 'default/headers',
   'auth-tls-match-cn': 'CN=root',
   'auth-tls-verify-depth': '1',
   'enable-modsecurity': 'true',

@@ -18,6 +18,7 @@ import { admittedBy } from './ranges.ts';
 import {
   ambiguousPath,
   body,
+  externalAuth,
   fixedAnswer,
   members,
   path,
@@ -65,6 +66,7 @@ const REQUEST: readonly Check[] = [
   { name: 'body', of: body },
   { name: 'preflight', of: preflight },
   { name: 'user', of: user },
+  { name: 'authorization', of: externalAuth },
   { name: 'redirect', of: redirect },
   { name: 'answer', of: fixedAnswer },
   { name: 'members', of: members },

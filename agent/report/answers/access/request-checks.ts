@@ -3,6 +3,7 @@
 import { addressesOf, hasAddress, hasAll } from '../../../base/address-set.ts';
 import { quote } from '../../../base/quote.ts';
 import type { Listener } from '../../../model/load-balancer.ts';
+import { labelsOfListener } from '../../../model/names.ts';
 import { actionInWords } from '../route-words.ts';
 import { asked, type CheckResult, CLOSED, limited, passed, refused, type Way } from './check.ts';
 import type { Client } from './client.ts';
@@ -93,6 +94,23 @@ export function user({ listener, client, request, knowsUser }: Way): CheckResult
   return knowsUser(list, client.user)
     ? passed(`with the password of ${who}`)
     : refused(`Secret ${secret} has no ${who}`, 'status 401');
+}
+
+/** What a service says of a request is not known. */
+export function externalAuth({ listener, request }: Way): CheckResult | undefined {
+  const rule = request?.rule;
+  const asks = rule?.externalAuth;
+  if (rule === undefined || asks === undefined || rule.action.kind === 'answer') return undefined;
+  if (listener.asksServers !== true) return refused('no authorization server can be asked', 'status 403');
+  const { pool, path: wanted, isPrefix, letsIn, refusal } = asks;
+  const { namespace = '', service = '', port = '' } = labelsOfListener(pool) ?? {};
+  if (service === '') return refused('the authorization server has no pool', 'status 503');
+  const name = service.split('.', 1)[0];
+  const question = isPrefix ? `${wanted}/…` : wanted;
+  const words = `asked of Service ${namespace}/${name}, port ${port}, ${question}: let in by status ${letsIn} only`;
+  const away =
+    refusal.signIn === '' ? 'status 401, 403 or 503' : `status 302 to ${refusal.signIn}, 403 or 503`;
+  return asked(words, away);
 }
 
 export function redirect({ request }: Way): CheckResult | undefined {

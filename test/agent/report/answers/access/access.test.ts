@@ -10,6 +10,7 @@ import type { RouteRule } from '../../../../../agent/model/routes.ts';
 import { accessOf, checksOf } from '../../../../../agent/report/answers/access/access.ts';
 import { type Client, clientOf } from '../../../../../agent/report/answers/access/client.ts';
 import type { AmbiguousPaths } from '../../../../../agent/report/answers/access/path-rules.ts';
+import { externalAuth } from '../../../../support/traffic/authorizer.ts';
 import { entryOf, gatewayOf, ruleOf, sectionOf } from '../../../../support/values/routes.ts';
 
 /** Lines of the configuration by the check that they carry out; every line that can end a request is one of them. */
@@ -34,6 +35,7 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['body', /^http-request return .* \{ req\.hdr_val\(content-length\)/],
   ['preflight', /^http-request return status 204 /],
   ['user', /^http-request return .* \{ var\(txn\.(user_answer|auth)\) /],
+  ['authorization', /^http-request return .* \{ var\(txn\.(external_auth|auth_answer)\) /],
   ['redirect', /^http-request redirect /],
   ['answer', /^http-request return status (403|404|503).* if \{ var\(txn\.target\) -m str e/],
   ['answer', /^http-request return status 500/],
@@ -71,6 +73,7 @@ function listenerOf(changes: Partial<Listener> = {}): Listener {
     rateLimit: 5,
     allowedCidrs: ['198.51.100.0/24'],
     userLists: [{ name: 'secret default/users', fingerprint: 'f' }],
+    asksServers: true,
     ...changes,
   }).listeners;
   if (listener === undefined) throw new Error('No listener');
@@ -194,6 +197,20 @@ for (const [what, expected, changes, rule, client] of [
     'Open to everybody',
     { tls: { ...TLS, clients: { verify: 'optional', authority: CLIENTS } } },
     {},
+    {},
+  ],
+  [
+    'an authorization server',
+    'Open only to clients asked of Service default/auth, port 80, /check: let in by status 2xx only',
+    {},
+    { externalAuth: externalAuth() },
+    {},
+  ],
+  [
+    'an authorization server of a listener that HAProxy asks none for',
+    'Closed to everybody (authorization, status 403)',
+    { asksServers: undefined },
+    { externalAuth: externalAuth() },
     {},
   ],
   [
