@@ -39,7 +39,7 @@ ${rows.join('\n')}
 
 Headgate does not have these, and an Ingress that asks for one answers 403 instead of being open to everybody: an application behind single sign-on would else become public.
 Values that ask for nothing, such as \`enable-modsecurity: "false"\`, \`limit-connections: "0"\` or a snippet that only adds headers to answers, have no effect.
-If the Ingress must be served all the same, name them in \`headgate.io/serve-without: "auth-url, auth-signin"\`, of the Ingress or of its IngressClass; the Event \`ProtectionMissing\` then says so.
+If the Ingress must be served all the same, name them in \`headgate.io/serve-without: "ssl-passthrough"\`, of the Ingress or of its IngressClass; the Event \`ProtectionMissing\` then says so.
 
 | annotation | protects by |
 |---|---|
@@ -59,6 +59,7 @@ ${missing()}
 - Paths with dot segments, such as \`/a/../b\`, are refused with status 400 unless the setting [\`dotSegments\`](settings.md#dotsegments) says otherwise; \`//\` and \`;\` are where some paths of a host are guarded ([\`ambiguousPaths\`](settings.md#ambiguouspaths)).
 - \`enable-cors\` without \`cors-allow-origin\` answers \`*\` without credentials, as browsers demand; ingress-nginx answers the origin of the request, with credentials.
 - \`auth-secret\` is of the Ingress' own namespace. Hashes of \`htpasswd\` without \`-B\` (\`$apr1$\`) cannot be verified by HAProxy: \`htpasswd -B -C 5\` writes others.
+- \`auth-url\` of a host that is neither a Service nor of the same class closes; answers are not cached; [more](external-auth.md).
 - \`proxy-body-size\` looks at \`Content-Length\`: the body of a request without one, chunked or by HTTP/2, is not counted.
 - Headers of a proxy in front are believed only if [\`trusted-proxies\`](forwarded-headers.md) of the class names it, as with \`use-forwarded-headers\` and \`proxy-real-ip-cidr\`.
 `;

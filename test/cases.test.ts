@@ -29,7 +29,7 @@ const CONTEXT: RenderContext = {
   adminSocket: '/run/headgate/haproxy/admin.sock',
   peersSocket: '/run/headgate/haproxy/peers.sock',
   mirrorSocket: '/run/headgate/haproxy/mirrors.sock',
-    authSocket: '/run/headgate/haproxy/auth.sock',
+  authSocket: '/run/headgate/haproxy/auth.sock',
   serverState: '/run/headgate/haproxy/servers.state',
   socketMode: '600',
   namespaceConnections: 1_800,

@@ -201,7 +201,7 @@ export interface ExternalAuth {
 }
 
 export interface AuthRefusal {
-  /** Where clients are sent instead of status 401, with variables; '': nowhere. */
+  /** The URL to which clients are sent instead of status 401, with variables; '' for none. */
   readonly signIn: string;
   /** The header `X-Auth-Request-Redirect` of the question, with variables; '' for none. */
   readonly redirect: string;

@@ -77,7 +77,7 @@ function bothUsers(
 function bothAsked(
   main: ExternalAuth | undefined,
   canary: ExternalAuth | undefined,
-): ExternalAuth | undefined | 'nobody' {
+): ExternalAuth | undefined | typeof NOBODY {
   if (main === undefined || canary === undefined) return main ?? canary;
   return JSON.stringify(main) === JSON.stringify(canary) ? main : NOBODY;
 }

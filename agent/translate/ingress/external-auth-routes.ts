@@ -22,7 +22,7 @@ import type { AuthUrl } from './external-auth-annotations.ts';
 import { widerHosts } from './owned-hosts.ts';
 
 export interface AuthRoutes {
-  /** Those that are asked by a host of the class, by the value that rules have. */
+  /** The services that are asked by a host of the class, by the value that rules have. */
   readonly asked: ReadonlyMap<ExternalAuth, AskedService>;
   /** Where to look: the routes that clients of https reach, then those of http. */
   readonly served: readonly (readonly HostRoutes[])[];

@@ -312,7 +312,7 @@ function hostRoutes(
   return section.update(routes);
 }
 
-/** Those that are asked by a host of the class. */
+/** The services that are asked by a host of the class. */
 function askedBy(
   all: readonly OnClass[],
   served: AuthRoutes['served'],

@@ -189,7 +189,7 @@ function nameOf(full: string): string {
   return full.slice(full.indexOf('/') + 1);
 }
 
-/** Of an authorization server, which may be one that cannot be asked from here. */
+/** It names an authorization server, which may be one that cannot be asked from here. */
 function isExternal(full: string): boolean {
   return [OWN_PREFIX, NGINX_PREFIX].some((prefix) => full.startsWith(prefix)) && EXTERNAL.has(nameOf(full));
 }

@@ -75,8 +75,8 @@ test('An HTTPRoute has the defaults of the API', (t) => {
 });
 
 test('A filter that the agent does not know is kept, for the status of its route', (t) => {
-  t.like(parsed(filter('ExternalAuth', 'externalAuth', { protocol: 'HTTP' })), {
-    rules: { 0: { filters: [{ kind: 'unknown', type: 'ExternalAuth' }] } },
+  t.like(parsed(filter('LaterFilter', 'externalAuth', { protocol: 'HTTP' })), {
+    rules: { 0: { filters: [{ kind: 'unknown', type: 'LaterFilter' }] } },
   });
 });
 
