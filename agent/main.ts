@@ -57,7 +57,13 @@ async function runAgent(current: CurrentSettings): Promise<number> {
       writers?.objects.observed(name);
       parts.objectReporter?.shown(name);
     },
-    onRefused: (problems) => parts.objectReporter?.refused(problems),
+    onPeers: () => parts.poolsChanged(),
+    onReports: (kind, name) => parts.hostReports?.shown(kind, name),
+    onPasswords: () => parts.bgp?.passwordsChanged(),
+    onRefused: (problems) => {
+      parts.objectReporter?.refused(problems);
+      parts.hostReports?.cannotRead(problems);
+    },
   });
   writers?.start();
   const readBy = await reading;
@@ -81,6 +87,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   parts.poolsChanged();
   announcers.follow(desired.loadBalancers.keys(), desired.loadBalancers);
   void announcers.start();
+  parts.hostReports?.start();
   void parts.endFormer();
   parts.local?.start();
   parts.foreign?.start();
@@ -139,6 +146,7 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   await parts.recordedPorts.close();
   reporter?.close();
   parts.objectReporter?.close();
+  await parts.hostReports?.close();
   await writers?.close();
   await announcers.close();
   parts.local?.close();

@@ -1,8 +1,10 @@
-// The CustomResourceDefinitions of AddressPool and AddressClaim, built from the schemas that the agent reads them with. Pure.
+// The CustomResourceDefinitions of AddressPool, AddressClaim and BGPPeer, built from the schemas that the agent reads them with. Pure.
 
 import type { Rule } from '../agent/base/validate.ts';
 import { claimSpecSchema } from '../agent/kubernetes/address-claim.ts';
 import { poolSpecSchema } from '../agent/kubernetes/address-pool.ts';
+import { PEER_RULES, peerSpecSchema } from '../agent/kubernetes/bgp-peer.ts';
+import { HOSTS_OPEN_API } from '../agent/kubernetes/host-report.ts';
 import { ADDRESS_GROUP } from '../agent/kubernetes/object-names.ts';
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
@@ -40,11 +42,33 @@ const poolStatus: Mapping = {
   properties: {
     state: { type: 'string', description: 'Active, Draining, Conflicting or Invalid.' },
     message: { type: 'string', description: 'The fault of the pool.' },
-    conditions: { ...conditions, description: 'Ready: the blocks are in force as the object asks.' },
+    conditions: {
+      ...conditions,
+      description: 'Ready: the blocks are in force as the object asks. Announced: by all hosts, by BGP.',
+    },
+    ...ofHosts('announce it'),
     ipv4: count,
     ipv6: count,
   },
 };
+
+const peerStatus: Mapping = {
+  type: 'object',
+  properties: {
+    conditions: {
+      ...conditions,
+      description: 'Accepted: hosts use the object. Established: the sessions of all hosts are.',
+    },
+    ...ofHosts('have a session'),
+  },
+};
+
+function ofHosts(what: string): Mapping {
+  return {
+    hosts: HOSTS_OPEN_API,
+    hostsUp: { type: 'string', description: `How many hosts ${what}, of those that report: 2/3.` },
+  };
+}
 
 const claimStatus: Mapping = { type: 'object', properties: { conditions } };
 
@@ -69,6 +93,7 @@ export function crdFiles(): ReadonlyMap<string, string> {
         ['Free-IPv6', 'string', '.status.ipv6.free', 'wide'],
         ['Announce', 'string', '.spec.announce', 'wide'],
         ['Peers', 'string', '.spec.bgp.peers', 'wide'],
+        ['Hosts', 'string', '.status.hostsUp', 'wide'],
         AGE,
       ]),
     ],
@@ -89,7 +114,30 @@ export function crdFiles(): ReadonlyMap<string, string> {
         ],
       ),
     ],
+    [
+      'deploy/kubernetes/bgppeers.yaml',
+      crd(
+        'BGPPeer',
+        'A router that gets the routes of VIPs from the hosts that announce by BGP.',
+        peerSpecSchema,
+        peerStatus,
+        [
+          ['Address', 'string', '.spec.address'],
+          ['ASN', 'integer', '.spec.asn'],
+          ['Accepted', 'string', conditionPath('Accepted')],
+          ['Established', 'string', conditionPath('Established')],
+          ['Hosts', 'string', '.status.hostsUp'],
+          ['Reason', 'string', '.status.conditions[?(@.type=="Established")].message', 'wide'],
+          AGE,
+        ],
+        PEER_RULES,
+      ),
+    ],
   ]);
+}
+
+function conditionPath(type: string): string {
+  return `.status.conditions[?(@.type=="${type}")].status`;
 }
 
 function crd(
@@ -98,6 +146,7 @@ function crd(
   { openApi }: Rule<unknown>,
   status: Mapping,
   columns: readonly Column[],
+  rules: readonly Mapping[] = [],
 ): string {
   const singular = kind.toLowerCase();
   const plural = `${singular}s`;
@@ -112,6 +161,7 @@ function crd(
       spec: openApi as Mapping,
       status,
     },
+    ...(rules.length === 0 ? {} : { 'x-kubernetes-validations': rules }),
   };
   const definition: Json = {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -125,7 +175,7 @@ function crd(
         listKind: `${kind}List`,
         plural,
         singular,
-        // `ap`, `ac`.
+        // `ap`, `ac`, `bgpp`.
         shortNames: [kind.replaceAll(/[a-z]/g, '').toLowerCase()],
         categories: ['headgate'],
       },
@@ -147,7 +197,7 @@ function crd(
       ],
     },
   };
-  const source = `agent/kubernetes/${kind.replace('Address', 'address-').toLowerCase()}.ts`;
+  const source = `agent/kubernetes/${kind.replace(/^(Address|BGP)/, '$1-').toLowerCase()}.ts`;
   return `# Written by scripts/write-crds.ts from ${source}: change it there.\n${yaml(definition)}`;
 }
 

@@ -1,4 +1,4 @@
-// Writes deploy/kubernetes/ from the schemas of AddressPool and AddressClaim, or checks it with --check.
+// Writes deploy/kubernetes/ from the schemas of AddressPool, AddressClaim and BGPPeer, or checks it with --check.
 
 import { crdFiles } from './crds.ts';
 import { writeDocument } from './write-document.ts';

@@ -9,6 +9,7 @@ import { keyOf, NO_NAMESPACE, type OwnerKind, ownerOf } from '../model/names.ts'
 import type { RouteKind } from '../model/object-status.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
+import type { StoredPeer } from './bgp-peer.ts';
 import type { ConfigMap, Secret } from './certificate-objects.ts';
 import type {
   BackendTlsPolicy,
@@ -52,6 +53,7 @@ export interface Differences {
   /** What a translation may have read. */
   readonly dependencies: ReadonlySet<Dependency>;
   readonly poolsChanged: boolean;
+  readonly peersChanged: boolean;
   /** Names of AddressClaims. */
   readonly claims: ReadonlySet<string>;
 }
@@ -89,11 +91,13 @@ export class Cluster {
     const dependencies = new Set<Dependency>();
     const claims = new Set<string>();
     let poolsChanged = false;
+    let peersChanged = false;
     const settle = ({ kind, key }: ObjectRef) => {
       if (!this.#settle(kind, key, dependencies)) return;
       const owner = OWNERS[kind]?.(key);
       if (owner !== undefined) owners.add(owner);
       if (kind === 'AddressPool') poolsChanged = true;
+      if (kind === 'BGPPeer') peersChanged = true;
       if (kind === 'AddressClaim') claims.add(key);
     };
     for (const ref of change.removed) {
@@ -103,7 +107,7 @@ export class Cluster {
       (this.#held[source][object.kind] as Map<string, KubernetesObject>).set(object.key, object);
       settle(object);
     }
-    return { owners, dependencies, poolsChanged, claims };
+    return { owners, dependencies, poolsChanged, peersChanged, claims };
   }
 
   /** Decides again which Services of manifests the agent serves, after the settings changed. */
@@ -254,6 +258,10 @@ export class Cluster {
 
   pools(): IterableIterator<AddressPool> {
     return this.#objects.AddressPool.values();
+  }
+
+  peers(): IterableIterator<StoredPeer> {
+    return this.#objects.BGPPeer.values();
   }
 
   claim(name: string): StoredClaim | undefined {

@@ -31,6 +31,7 @@ export const KINDS: Readonly<Record<Kind, KindOfApi>> = {
   ConfigMap: inCore('configmaps'),
   AddressPool: ofAddresses('addresspools'),
   AddressClaim: ofAddresses('addressclaims'),
+  BGPPeer: ofAddresses('bgppeers'),
   GatewayClass: ofCluster(ofGateways('gatewayclasses')),
   Gateway: ofGateways('gateways'),
   ListenerSet: ofGateways('listenersets'),

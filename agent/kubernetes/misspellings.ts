@@ -7,6 +7,7 @@ import { printable } from '../base/quote.ts';
 import { isMapping, pathText, shownValue } from '../base/validate.ts';
 import type { Problem } from '../model/load-balancer.ts';
 import { poolSchema } from './address-pool.ts';
+import { peerSchema } from './bgp-peer.ts';
 import { ALL_KINDS, isKind, KINDS } from './kinds.ts';
 import { RANGES } from './misplaced-ranges.ts';
 import { METALLB_GROUP } from './object-names.ts';
@@ -28,6 +29,7 @@ const FIELDS: Readonly<Record<string, OpenApi>> = {
   Endpoints: endpointsSchema.openApi,
   Node: nodeSchema.openApi,
   AddressPool: poolSchema.openApi,
+  BGPPeer: peerSchema.openApi,
 };
 
 /** A field of Kubernetes that Headgate does not read, and that is near to one that it reads. */
@@ -131,7 +133,7 @@ const nearestIn = memoByIdentity((properties: OpenApi) => {
 function ofMetallb(path: string, kind: string, json: Readonly<Record<string, unknown>>): Problem {
   const { namespace, name } = isMapping(json.metadata) ? json.metadata : {};
   const object = `${printable(kind)} ${[namespace, name].filter(Boolean).map(String).map(printable).join('/')}`;
-  const message = `${path}: ${object}: an object of MetalLB is ignored; "headgate convert metallb" makes AddressPools of its pools`;
+  const message = `${path}: ${object}: an object of MetalLB is ignored; "headgate convert metallb" makes AddressPools and BGPPeers of MetalLB's`;
   return { object, reason: 'KindIgnored', message };
 }
 

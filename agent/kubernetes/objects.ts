@@ -4,6 +4,7 @@
 import type { Family, Protocol } from '../model/load-balancer.ts';
 import type { StoredClaim } from './address-claim.ts';
 import type { AddressPool } from './address-pool.ts';
+import type { StoredPeer } from './bgp-peer.ts';
 import type { ConfigMap, Secret } from './certificate-objects.ts';
 import type { GatewayApiObject } from './gateway/gateway-objects.ts';
 import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
@@ -17,6 +18,7 @@ export type KubernetesObject =
   | ConfigMap
   | AddressPool
   | StoredClaim
+  | StoredPeer
   | GatewayApiObject
   | IngressClass
   | Ingress;

@@ -7,6 +7,7 @@ import { faultsOf, isMapping, type Judgement, type Rule, shownValue } from '../b
 import type { Problem, ProblemReason } from '../model/load-balancer.ts';
 import { claimSchema, storedClaimOf } from './address-claim.ts';
 import { poolSchema, storedPoolOf } from './address-pool.ts';
+import { peerSchema, storedPeerOf } from './bgp-peer.ts';
 import { certificateSchema, configMapOf, hasCertificates, secretOf } from './certificate-objects.ts';
 import {
   backendTlsPolicyOf,
@@ -178,6 +179,7 @@ const READERS: Readonly<Record<Exclude<Kind, 'EndpointSlice'>, Reader>> = {
   ConfigMap: (json) => read(certificateSchema, json, configMapOf),
   AddressPool: (json) => read(poolSchema, json, storedPoolOf),
   AddressClaim: (json) => read(claimSchema, json, storedClaimOf),
+  BGPPeer: (json) => read(peerSchema, json, storedPeerOf),
   GatewayClass: (json) => read(gatewayClassSchema, json, gatewayClassOf),
   Gateway: (json) => read(gatewaySchema, json, gatewayOf),
   ListenerSet: (json) => read(listenerSetSchema, json, listenerSetOf),

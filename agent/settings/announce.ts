@@ -3,7 +3,8 @@
 import { HeadgateError } from '../base/errors.ts';
 import type { Settings } from './table.ts';
 
-type Given = Pick<Settings, 'announce' | 'bgp' | 'vrrp' | 'pairPeer' | 'externalAnnouncer' | 'hosts'>;
+type Given = Pick<Settings, 'announce' | 'bgp' | 'vrrp' | 'pairPeer' | 'externalAnnouncer' | 'hosts'> &
+  Pick<Settings, 'kubeconfig' | 'inCluster' | 'manifests'>;
 
 /** The settings of BGP; undefined if this host does not announce by it. Errors: SETTINGS_INVALID. */
 export function bgpSettings(settings: Given): Settings['bgp'] {
@@ -22,6 +23,9 @@ function faultsOf(given: Given): readonly string[] {
   const isBoth = announce === 'both';
   return [
     ...(bgp === undefined ? [`bgp: missing, must be a mapping if announce is "${announce}"`] : []),
+    ...(bgp?.peers.length === 0 && !hasObjects(given)
+      ? ['bgp: peers: at least one router is needed without objects, whose BGPPeers could name them']
+      : []),
     ...(vrrp !== undefined && !isBoth
       ? ['vrrp: does not go with announce "bgp": leave it out, or set announce to "both"']
       : []),
@@ -34,4 +38,8 @@ function faultsOf(given: Given): readonly string[] {
       ? [`externalAnnouncer: does not go with announce "${announce}": leave it out`]
       : []),
   ];
+}
+
+function hasObjects({ kubeconfig, inCluster, manifests }: Given): boolean {
+  return kubeconfig !== '' || inCluster || manifests.length > 0;
 }

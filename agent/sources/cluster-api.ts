@@ -11,6 +11,7 @@ import type { CredentialsLocation } from '../kubernetes/access/credentials.ts';
 import { type ApiReceivers, ApiSource } from '../kubernetes/api/api-source.ts';
 import { CertificateSource, type CertificateSourceOptions } from '../kubernetes/api/certificate-source.ts';
 import { ApiClient } from '../kubernetes/api/client.ts';
+import { PasswordSource } from '../kubernetes/api/password-source.ts';
 import { kindsOf, selectsNamespaces } from '../kubernetes/api/reflected-kinds.ts';
 import type { ReflectorObserver } from '../kubernetes/api/reflector-terms.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -25,7 +26,7 @@ export function apiClient(settings: Settings): ApiClient | undefined {
 export function apiSource(
   api: ApiClient,
   settings: Settings,
-  on: Pick<ApiReceivers, 'onChange' | 'onService' | 'onObject'>,
+  on: Pick<ApiReceivers, 'onChange' | 'onService' | 'onObject' | 'onReports'>,
   metrics: ApiMetrics,
   log: Log,
 ): ApiSource {
@@ -63,6 +64,16 @@ export function certificateSource(
 ): CertificateSource {
   const observer = observerOf(metrics, log);
   return new CertificateSource({ api, namespaces: secretNamespaces, ...on, observer });
+}
+
+export function passwordSource(
+  api: ApiClient,
+  { leaseNamespace: namespace }: Settings,
+  onChange: () => void,
+  metrics: ApiMetrics,
+  log: Log,
+): PasswordSource {
+  return new PasswordSource({ api, namespace, onChange, observer: observerOf(metrics, log) });
 }
 
 /** Where AddressClaims are stored. `api`: undefined if there is no cluster. */

@@ -15,7 +15,9 @@ import type { ApiSource, ReadyBy } from '../kubernetes/api/api-source.ts';
 import type { CertificateSource } from '../kubernetes/api/certificate-source.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
 import { DefinitionVersions, type VersionByDefinition } from '../kubernetes/api/definition-versions.ts';
+import type { PasswordSource, ReadPassword } from '../kubernetes/api/password-source.ts';
 import type { Cluster, ObjectSource, ObjectsChange } from '../kubernetes/cluster.ts';
+import type { ReportedKind } from '../kubernetes/host-report.ts';
 import { ManifestSource } from '../kubernetes/manifests/manifests.ts';
 import type { DesiredState } from '../model/desired-state.ts';
 import type { Problem } from '../model/load-balancer.ts';
@@ -24,7 +26,7 @@ import type { StatusName } from '../model/object-statuses.ts';
 import type { ObjectsState } from '../pair/standing/own-standing.ts';
 import type { ProblemLog } from '../report/problem-log.ts';
 import { nothingToServe, type Settings } from '../settings/settings.ts';
-import { apiSource, certificateSource, claimHome } from './cluster-api.ts';
+import { apiSource, certificateSource, claimHome, passwordSource } from './cluster-api.ts';
 import { PemFiles } from './pem-files.ts';
 
 export interface SourcesOptions {
@@ -46,6 +48,12 @@ export interface SourceReceivers {
   readonly onService: (key: string) => void;
   /** The API has shown this object of the Gateway API, or Ingress. */
   readonly onObject: (name: StatusName) => void;
+  /** The API has shown this object, in whose status hosts report. */
+  readonly onReports: (kind: ReportedKind, key: string) => void;
+  /** BGPPeers have changed. */
+  readonly onPeers: () => void;
+  /** Passwords of peers may have changed. */
+  readonly onPasswords: () => void;
   /** The API server's objects that cannot be read: all of them, at each change. */
   readonly onRefused: (problems: readonly Problem[]) => void;
 }
@@ -56,7 +64,10 @@ export class Sources {
   readonly #manifests: ManifestSource;
   readonly #pemFiles: PemFiles;
   readonly #certificates: CertificateSource | undefined;
+  readonly #passwords: PasswordSource | undefined;
   readonly #definitions: DefinitionVersions | undefined;
+  /** The API server, or its snapshot, has given its objects. */
+  #areRead: boolean;
   readonly #problems = new Map<ObjectSource, readonly Problem[]>();
   #objects: ObjectsState = 'unread';
   #receivers: SourceReceivers | undefined;
@@ -65,10 +76,14 @@ export class Sources {
     const { settings, client, metrics, log } = options;
     const onService = (key: string): void => this.#receivers?.onService(key);
     const onObject = (name: StatusName): void => this.#receivers?.onObject(name);
+    const onReports: SourceReceivers['onReports'] = (...named) => this.#receivers?.onReports(...named);
     this.#options = options;
+    this.#areRead = client === undefined;
+    const onChange = this.#receiver('api');
     this.api =
-      client &&
-      apiSource(client, settings, { onChange: this.#receiver('api'), onService, onObject }, metrics.api, log);
+      client && apiSource(client, settings, { onChange, onService, onObject, onReports }, metrics.api, log);
+    this.#passwords =
+      client && passwordSource(client, settings, () => this.#receivers?.onPasswords(), metrics.api, log);
     this.#certificates =
       client &&
       certificateSource(
@@ -162,6 +177,21 @@ export class Sources {
     return this.#certificates?.accessToAuthority(object) ?? { kind: 'read' };
   }
 
+  /** All objects have been read, of the API server too. */
+  get areRead(): boolean {
+    return this.#areRead;
+  }
+
+  /** A field of a Secret with the password of a peer. Reads the Secret from now on. */
+  password(field: { readonly name: string; readonly key: string }): ReadPassword {
+    return this.#passwords?.read(field) ?? { why: 'without a cluster there are no Secrets' };
+  }
+
+  /** Secrets with other names have no password of a peer any more. */
+  keepPasswords(names: ReadonlySet<string>): void {
+    this.#passwords?.keepOnly(names);
+  }
+
   /** The versions of the cluster's definitions of the Gateway API. Reads them from now on; undefined if they are not known. */
   definitionVersions(): VersionByDefinition | undefined {
     return this.#definitions?.get();
@@ -177,6 +207,7 @@ export class Sources {
     await this.#manifests.close();
     await this.api?.close();
     await this.#certificates?.close();
+    await this.#passwords?.close();
     this.#pemFiles.close();
   }
 
@@ -196,17 +227,19 @@ export class Sources {
     const { cluster, desired, changes, problemLog, metrics } = this.#options;
     return (change) => {
       metrics.loop.eventReceived(source);
+      if (source === 'api') this.#areRead = true;
       // A source reports the same list unless a problem has changed.
       const { problems } = change;
       const areChanged = problems !== this.#problems.get(source);
       this.#problems.set(source, problems);
       if (areChanged) problemLog.report(source, problems);
-      const { owners, dependencies, ...ofAddresses } = cluster.apply(change, source);
+      const { owners, dependencies, peersChanged, ...ofAddresses } = cluster.apply(change, source);
       if (areChanged && source === 'api') {
         this.#receivers?.addresses.cannotRead(problems);
         this.#receivers?.onRefused(problems);
       }
       this.#receivers?.addresses.take({ ...ofAddresses, dependencies }, dependencies.has('nodes'));
+      if (peersChanged) this.#receivers?.onPeers();
       const changed = new Set([...owners, ...desired.dependents.of(dependencies)]);
       changes.add(changed, performance.now(), change.triggerTime);
     };

@@ -10,6 +10,12 @@ export interface BfdSettings {
   readonly multiplier: number;
 }
 
+/** A field of a Secret in the agents' namespace. */
+export interface SecretField {
+  readonly name: string;
+  readonly key: string;
+}
+
 /** A router that gets this host's routes. */
 export interface BgpPeer {
   /** Lower-case letters, digits and dashes. */
@@ -24,8 +30,10 @@ export interface BgpPeer {
   readonly asn: number;
   readonly port: number;
   readonly families: readonly Family[];
-  /** '' for no password. */
+  /** '' for no password, or one of a Secret. */
   readonly passwordFile: string;
+  /** Of a BGPPeer, with the Secret of its password; undefined for a peer of the settings. */
+  readonly object?: { readonly secret: SecretField | undefined } | undefined;
   /** At most so many hops away; 0 for a peer on the same network. */
   readonly multihop: number;
   readonly ttlSecurity: boolean;

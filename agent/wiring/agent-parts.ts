@@ -16,6 +16,7 @@ import type { HostsByLink } from '../vips/bird/options.ts';
 import { hostAlone } from './alone-parts.ts';
 import { type CommonParts, certificatesOf, commonParts } from './common-parts.ts';
 import { dataplaneOf } from './dataplane-parts.ts';
+import { hostReports } from './host-report-parts.ts';
 import { objectParts } from './object-parts.ts';
 import { pairOf } from './pair-parts.ts';
 import { reachParts } from './reach-parts.ts';
@@ -63,7 +64,14 @@ export async function agentParts(settings: CurrentSettings) {
     blind: () => alone?.blind ?? new Set(),
     onBlind: () => alone?.send(),
   };
-  const reached = reachParts(common, dataplane, hosts, (owner) => reports.hasMembers(owner));
+  const reached = reachParts(common, dataplane, {
+    hosts,
+    hasMembers: (owner) => reports.hasMembers(owner),
+    peers: {
+      areRead: () => objects.sources.areRead,
+      secret: (field) => objects.sources.password(field),
+    },
+  });
   const connectionSync = new ConnectionSync({
     settings: settings.now,
     link: () => syncLink(settings.now),
@@ -109,6 +117,15 @@ export async function agentParts(settings: CurrentSettings) {
     alone,
     connectionSync,
   });
+  const { client, writers, sources } = objects;
+  const ofHosts =
+    client &&
+    writers &&
+    hostReports({
+      ...{ common, api: client, writers },
+      current: (kind, name) => sources.api?.currentReports(kind, name),
+      ...{ bgp: reached.bgp, vipPools: reached.vipPools },
+    });
 
   return {
     ...common,
@@ -120,5 +137,11 @@ export async function agentParts(settings: CurrentSettings) {
     pair,
     alone,
     ...reports,
+    hostReports: ofHosts,
+    poolsChanged: (): void => {
+      reached.poolsChanged();
+      const { peers } = reached.vipPools.hostPeers;
+      sources.keepPasswords(new Set(peers.flatMap(({ object }) => object?.secret?.name ?? [])));
+    },
   };
 }

@@ -74,5 +74,5 @@ export async function objectParts(
     Ingress: new IngressTranslator(translating),
     Pool: new PoolTranslator(translating),
   };
-  return { sources, writers, addresses, translators };
+  return { client: api, sources, writers, addresses, translators };
 }

@@ -2,26 +2,32 @@
 // machines outside the pair that have a VIP.
 
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
-import type { LoadBalancer, OwnerKey } from '../model/load-balancer.ts';
+import type { LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { tableOf } from '../nftables/paths.ts';
 import { bgpSettings } from '../settings/announce.ts';
 import { AddressAnswers } from '../vips/address-answers.ts';
 import { Announcers } from '../vips/announcers.ts';
 import { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
 import { endFormerBird } from '../vips/bird/former-bird.ts';
-import type { HostsByLink } from '../vips/bird/options.ts';
+import type { HostsByLink, PeerFacts } from '../vips/bird/options.ts';
 import { ForeignHolders } from '../vips/foreign-holders.ts';
 import { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 import { LocalAddresses, localRoutes } from '../vips/local-addresses.ts';
+import type { HostPeers } from './bgp-peers.ts';
 import type { CommonParts } from './common-parts.ts';
 import { VipPools } from './vip-pools.ts';
 
-/** `hosts`: as of BirdOptions. */
+/** As of BirdOptions. */
+export interface ReachFacts {
+  readonly hosts: HostsByLink;
+  readonly hasMembers: (owner: OwnerKey) => boolean;
+  readonly peers: Omit<PeerFacts, 'problems'>;
+}
+
 export function reachParts(
   common: CommonParts,
   dataplane: Pick<DataplaneFacts, 'serves'>,
-  hosts: HostsByLink,
-  hasMembers: (owner: OwnerKey) => boolean,
+  { hosts, hasMembers, peers }: ReachFacts,
 ) {
   const { settings, group, desired, changed, metrics, log } = common;
   const { now } = settings;
@@ -43,12 +49,17 @@ export function reachParts(
     routes &&
     new BirdAnnouncer({
       settings: { ...now, passingTable, bgp: { ...routes, aggregates: [] } },
-      vips: { isRouted, routeSpec, hasMembers },
+      vips: {
+        isRouted,
+        routeSpec,
+        hasMembers,
+        serves: (listener, address) => dataplane.serves(listener, address),
+      },
+      peers: { ...peers, problems: () => refusedPeers(vipPools.hostPeers) },
       desired: loadBalancers,
       group,
       hosts,
       onChanged: changed,
-      serves: (listener, address) => dataplane.serves(listener, address),
       log,
     });
   const announcers = new Announcers({ vrrp, bgp });
@@ -95,11 +106,19 @@ export function reachParts(
     if (pools === before) return;
     vrrp?.follow(loadBalancers.keys(), loadBalancers);
     const { bgp: routes } = settings.now;
-    if (routes !== undefined) bgp?.poolsChanged(vipPools.withAggregates(routes));
+    if (routes !== undefined) bgp?.poolsChanged(vipPools.withObjects(routes));
   };
   const configureBgp = (): void => {
     const { bgp: routes } = settings.now;
-    if (routes !== undefined) bgp?.configure(vipPools.withAggregates(routes));
+    if (routes !== undefined) bgp?.configure(vipPools.withObjects(routes));
   };
-  return { vrrp, bgp, poolsChanged, configureBgp, endFormer, announcers, local, foreign, reach };
+  return { vrrp, bgp, vipPools, poolsChanged, configureBgp, endFormer, announcers, local, foreign, reach };
+}
+
+function refusedPeers({ refused }: HostPeers): readonly Problem[] {
+  return [...refused].map(([name, why]) => ({
+    object: `BGPPeer ${name}`,
+    reason: 'InvalidObject',
+    message: `BGPPeer ${name} is no peer of this host: ${why}`,
+  }));
 }

@@ -1,17 +1,19 @@
-// What pools say of the way in which their VIPs are announced, for this host: by its name, and by its labels.
+// What pools and BGPPeers say of the way in which VIPs are announced, for this host: by its name, and by its labels.
 
 import { hostname } from 'node:os';
 import { PoolIndex } from '../addresses/pool-index.ts';
 import { addressNumber, addressText } from '../base/ip-range.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
-import { matches } from '../kubernetes/label-selector.ts';
 import type { PoolBgp } from '../kubernetes/pool-bgp.ts';
 import type { BgpSettings, VipRoute } from '../vips/bgp.ts';
+import { type HostPeers, hostPeers } from './bgp-peers.ts';
 import type { CommonParts } from './common-parts.ts';
+import { isSelected, type SelectedHost } from './selected-host.ts';
 
 export class VipPools {
   readonly #common: Pick<CommonParts, 'settings' | 'cluster' | 'group'>;
   #index: PoolIndex | undefined;
+  #peers: HostPeers | undefined;
   /** Address → what its pool says; of the current pools. */
   readonly #routes = new Map<string, VipRoute | undefined>();
 
@@ -22,6 +24,7 @@ export class VipPools {
   /** Pools, the settings or the labels of this host have changed. */
   forget(): void {
     this.#index = undefined;
+    this.#peers = undefined;
     this.#routes.clear();
   }
 
@@ -31,7 +34,7 @@ export class VipPools {
     const text = JSON.stringify(pools, (_, value: unknown) =>
       typeof value === 'bigint' ? String(value) : value,
     );
-    return `${text}${JSON.stringify(this.#labels())}`;
+    return `${text}${JSON.stringify([this.#host().labels, this.hostPeers.peers])}`;
   }
 
   readonly isRouted = (address: string): boolean => {
@@ -47,11 +50,30 @@ export class VipPools {
     return rules;
   };
 
-  /** The settings with what pools add to the filters. */
-  withAggregates(bgp: Omit<BgpSettings, 'aggregates'>): BgpSettings {
+  /** The peers of this host; none if it does not announce by BGP. */
+  get hostPeers(): HostPeers {
+    const { settings, cluster } = this.#common;
+    const { bgp } = settings.now;
+    this.#peers ??=
+      bgp === undefined ? { peers: [], refused: new Map() } : hostPeers(bgp, cluster.peers(), this.#host());
+    return this.#peers;
+  }
+
+  /** The name of this host, as objects select it. */
+  get hostName(): string {
+    return this.#host().name;
+  }
+
+  /** The pool that has the address. */
+  poolOf(address: string): string | undefined {
+    return this.#pools.ownerOf(address)?.name;
+  }
+
+  /** The settings with the peers of objects, and with what pools add to the filters. */
+  withObjects(bgp: Omit<BgpSettings, 'aggregates'>): BgpSettings {
     const all = this.#pools.all.flatMap((pool) => pool.bgp?.aggregates ?? []);
     const patterns = all.map(({ network, length }) => `${network}{${length},${length}}`);
-    return { ...bgp, aggregates: [...new Set(patterns)].sort() };
+    return { ...bgp, peers: this.hostPeers.peers, aggregates: [...new Set(patterns)].sort() };
   }
 
   get #pools(): PoolIndex {
@@ -64,38 +86,22 @@ export class VipPools {
     const bgp = pool?.bgp;
     if (pool === undefined || bgp === undefined) return undefined;
     const { peers, communities, largeCommunities, localPreference } = bgp;
-    const name = this.#name();
-    const isHere = isAnnouncing(bgp, name, this.#labels());
+    const host = this.#host();
+    const isHere = isSelected(bgp, host);
     return {
       ...{ peers, communities, largeCommunities, localPreference },
-      whyNot: isHere ? '' : `"announceFrom" of the pool ${pool.name} does not select this host, ${name}`,
+      whyNot: isHere ? '' : `"announceFrom" of the pool ${pool.name} does not select this host, ${host.name}`,
       aggregate: aggregateOf(bgp, address),
     };
   }
 
-  #name(): string {
-    const { settings, group } = this.#common;
-    return settings.now.hostName || group()?.self.name || hostname();
-  }
-
   /** Labels of the settings, and of the Node of this host. */
-  #labels(): Readonly<Record<string, string>> {
-    const { settings, cluster } = this.#common;
-    const name = this.#name();
+  #host(): SelectedHost {
+    const { settings, cluster, group } = this.#common;
+    const name = settings.now.hostName || group()?.self.name || hostname();
     const node = cluster.nodes().find((each) => each.name === name);
-    return { ...node?.labels, ...settings.now.hostLabels };
+    return { name, labels: { ...node?.labels, ...settings.now.hostLabels } };
   }
-}
-
-function isAnnouncing(
-  { hosts, hostSelector }: PoolBgp,
-  name: string,
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  const { matchLabels, matchExpressions } = hostSelector;
-  const hasSelector = Object.keys(matchLabels).length > 0 || matchExpressions.length > 0;
-  if (hosts.length === 0 && !hasSelector) return true;
-  return hosts.includes(name) || (hasSelector && matches(hostSelector, labels));
 }
 
 /** '' if no aggregate of the pool has the address. */

@@ -12,6 +12,7 @@ import type { ObjectRef, ObjectsChange } from '../cluster.ts';
 import { type CurrentObject, hasOwnEntry, readCurrentObject } from '../current-object.ts';
 import { type CurrentService, readCurrentService } from '../current-service.ts';
 import { unreadableParents } from '../gateway/unreadable-parents.ts';
+import { type CurrentReports, isReportedKind, type ReportedKind, readReports } from '../host-report.ts';
 import type { KubernetesObject } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
 import { isStatusKind } from '../status-kinds.ts';
@@ -64,6 +65,8 @@ export interface ApiReceivers {
   readonly onService?: (key: string) => void;
   /** As onService, of an object of the Gateway API or an Ingress. */
   readonly onObject?: (name: StatusName) => void;
+  /** As onService, of an object in whose status hosts report. */
+  readonly onReports?: (kind: ReportedKind, key: string) => void;
   /** The API server has a kind only in other versions than the agent reads, so that the agent continues without it. */
   readonly onOtherVersions?: (kind: ReflectedKind, versions: readonly string[]) => void;
   /** A fault without harm for now: the snapshot is damaged or cannot be written. */
@@ -117,6 +120,7 @@ export class ApiSource {
             onUnknown: () => void this.#lookForOtherVersions(resource),
             onCurrent: (key) => {
               if (resource.kind === 'Service') receivers.onService?.(key);
+              else if (isReportedKind(resource.kind)) receivers.onReports?.(resource.kind, key);
               else receivers.onObject?.(`${resource.kind} ${key}`);
             },
             onConnected: () => this.#nudge(),
@@ -179,6 +183,11 @@ export class ApiSource {
   currentObject(name: StatusName): CurrentObject | undefined {
     const [kind = '', key = ''] = name.split(' ', 2);
     return this.#current(kind, key) as CurrentObject | undefined;
+  }
+
+  /** The reports in the status of an object as the API has shown it last. */
+  currentReports(kind: ReportedKind, key: string): CurrentReports | undefined {
+    return this.#current(kind, key) as CurrentReports | undefined;
   }
 
   /** The names of the objects whose status has an entry of this agent. */
@@ -333,6 +342,7 @@ const parse: ParseObject<KubernetesObject> = (json) => {
   // Also of an object that cannot be read: its author is told in its status and by an Event.
   const kind = parsed.objects[0]?.kind ?? (parsed.problems.length > 0 ? String(json.kind) : '');
   if (kind === 'Service') return { ...parsed, current: readCurrentService(json) };
+  if (isReportedKind(kind)) return { ...parsed, current: readReports(json) };
   if (!isStatusKind(kind)) return parsed;
   const current = readCurrentObject(json);
   if (parsed.objects.length > 0 || current === undefined) return { ...parsed, current };
@@ -348,10 +358,12 @@ function isOf(object: KubernetesObject, { kind, namespace }: ReflectorStatus): b
 /** By kind; kinds of one API share one problem. */
 function notPermitted(kind: ReflectedKind): readonly Problem[] {
   if (kind === 'AddressPool' || kind === 'AddressClaim') return NO_POOLS;
+  if (kind === 'BGPPeer') return NO_PEERS;
   return kind === 'IngressClass' || kind === 'Ingress' ? NO_INGRESSES : NO_GATEWAYS;
 }
 
 const NO_POOLS = refused('AddressPools and AddressClaims', 'until then no pool gives an address');
+const NO_PEERS = refused('BGPPeers', 'until then they are no peers of this host');
 const NO_GATEWAYS = refused(
   'GatewayClasses, Gateways and routes',
   'until then no Gateway is served; or set "gatewayApi" to false',

@@ -26,6 +26,7 @@ const READ = {
   Node: {},
   AddressPool: OPTIONAL,
   AddressClaim: OPTIONAL,
+  BGPPeer: OPTIONAL,
   GatewayClass: OPTIONAL,
   Gateway: OF_GATEWAYS,
   ListenerSet: OF_GATEWAYS,

@@ -8,6 +8,7 @@ import { Slice } from '../../base/slice.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { CurrentObject } from '../current-object.ts';
 import type { CurrentService } from '../current-service.ts';
+import type { CurrentReports } from '../host-report.ts';
 import { type ApiObject, apiObjectOf } from './watch-events.ts';
 
 export interface Keyed {
@@ -31,7 +32,7 @@ export type ParseObject<T> = (json: Readonly<Record<string, unknown>>) => {
   readonly current?: Current | undefined;
 };
 
-export type Current = CurrentService | CurrentObject;
+export type Current = CurrentService | CurrentObject | CurrentReports;
 
 interface Entry<T> {
   readonly uid: string;

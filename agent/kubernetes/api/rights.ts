@@ -46,7 +46,9 @@ export function neededRights({
     ]),
     ...rights('', 'nodes', ['watch']),
     ...(kinds.has('AddressPool') && kinds.has('AddressClaim') ? OF_POOLS : []),
+    ...(kinds.has('BGPPeer') ? OF_PEERS : []),
     ...[...kinds].flatMap((kind) => rightsOfClasses(kind, namespaces, classes)),
+    ...(kinds.has('BGPPeer') ? rights('', 'secrets', ['list', 'watch'], ofLease) : []),
     ...rights('coordination.k8s.io', 'leases', ['create'], ofLease),
     ...rights('coordination.k8s.io', 'leases', ['get', 'update'], { ...ofLease, name: lease.name }),
   ];
@@ -124,4 +126,9 @@ const OF_POOLS = [
   ...rights(ADDRESS_GROUP, 'addresspools', ['watch']),
   ...rights(ADDRESS_GROUP, 'addresspools/status', ['patch']),
   ...rights(ADDRESS_GROUP, 'addressclaims', ['get', 'watch', 'create', 'update', 'delete']),
+];
+
+const OF_PEERS = [
+  ...rights(ADDRESS_GROUP, 'bgppeers', ['watch']),
+  ...rights(ADDRESS_GROUP, 'bgppeers/status', ['patch']),
 ];

@@ -12,13 +12,14 @@ import type { OwnFile } from '../../host/own-files.ts';
 import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import type { StandingReason, Withheld } from '../announcer.ts';
-import type { BgpAnnouncer, BgpSettings, BgpStatus, VipAnnouncement, Worn } from '../bgp.ts';
+import type { BgpAnnouncer, BgpPeer, BgpSettings, BgpStatus, VipAnnouncement, Worn } from '../bgp.ts';
 import { localRoutes } from '../local-addresses.ts';
 import { Passing } from '../passing/passing.ts';
 import { BirdDaemon } from './bird-daemon.ts';
 import { bgpFamilies } from './bird-metrics.ts';
 import { BirdMonitor } from './bird-monitor.ts';
 import { BirdSocket } from './bird-socket.ts';
+import { BirdText } from './bird-text.ts';
 import { HostBfd } from './host-bfd.ts';
 import { LocalRoutes } from './local-routes.ts';
 import type { BirdOptions } from './options.ts';
@@ -42,6 +43,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   readonly #local: LocalRoutes;
   readonly #files: VipFiles;
   readonly #socket: BirdSocket;
+  readonly #text: BirdText;
   readonly #daemon: BirdDaemon;
   readonly #monitor: BirdMonitor;
   readonly #reconciler: Reconciler;
@@ -58,7 +60,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   #hadRoutes = false;
 
   constructor(options: BirdOptions) {
-    const { settings, serves, vips, log } = options;
+    const { settings, vips, peers, log } = options;
     const paths = birdPaths(settings.runtimeDir);
     this.#paths = paths;
     const turns = serial();
@@ -66,7 +68,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
     this.#options = options;
     this.#bgp = settings.bgp;
     this.#wear = new VipWear({
-      serves,
+      serves: vips.serves,
       now: () => performance.now(),
       isRouted: vips.isRouted,
       whyNot: (address, owners) => this.#whyWithheld(address, owners),
@@ -78,11 +80,11 @@ export class BirdAnnouncer implements BgpAnnouncer {
     });
     this.#socket = new BirdSocket(paths.socket, { isRestricted: false });
     this.#files = new VipFiles(paths, this.#socket, vips.routeSpec);
+    this.#text = new BirdText({ paths, bgp, group: options.group, peers, now: () => performance.now() });
     this.#daemon = new BirdDaemon({
       settings,
       paths,
-      bgp,
-      group: options.group,
+      text: this.#text,
       socket: this.#socket,
       turns,
       hooks: {
@@ -129,6 +131,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
     this.#monitor = new BirdMonitor({
       socket: new BirdSocket(paths.socket, { isRestricted: true }),
       bgp,
+      whyNot: (peer) => this.#text.why(peer),
       pid: () => this.#daemon.pid,
       onRound: () => this.#check(),
       log,
@@ -172,6 +175,11 @@ export class BirdAnnouncer implements BgpAnnouncer {
     this.changed(this.#options.desired.keys());
     void this.#apply();
     this.configure(bgp);
+  }
+
+  /** Passwords may have changed, or all objects have been read. */
+  passwordsChanged(): void {
+    if (this.#isOpen) void this.#daemon.keep();
   }
 
   /** New settings, of `hosts` too. Those that BIRD refuses, or that end a session, are a fault and change nothing. */
@@ -254,6 +262,27 @@ export class BirdAnnouncer implements BgpAnnouncer {
     };
   }
 
+  /** How the session with a peer is, for its object; undefined while it is being established. */
+  sessionOf(peer: BgpPeer): { readonly state: 'Up' | 'Down'; readonly message: string } | undefined {
+    const why = this.#monitor.whyNot(peer) || this.#text.why(peer.name);
+    if (this.#monitor.isEstablished(peer)) return { state: 'Up', message: short(why, 400) };
+    return this.#monitor.isLate(peer) ? { state: 'Down', message: short(why, 400) } : undefined;
+  }
+
+  /** Every VIP that this host may announce: which routers have it, and why none has it, '' if one has. */
+  *announcements(): Generator<{
+    readonly address: string;
+    readonly peers: readonly string[];
+    readonly why: string;
+  }> {
+    for (const address of this.#wear.addresses()) {
+      const { peers } = this.#monitor.haveRoute(address);
+      // One that is withheld on purpose or is just being announced is none of these.
+      if (peers.length === 0 && !this.#unreached.has(address)) continue;
+      yield { address, peers, why: peers.length > 0 ? '' : short(this.#whyNot(address), 160) };
+    }
+  }
+
   /** The text stays the same while sessions come and go: it gets into conditions and Events. */
   problemsOf({ key, vips, listeners }: Pick<LoadBalancer, 'key' | 'vips' | 'listeners'>): readonly Problem[] {
     const object = objectOf(key);
@@ -273,7 +302,9 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   /** What is wrong with the sessions with routers. */
   problems(): readonly Problem[] {
-    return this.#isOpen ? [...this.#monitor.problems(), ...this.#passing.problems()] : [];
+    if (!this.#isOpen) return [];
+    const ofPeers = [...this.#options.peers.problems(), ...this.#kept()];
+    return [...this.#monitor.problems(), ...this.#passing.problems(), ...ofPeers];
   }
 
   status(): BgpStatus {
@@ -326,12 +357,24 @@ export class BirdAnnouncer implements BgpAnnouncer {
     await this.#local.keepOnly(new Set());
   }
 
+  /** Peers whose sessions are up with their last good version. */
+  #kept(): readonly Problem[] {
+    return this.#bgp.peers.flatMap((peer): readonly Problem[] => {
+      const why = this.#text.why(peer.name);
+      if (why === '' || !this.#monitor.isEstablished(peer)) return [];
+      const message = `The peer ${peer.name} continues with its last version: ${why}`;
+      return [{ object: `BGP peer ${peer.name}`, reason: 'InvalidObject', message }];
+    });
+  }
+
   /** Why no router has a route to it. */
   #whyNot(address: string): string {
     const whyNot = this.#wear.whyNotFirst(address, this.#lowered);
     const sessions = this.#monitor.sessions
       .filter(({ why }) => why !== '')
       .map(({ peer, why }) => `${peer}: ${why}`);
+    if (this.#bgp.peers.length === 0)
+      return 'this host has no peer: name routers in the setting bgp, or by a BGPPeer that selects it';
     const reasons = whyNot === '' || this.#files.routes.has(address) ? sessions : [];
     return [whyNot, ...reasons].filter(Boolean).join('; ') || 'no router takes routes of its IP version yet';
   }
@@ -374,6 +417,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
     const changed = wasElsewhere === this.#isElsewhere ? news : [...news, ...this.#unreached.all()];
     if (changed.length > 0)
       this.#options.onChanged(new Set(changed.flatMap((each) => [...this.#wear.ownersOf(each)])));
+    if (this.#text.retry((name) => this.#monitor.isEstablished({ name }))) void this.#daemon.keep();
     const isDue = ++this.#rounds % ROUNDS_OF_A_CHECK === 0;
     if (isDue) void this.#local.restore().catch((error) => this.#reconciler.fail(error));
     if (this.#wear.lookAgain() || isDue) void this.#reconciler.reconcile();

@@ -10,22 +10,17 @@ import { contentOf, replaceInMemory } from '../../host/atomic-file.ts';
 import { KeptDaemon } from '../../host/daemon/kept-daemon.ts';
 import type { Log } from '../../host/log.ts';
 import { makeFolder } from '../../host/make-directory.ts';
-import type { HostGroup } from '../../model/host-group.ts';
-import type { BgpSettings } from '../bgp.ts';
 import type { BirdSocket } from './bird-socket.ts';
+import type { BirdText } from './bird-text.ts';
 import type { BirdSettings } from './options.ts';
-import { readPasswords } from './passwords.ts';
 import type { BirdPaths } from './paths.ts';
 import { birdDaemon, birdVersion, checkConfig } from './process.ts';
-import { protocolOf, renderBird } from './render.ts';
 import { sessionsIn } from './session-facts.ts';
 
 export interface BirdDaemonOptions {
   readonly settings: BirdSettings;
   readonly paths: BirdPaths;
-  /** The current ones. */
-  readonly bgp: () => BgpSettings;
-  readonly group: () => HostGroup | undefined;
+  readonly text: BirdText;
   /** A connection that may change BIRD. */
   readonly socket: BirdSocket;
   /** A change of the routes of VIPs would confirm settings that are not proved yet. */
@@ -77,7 +72,7 @@ export class BirdDaemon {
   }
 
   get fault(): string {
-    return this.#refused?.message || this.#kept.fault;
+    return this.#refused?.message || this.#options.text.fault || this.#kept.fault;
   }
 
   /** Brings BIRD to the settings, now and from now on. Never rejects. */
@@ -95,12 +90,12 @@ export class BirdDaemon {
   }
 
   async #text(): Promise<string> {
-    const { settings, paths, bgp, group } = this.#options;
+    const { settings, paths } = this.#options;
     if (this.#version === '') this.#version = await birdVersion(settings.bird);
     await makeFolder(paths.directory, 0o700);
     // BIRD refuses a file that includes one that is not there.
     for (const path of Object.values(paths.vips)) if (!existsSync(path)) replaceInMemory(path, '', 0o600);
-    const text = renderBird(bgp(), paths, await readPasswords(bgp().peers), group());
+    const text = await this.#options.text.render();
     if (text === this.#refused?.text && this.#good !== undefined) return this.#chosen(this.#good);
     if (this.#refused !== undefined && text !== this.#refused.text) {
       this.#refused = undefined;
@@ -121,7 +116,10 @@ export class BirdDaemon {
   }
 
   #serves(): Promise<void> {
-    this.#good ??= this.#current;
+    if (this.#good === undefined) {
+      this.#good = this.#current;
+      this.#options.text.proved();
+    }
     return this.#options.hooks.onServes();
   }
 
@@ -145,17 +143,19 @@ export class BirdDaemon {
 
   /** Errors: BIRD_REJECTED; BIRD_SOCKET. */
   async #reload(): Promise<void> {
-    const { socket, bgp } = this.#options;
+    const { socket, text: texts } = this.#options;
     const text = this.#current;
-    const names = new Set(bgp().peers.map(protocolOf));
+    const names = texts.protocols;
     const before = (await this.#established()).filter((name) => names.has(name));
     await socket.ask(`configure timeout ${UNDO_SECONDS}`);
     const missing = await this.#untilEstablished(before);
     if (missing.length === 0) {
       await socket.ask('configure confirm');
       this.#good = text;
+      texts.proved();
       return;
     }
+    texts.refuse(missing);
     const message = `With the new settings of BGP these sessions do not come back: ${missing.join(', ')}: the former settings stay`;
     await socket.ask('configure undo').catch(() => undefined); // otherwise BIRD does it after the time
     if (text !== this.#good) this.#refused = { text, message };

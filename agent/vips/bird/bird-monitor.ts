@@ -15,6 +15,8 @@ export interface BirdMonitorOptions {
   /** Restricted. */
   readonly socket: BirdSocket;
   readonly bgp: () => BgpSettings;
+  /** As of BirdText. */
+  readonly whyNot: (peer: string) => string;
   /** 0 if BIRD does not run. */
   readonly pid: () => number;
   /** After each round. */
@@ -91,6 +93,21 @@ export class BirdMonitor {
   isReached(address: string): boolean {
     for (const routes of this.#routes.values()) if (routes.has(address)) return true;
     return false;
+  }
+
+  isEstablished(peer: Pick<BgpPeer, 'name'>): boolean {
+    return this.#facts.get(protocolOf(peer))?.state === 'Established';
+  }
+
+  /** It has not been established for longer than a session takes. */
+  isLate(peer: Pick<BgpPeer, 'name'>): boolean {
+    const since = this.#downSince.get(protocolOf(peer));
+    return since !== undefined && performance.now() - since >= PATIENCE_MS;
+  }
+
+  /** '' if its session is established. */
+  whyNot(peer: BgpPeer): string {
+    return this.#why(peer);
   }
 
   /** How often sessions that were established have ended, by the name of the peer. */
@@ -246,12 +263,14 @@ export class BirdMonitor {
   }
 
   #why(peer: BgpPeer): string {
-    const { bgp, pid } = this.#options;
+    const { bgp, pid, whyNot } = this.#options;
     if (pid() === 0) return 'BIRD does not run';
+    const facts = this.#facts.get(protocolOf(peer));
+    const own = facts?.state === 'Established' ? '' : whyNot(peer.name);
+    if (own !== '') return own;
     const isRecent =
       this.#signature !== undefined && performance.now() - this.#signature.at < SIGNATURE_MEMORY_MS;
     const kind = isRecent ? (this.#signature?.kind ?? '') : '';
-    const facts = this.#facts.get(protocolOf(peer));
     if (kind === '' && facts?.state !== 'Established' && this.#full.has(protocolOf(peer))) return FULL_WORDS;
     return whyNotEstablished(peer, facts, bgp().asn, kind);
   }

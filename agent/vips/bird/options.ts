@@ -2,8 +2,9 @@
 
 import type { Log } from '../../host/log.ts';
 import type { HostGroup } from '../../model/host-group.ts';
-import type { LoadBalancer, OwnerKey } from '../../model/load-balancer.ts';
+import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import type { BgpSettings, VipRoute } from '../bgp.ts';
+import type { ReadSecret } from './passwords.ts';
 
 export interface BirdSettings {
   readonly runtimeDir: string;
@@ -21,6 +22,8 @@ export interface BirdSettings {
 
 /** What this host knows of a VIP besides its load balancers. */
 export interface VipFacts {
+  /** As of Dataplane. */
+  readonly serves: (listener: string, address: string) => boolean;
   /** It is announced by BGP, if by anything. */
   readonly isRouted: (address: string) => boolean;
   /** undefined if no pool says anything of it. */
@@ -34,13 +37,21 @@ export interface BirdOptions {
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   /** The hosts that serve the same VIPs; undefined if this host knows no other. */
   readonly group: () => HostGroup | undefined;
-  /** As of Dataplane. */
-  readonly serves: (listener: string, address: string) => boolean;
   readonly hosts: HostsByLink;
   readonly vips: VipFacts;
+  readonly peers: PeerFacts;
   /** problemsOf() of these load balancers has changed. */
   readonly onChanged: (keys: Iterable<OwnerKey>) => void;
   readonly log: Log;
+}
+
+/** What this host knows of BGPPeers besides those that are its peers. */
+export interface PeerFacts {
+  /** False: there may be more than the agent knows. */
+  readonly areRead: () => boolean;
+  readonly secret: ReadSecret;
+  /** Those that this host cannot use. */
+  readonly problems: () => readonly Problem[];
 }
 
 /** What the links know of the other hosts, and what they are told. */

@@ -1,6 +1,7 @@
 // Why a session with a router is not established, in words, with the remedy. Pure.
 
 import type { BgpPeer } from '../bgp.ts';
+import { placeOfPassword } from './passwords.ts';
 import type { ProtocolFacts } from './session-facts.ts';
 import type { SignatureFaults } from './signature-faults.ts';
 
@@ -14,16 +15,25 @@ export function whyNotEstablished(
   if (facts === undefined) return 'BIRD does not have this session yet';
   const { state, lastError } = facts;
   if (state === 'Established') return '';
-  if (peer.passwordFile !== '' && signature === 'wrong')
-    return `it has another password: compare "passwordFile" ("${peer.passwordFile}") with the password of the router`;
-  if (peer.passwordFile !== '' && signature === 'missing')
-    return 'it has no password for this host: set it there, or leave "passwordFile" out';
-  if (peer.passwordFile === '' && signature === 'unexpected')
-    return 'it has a password for this host: set "passwordFile"';
+  const password = placeOfPassword(peer);
+  if (password !== '' && signature === 'wrong')
+    return `it has another password: compare ${password} with the password of the router`;
+  if (password !== '' && signature === 'missing')
+    return `it has no password for this host: set it there, or leave "${fieldOf(peer)}" out`;
+  if (password === '' && signature === 'unexpected')
+    return `it has a password for this host: set "${fieldOf(peer)}"`;
   for (const [pattern, words] of REFUSALS) if (pattern.test(lastError)) return words(peer, asn);
   if (lastError !== '') return `${lastError[0]?.toLowerCase()}${lastError.slice(1)}`;
-  const password = peer.passwordFile === '' ? 'it asks for a password' : 'its password is another';
-  return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour, or ${password}`;
+  const last = password === '' ? 'it asks for a password' : 'its password is another';
+  return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour, or ${last}`;
+}
+
+function fieldOf({ object }: BgpPeer): string {
+  return object === undefined ? 'passwordFile' : 'passwordSecret';
+}
+
+function ofPeer({ object }: BgpPeer): string {
+  return object === undefined ? 'this peer of the setting bgp' : 'this BGPPeer';
 }
 
 /** The router has ended the session because of its limit of routes. */
@@ -45,10 +55,7 @@ const REFUSALS: readonly (readonly [RegExp, Words])[] = [
     (_, asn) =>
       `it expects another ASN of this host than ${asn}: correct "asn" of the setting bgp, or the router`,
   ],
-  [
-    /Error: Bad peer AS/,
-    ({ asn }) => `its ASN is another than ${asn}: correct "asn" of this peer of the setting bgp`,
-  ],
+  [/Error: Bad peer AS/, (peer) => `its ASN is another than ${peer.asn}: correct "asn" of ${ofPeer(peer)}`],
   [/Bad BGP identifier/, () => 'both have the same router ID: correct "routerId" of the setting bgp'],
   [FULL, () => FULL_WORDS],
   [

@@ -88,7 +88,12 @@ test(
   {},
   'holdTime: "1s" is not a duration with its unit (ms, s, m, h or d) from 3s to 3m, in whole seconds',
 );
-test(refuses, { peers: [] }, {}, 'peers: 1 to 16 peers are allowed');
+test(
+  refuses,
+  { peers: Array.from({ length: 17 }, (_, at) => ({ ...peer, address: `192.0.2.${at + 1}` })) },
+  {},
+  'peers: at most 16 peers are allowed',
+);
 test(refuses, { hold: 1 }, {}, 'hold: Unknown key');
 test(refuses, {}, { adress: '192.0.2.2' }, 'peers[0].adress: Unknown key, the nearest is "address"');
 test(
@@ -161,12 +166,16 @@ test('bgpSettings() refuses BGP beside VRRP or a pair, and is undefined without 
     pairPeer: '',
     externalAnnouncer: false,
     hosts: [],
+    ...{ kubeconfig: '', inCluster: false, manifests: [] },
   } as const;
   t.is(bgpSettings(none), undefined);
   t.throws(() => bgpSettings({ ...none, bgp: valid(whole) }), {
     message: /announce: "vrrp" does not go with bgp/,
   });
   t.throws(() => bgpSettings({ ...none, announce: 'bgp' }), { message: /bgp: missing/ });
+  const withoutPeers = { ...none, announce: 'bgp', bgp: valid({ ...whole, peers: [] }) } as const;
+  t.throws(() => bgpSettings(withoutPeers), { message: /bgp: peers: at least one router is needed without/ });
+  t.is(bgpSettings({ ...withoutPeers, inCluster: true })?.asn, 65_001);
   t.throws(
     () =>
       bgpSettings({

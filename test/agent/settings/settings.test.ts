@@ -224,7 +224,7 @@ const others: Readonly<Record<SettingName, string>> = {
   announce: 'bgp',
   hosts:
     '[{"name":"lb1","address":"192.0.2.11","back":["10.9.9.1","fd09::1"]},{"name":"lb2","address":"192.0.2.12","back":["10.9.9.2","fd09::2"]}]',
-  bgp: '{"asn":65001,"routerId":"192.0.2.11","holdTime":"30s","routeLimit":100,"withoutMembers":"withdraw","peers":[{"name":"tor-a","address":"192.0.2.1","source":"192.0.2.11","localPort":179,"asn":65000,"port":1790,"passwordFile":"/etc/headgate/password","multihop":2,"ttlSecurity":true,"communities":["65001:100"],"largeCommunities":["65001:1:2"],"prepends":1,"families":["ipv4"],"bfd":{"interval":"100ms","multiplier":3}}]}',
+  bgp: '{"asn":65001,"routerId":"192.0.2.11","holdTime":"30s","routeLimit":100,"withoutMembers":"withdraw","peers":[{"name":"tor-a","address":"192.0.2.1","source":"192.0.2.11","localPort":179,"asn":65000,"port":1790,"multihop":2,"ttlSecurity":true,"communities":["65001:100"],"largeCommunities":["65001:1:2"],"prepends":1,"passwordFile":"/etc/headgate/password","families":["ipv4"],"bfd":{"interval":"100ms","multiplier":3}}]}',
   bird: '/opt/bird',
   birdSupervisor: 'external',
   hostName: 'lb1',

@@ -202,8 +202,8 @@ const BGP = new BirdAnnouncer({
   desired: new Map(),
   group: () => ({ self: HOST, hosts: [HOST, { ...HOST, name: 'other' }] }),
   hosts: { isAnnouncedElsewhere: () => false, blind: () => new Set(), onBlind: () => undefined },
-  vips: { isRouted: () => true, routeSpec: () => undefined, hasMembers: () => true },
-  serves: () => false,
+  vips: { serves: () => false, isRouted: () => true, routeSpec: () => undefined, hasMembers: () => true },
+  peers: { areRead: () => true, secret: () => ({ why: '' }), problems: () => [] },
   onChanged: () => undefined,
   log: createLog({ level: 'error' }),
 });
