@@ -491,7 +491,7 @@ export const settingsTable = {
   hostLabels: setting(entries('a mapping of label names to values', labelFaults), 'BGP', {
     default: {},
     restart: true,
-    doc: 'Labels of this host for `announceFrom` of pools, besides those of the Node with its name.',
+    doc: 'Labels of this host for `announceFrom` of pools and for BGPPeers, besides those of the Node with its name.',
   }),
   bgp: setting(bgp(), 'BGP', {
     default: '',

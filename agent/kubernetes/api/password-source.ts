@@ -20,7 +20,8 @@ export interface PasswordSourceOptions {
 interface Fields {
   readonly key: string;
   readonly uid: string;
-  readonly texts: ReadonlyMap<string, string>;
+  /** By key; plain data, because the reflector compares it. */
+  readonly texts: Readonly<Record<string, string>>;
 }
 
 /** `why`: a sentence's end. */
@@ -51,7 +52,7 @@ export class PasswordSource {
     const [found] = reflector.known.objects();
     if (found === undefined)
       return { why: `there is no Secret of this name in the namespace "${namespace}"` };
-    const text = found.texts.get(key);
+    const text = Object.hasOwn(found.texts, key) ? found.texts[key] : undefined;
     return text === undefined ? { why: 'the Secret has no such key' } : { text: new SecretText(text) };
   }
 
@@ -96,5 +97,8 @@ const parse: ParseObject<Fields> = ({ metadata, data }) => {
       ? [[key, Buffer.from(value, 'base64').toString('latin1')] as const]
       : [[key, ''] as const],
   );
-  return { objects: [{ key: String(name), uid: String(uid), texts: new Map(texts) }], problems: [] };
+  return {
+    objects: [{ key: String(name), uid: String(uid), texts: Object.fromEntries(texts) }],
+    problems: [],
+  };
 };

@@ -40,6 +40,8 @@ export interface BgpWorldOptions {
   /** Further fields of the peer in the settings of hosts, and lines of the neighbour in the router's file. */
   readonly peer?: Json;
   readonly neighbour?: string;
+  /** `objects`: the settings of hosts name no router. */
+  readonly peersOf?: 'settings' | 'objects';
   readonly flags?: readonly string[];
   /** The hosts know one another by the setting `hosts`, with a network `back` between them. */
   readonly group?: boolean;
@@ -71,6 +73,7 @@ export class BgpWorld {
       hosts: names = ['a', 'b'],
       peer = {},
       neighbour = '',
+      peersOf = 'settings',
       flags = [],
       group = false,
       others = [],
@@ -125,7 +128,7 @@ export class BgpWorld {
           file.path,
           JSON.stringify({
             announce: 'bgp',
-            bgp: { ...file.bgp, peers: [file.peer] },
+            bgp: { ...file.bgp, peers: peersOf === 'settings' ? [file.peer] : [] },
             ...(file.hosts.length > 0 && { hosts: file.hosts }),
             ...(options.vrrp && { vrrp: options.vrrp(network) }),
           }),
