@@ -12,7 +12,7 @@ for (const each of readCases(new URL('convert-cases/', import.meta.url)))
     const [input = '', ...expected] = each.parts;
     const { documents, errors } = parseYamlDocuments(input);
     t.deepEqual(errors, []);
-    const { text, pools, notes } = convertMetallb(documents.map(({ value }) => value));
+    const { text, pools, peers, notes } = convertMetallb(documents.map(({ value }) => value));
     const actual = [text, notes.map((note) => `${note}\n`).join('')];
     if (isUpdating) await writeCase(each, [input, ...actual]);
     else t.deepEqual(actual, expected);
@@ -21,6 +21,6 @@ for (const each of readCases(new URL('convert-cases/', import.meta.url)))
       written.flatMap(({ problems }) => problems),
       [],
     );
-    t.is(written.flatMap(({ objects }) => objects).length, pools);
+    t.is(written.flatMap(({ objects }) => objects).length, pools + peers);
     t.false(actual.join().includes('not-to-be-shown'));
   });

@@ -1,11 +1,12 @@
-// Converts how MetalLB announces by BGP: advertisements become the field `bgp` of pools, peers with their BFD profiles the
-// setting `bgp`. Each field that has no match here is a note. Pure. https://metallb.io/apis/
+// Converts how MetalLB announces by BGP: advertisements become the field `bgp` of pools, peers with their BFD profiles BGPPeers and
+// the setting `bgp`. Each field that has no match here is a note. Pure. https://metallb.io/apis/
 
 import { community, largeCommunity } from '../base/communities.ts';
 import { peerName } from '../base/name-forms.ts';
-import { faultsOf, isMapping, shownValue } from '../base/validate.ts';
+import { isMapping, shownValue } from '../base/validate.ts';
 import { matches, selectorSchema } from '../kubernetes/label-selector.ts';
-import { bgpPeerSchema } from '../settings/bgp.ts';
+import { ADDRESS_API_VERSION } from '../kubernetes/object-names.ts';
+import { parseObject } from '../kubernetes/parse-object.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 type NoteOf = (kind: string, name: string) => (text: string) => void;
@@ -90,7 +91,7 @@ export class MetallbBgp {
     for (const { name, spec } of this.#of('BGPAdvertisement'))
       if (!this.#of('IPAddressPool').some((pool) => selects(spec, pool)))
         this.#noteOf('BGPAdvertisement', name)('is left out: it selects no IPAddressPool that is here');
-    const all = this.#of('BGPPeer').filter((peer) => this.#isUsable(peer));
+    const all = this.#usable();
     const [first] = all;
     if (first === undefined) return [];
     const { myASN, routerID, holdTime } = first.spec;
@@ -109,47 +110,60 @@ export class MetallbBgp {
       `  asn: ${JSON.stringify(myASN)}`,
       `  routerId: ${routerID ? JSON.stringify(routerID) : 'AN-IPV4-ADDRESS-OF-THE-HOST'}`,
       ...(holdTime === undefined ? [] : [`  holdTime: ${seconds(holdTime)}`]),
-      '  peers:',
-      ...all.map(
-        (peer) => `    - ${JSON.stringify(this.#peer(peer)).replaceAll(/([,:{])(?=["{[\d])/g, '$1 ')}`,
-      ),
     ];
+  }
+
+  /** The BGPPeers: name and `spec` of each. */
+  peers(): readonly { readonly name: string; readonly spec: Json }[] {
+    return this.#usable().map((peer) => ({ name: peer.name, spec: this.#peer(peer) }));
+  }
+
+  #usable(): readonly MetallbObject[] {
+    return this.#of('BGPPeer').filter((peer) => this.#isUsable(peer));
   }
 
   #isUsable(peer: MetallbObject): boolean {
     const note = this.#noteOf('BGPPeer', peer.name);
     if (!isPeerName(peer.name, note)) return false;
-    const fields = this.#peer(peer);
-    const judged = bgpPeerSchema.judge(fields);
-    if (!judged.success)
-      note(`is left out: the setting would have faults: ${faultsOf(judged.faults, fields)}`);
-    return judged.success;
+    const metadata = { name: peer.name };
+    const object = { apiVersion: ADDRESS_API_VERSION, kind: 'BGPPeer', metadata, spec: this.#peer(peer) };
+    const [problem] = parseObject(object, '').problems;
+    if (problem !== undefined) note(`is left out: ${problem.message}`);
+    return problem === undefined;
   }
 
   #peer({ name, spec }: MetallbObject): Json {
     const note = this.#noteOf('BGPPeer', name);
     const { peerAddress, peerASN, peerPort, sourceAddress, ebgpMultiHop, bfdProfile } = spec;
-    const { password, passwordSecret, disableMP, dualStackAddressFamily } = spec;
+    const { password, disableMP, dualStackAddressFamily, nodeSelectors } = spec;
     for (const field of Object.keys(spec))
       if (!PEER.includes(field) && isGiven(spec[field]))
         note(`spec.${field}: ${shownValue(spec[field])} has no match`);
-    const hasPassword =
-      (password ?? '') !== '' || (isMapping(passwordSecret) && isGiven(passwordSecret.name));
-    if (hasPassword) note('its password: write it into a file of each host, the one of "passwordFile"');
-    if (ebgpMultiHop === true && bfdProfile && !sourceAddress)
-      note('spec.sourceAddress: BFD over several hops needs "source", an address of the host');
+    const secret = isMapping(spec.passwordSecret) && spec.passwordSecret.name ? spec.passwordSecret.name : '';
+    if (secret !== '') note('spec.passwordSecret: copy the Secret into the namespace of the agents');
+    else if (isGiven(password)) note(`its password: write it into the key "password" of a Secret ${name}`);
+    const hasNoSource = ebgpMultiHop === true && bfdProfile && !sourceAddress;
+    if (hasNoSource)
+      note(
+        'spec.bfdProfile: is left out: BFD over several hops needs "source", an address of the host, and a BGPPeer for each',
+      );
     if (isGiven(disableMP) || isGiven(dualStackAddressFamily))
       note('its address families: a peer has those of its address, unless "families" names others');
+    const [selector, ...more] = listOf(nodeSelectors);
+    if (more.length > 0)
+      note(
+        `spec.nodeSelectors: a BGPPeer has one selector of hosts, not ${more.length + 1}: the first is written`,
+      );
     return {
-      name,
       address: peerAddress,
       ...(spec.interface ? { interface: spec.interface } : {}),
       asn: peerASN,
-      ...(peerPort === undefined || peerPort === 179 ? {} : { port: peerPort }),
+      ...(peerPort === undefined || peerPort === 0 || peerPort === 179 ? {} : { port: peerPort }),
       ...(sourceAddress ? { source: sourceAddress } : {}),
-      ...(hasPassword ? { passwordFile: `/etc/headgate/${name}.password` } : {}),
+      ...(secret !== '' || isGiven(password) ? { passwordSecret: { name: secret || name } } : {}),
       ...(ebgpMultiHop === true ? { multihop: 255 } : {}),
-      ...(bfdProfile ? { bfd: this.#bfd(String(bfdProfile), note) } : {}),
+      ...(bfdProfile && !hasNoSource ? { bfd: this.#bfd(String(bfdProfile), note) } : {}),
+      ...(isMapping(selector) && { hostSelector: selector }),
     };
   }
 
@@ -157,7 +171,7 @@ export class MetallbBgp {
     const profile = this.#of('BFDProfile').find((each) => each.name === name);
     if (profile === undefined) {
       note(`spec.bfdProfile: there is no BFDProfile "${name}" here: the times by default are written`);
-      return true;
+      return {};
     }
     const { receiveInterval = 300, transmitInterval = 300, detectMultiplier = 3, ...rest } = profile.spec;
     const own = this.#noteOf('BFDProfile', name);
@@ -183,6 +197,7 @@ const ADVERTISEMENT = [
 const PEER = [
   ...['myASN', 'peerASN', 'peerAddress', 'peerPort', 'sourceAddress', 'interface', 'holdTime', 'routerID'],
   ...['password', 'passwordSecret', 'bfdProfile', 'ebgpMultiHop', 'disableMP', 'dualStackAddressFamily'],
+  'nodeSelectors',
 ];
 
 /** Without names and selectors an advertisement is of all pools. */

@@ -1,4 +1,4 @@
-// Converts objects of MetalLB: its pools become AddressPools, and each field that has no match here is a note.
+// Converts objects of MetalLB: its pools become AddressPools, its peers BGPPeers, and each field that has no match here is a note.
 // Pure: JSON of objects to text and notes. https://metallb.io/apis/
 
 import { parseBlock } from '../base/ip-range.ts';
@@ -11,9 +11,10 @@ import { MetallbBgp } from './convert-metallb-bgp.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 export interface Converted {
-  /** YAML of AddressPools; '' if there is none. */
+  /** YAML of BGPPeers and AddressPools; '' if there is none. */
   readonly text: string;
   readonly pools: number;
+  readonly peers: number;
   /** What has no match: object, field, value, and what to do. */
   readonly notes: readonly string[];
 }
@@ -58,9 +59,11 @@ export function convertMetallb(values: readonly unknown[]): Converted {
   }
   const settings = bgp.settings();
   const comment =
-    settings.length === 0 ? [] : ['Peers are settings of each host, /etc/headgate/headgate.yaml:'];
+    settings.length === 0 ? [] : ['BGPPeers need these settings of each host, /etc/headgate/headgate.yaml:'];
   const head = [...comment, ...settings].map((line) => `# ${line}\n`).join('');
-  return { text: head + [...pools.values()].join('---\n'), pools: pools.size, notes };
+  const peers = bgp.peers().map(({ name, spec }) => objectText('BGPPeer', { name }, spec));
+  const text = head + [...peers, ...pools.values()].join('---\n');
+  return { text, pools: pools.size, peers: peers.length, notes };
 }
 
 function bgpOf(all: readonly Json[], notes: string[]): MetallbBgp {
@@ -165,8 +168,12 @@ function poolText({ kind, metadata, spec }: Json, bgp: MetallbBgp, note: Note): 
     note(`is left out: ${problem.message}`);
     return undefined;
   }
-  const lines = Object.entries(pool).map(([field, value]) => `  ${field}: ${flow(value)}\n`);
-  return `apiVersion: ${header.apiVersion}\nkind: ${header.kind}\nmetadata: ${flow(named)}\nspec:\n${lines.join('')}`;
+  return objectText(header.kind, named, pool);
+}
+
+function objectText(kind: string, metadata: Json, spec: Json): string {
+  const lines = Object.entries(spec).map(([field, value]) => `  ${field}: ${flow(value)}\n`);
+  return `apiVersion: ${ADDRESS_API_VERSION}\nkind: ${kind}\nmetadata: ${flow(metadata)}\nspec:\n${lines.join('')}`;
 }
 
 function blocksOf(addresses: unknown, note: Note): readonly string[] {

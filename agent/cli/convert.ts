@@ -1,4 +1,5 @@
-// `headgate convert metallb FILE...`: writes MetalLB's pools as AddressPools to stdout, and to stderr what has no match.
+// `headgate convert metallb FILE...`: writes MetalLB's pools and peers as AddressPools and BGPPeers to stdout, and to stderr what has
+// no match.
 // Needs no agent and no cluster.
 
 import { readFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ export const convert: Command = {
   name: 'convert',
   purpose: "write another load balancer's objects as Headgate's",
   details: [
-    'Reads files, or - for standard input: objects of MetalLB, or its ConfigMap from before 0.13. Prints AddressPools for kubectl apply, with what advertisements say of them, and peers as a comment that has the settings of a host. Each field without a match is a line on stderr, with its object and its value.',
+    'Reads files, or - for standard input: objects of MetalLB, or its ConfigMap from before 0.13. Prints AddressPools, with what advertisements say of them, and BGPPeers for kubectl apply, and as a comment the settings that each host needs. Each field without a match is a line on stderr, with its object and its value.',
   ],
   arguments: [{ name: 'metallb' }, { name: 'FILE...' }],
   flags: {},
@@ -32,10 +33,11 @@ export const convert: Command = {
   run: ({ positionals: [from = '', ...files] }) => {
     if (from !== 'metallb')
       throw usageError(`Cannot convert from ${quote(from)}: the only choice is "metallb"`);
-    const { text, pools, notes } = convertMetallb(files.flatMap(documentsOf));
+    const { text, pools, peers, notes } = convertMetallb(files.flatMap(documentsOf));
     if (text !== '') process.stdout.write(text);
     for (const note of notes) console.error(printable(note));
-    console.error(`${counted(pools, 'AddressPool')}, ${counted(notes.length, 'line')} without a match`);
+    const objects = [counted(pools, 'AddressPool'), ...(peers > 0 ? [counted(peers, 'BGPPeer')] : [])];
+    console.error(`${objects.join(', ')}, ${counted(notes.length, 'line')} without a match`);
     return notes.length === 0 ? 0 : 1;
   },
 };

@@ -89,7 +89,7 @@ export const peerSpecSchema = object({
   ],
 });
 
-/** Of the whole object: a CRD has no pattern for its name. */
+/** For the whole object: a CRD has no pattern for its name. */
 export const PEER_RULES = [
   {
     rule: "self.metadata.name.matches('^[a-z][a-z0-9-]{0,29}$')",

@@ -1,4 +1,4 @@
-// The links between this host and all others of the setting `hosts`: what each reports, beside what this host reports, and which
+// The links between this host and all others of the setting `hosts`: what each has to say, beside what this host has, and which
 // of them live. Logs a host that is heard, or is not any more.
 
 import { hash, randomBytes } from 'node:crypto';

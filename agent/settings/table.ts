@@ -485,7 +485,7 @@ export const settingsTable = {
     {
       default: '',
       restart: true,
-      doc: 'The name of this host for `announceFrom` of pools. Empty: its name in `hosts`, or else the hostname.',
+      doc: 'The name of this host for `announceFrom` of pools, and for BGPPeers. Empty: its name in `hosts`, or else the hostname.',
     },
   ),
   hostLabels: setting(entries('a mapping of label names to values', labelFaults), 'BGP', {

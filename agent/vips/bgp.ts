@@ -32,7 +32,7 @@ export interface BgpPeer {
   readonly families: readonly Family[];
   /** '' for no password, or one of a Secret. */
   readonly passwordFile: string;
-  /** Of a BGPPeer, with the Secret of its password; undefined for a peer of the settings. */
+  /** What a BGPPeer has besides: the Secret of its password; undefined for a peer of the settings. */
   readonly object?: { readonly secret: SecretField | undefined } | undefined;
   /** At most so many hops away; 0 for a peer on the same network. */
   readonly multihop: number;

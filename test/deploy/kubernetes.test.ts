@@ -12,6 +12,7 @@ const OBJECTS = [
   'namespace/headgate-system',
   'customresourcedefinition.apiextensions.k8s.io/addressclaims.headgate.io',
   'customresourcedefinition.apiextensions.k8s.io/addresspools.headgate.io',
+  'customresourcedefinition.apiextensions.k8s.io/bgppeers.headgate.io',
   'serviceaccount/headgate',
   'clusterrole.rbac.authorization.k8s.io/headgate',
   'clusterrolebinding.rbac.authorization.k8s.io/headgate',

@@ -3,6 +3,7 @@
 import ava from 'ava';
 import { claimManifest } from '../../agent/kubernetes/address-claim.ts';
 import { poolStatusManifest } from '../../agent/kubernetes/address-pool.ts';
+import { entryOf, readReports } from '../../agent/kubernetes/host-report.ts';
 import { parseObject } from '../../agent/kubernetes/parse-object.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
@@ -15,6 +16,7 @@ const test = requires(ava, kubeNeeds());
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const POOLS = '/apis/headgate.io/v1alpha1/addresspools';
 const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
+const PEERS = '/apis/headgate.io/v1alpha1/bgppeers';
 const apiVersion = 'headgate.io/v1alpha1';
 
 let kube: Kube;
@@ -25,7 +27,7 @@ test.before(async (t) => {
 test.after.always(() => kube?.stop());
 
 test('The API server finds nothing to complain of in the definitions', async (t) => {
-  for (const name of ['addresspools', 'addressclaims']) {
+  for (const name of ['addresspools', 'addressclaims', 'bgppeers']) {
     const { status } = await kube.must('GET', `${DEFINITIONS}/${name}.headgate.io`);
     const conditions = status.conditions as { readonly type: string; readonly status: string }[];
     t.is(conditions.find(({ type }) => type === 'Established')?.status, 'True');
@@ -132,6 +134,99 @@ test('The API server itself refuses what cannot be', async (t) => {
     { pool: 'a_pool' },
   ])
     await refused(CLAIMS, 'AddressClaim', { address: '192.0.2.1', reserved: true, ...wrong });
+});
+
+test('A BGPPeer is taken with all its fields and read as it was written; each host has its own part of the status', async (t) => {
+  const spec = {
+    ...{
+      address: 'fe80::1',
+      interface: 'eth0.100',
+      asn: 4_200_000_000,
+      port: 1179,
+      families: ['ipv4', 'ipv6'],
+    },
+    ...{ source: 'fe80::2', localPort: 1790, multihop: 0, ttlSecurity: true, prepends: 2 },
+    ...{ communities: ['65001:77', 'no-export'], largeCommunities: ['65001:1:2'], localPreference: 200 },
+    bfd: { interval: '50ms', multiplier: 5 },
+    passwordSecret: { name: 'tor', key: 'tor-a' },
+    ...{ hosts: ['lb1'], hostSelector: { matchLabels: { rack: 'r1' } } },
+  };
+  const create = (name: string, own: object) =>
+    kube.api('POST', PEERS, { apiVersion, kind: 'BGPPeer', metadata: { name }, spec: own });
+  t.is((await create('full', spec)).status, 201);
+  const full = await kube.must('GET', `${PEERS}/full`);
+  t.deepEqual(full.spec, spec);
+  const [object] = parseObject(full, '').objects;
+  if (object?.kind !== 'BGPPeer') return t.fail();
+  t.like(object, { spec: { families: ['v4', 'v6'], bfd: { interval: 50, multiplier: 5 } }, generation: 1 });
+  t.deepEqual(object.passwordSecret, { name: 'tor', key: 'tor-a' });
+  t.is((await create('plain', { address: '192.0.2.1', asn: 65_000, bfd: {} })).status, 201);
+
+  const apply = async (manager: string, status: object) => {
+    const { uid } = full.metadata;
+    const body = { apiVersion, kind: 'BGPPeer', metadata: { name: 'full', uid }, status };
+    const path = `${PEERS}/full/status?fieldManager=${manager}&force=true`;
+    return (await kube.must('PATCH', path, body, 'application/apply-patch+yaml')).status;
+  };
+  const now = 1_767_268_800_000;
+  const entry = (host: string) => entryOf({ host, state: 'Up', message: '', since: now, reported: now });
+  await apply('headgate-host-lb1', { hosts: [entry('lb1')] });
+  await apply('headgate-host-lb2', { hosts: [entry('lb2')] });
+  const conditions = [
+    { type: 'Accepted', status: 'True', reason: 'Accepted', lastTransitionTime: '2026-01-01T12:00:00Z' },
+  ];
+  const { hosts } = await apply('headgate-hosts', { hostsUp: '2/2', conditions });
+  t.deepEqual(hosts.map(({ name }: { name: string }) => name).sort(), ['lb1', 'lb2']);
+  t.like(readReports(await kube.must('GET', `${PEERS}/full`)), { reports: { length: 2 } });
+  // A host gives up its own entry, or another one that of a host that is gone.
+  const left = await apply('headgate-host-lb1', {});
+  t.deepEqual(left.hosts, [entry('lb2')]);
+  t.is(left.hostsUp, '2/2');
+});
+
+test('The API server itself refuses a BGPPeer that cannot be', async (t) => {
+  const right = { address: '192.0.2.1', asn: 65_000 };
+  const refused = async (name: string, change: object) => {
+    const { status, body } = await kube.api('POST', PEERS, {
+      ...{ apiVersion, kind: 'BGPPeer', metadata: { name } },
+      spec: { ...right, ...change },
+    });
+    t.is(status, 422, `${name} ${JSON.stringify(change)} ${JSON.stringify(body)}`);
+  };
+  for (const name of ['a.b', '1a', 'x'.repeat(31)]) await refused(name, {});
+  for (const change of [
+    { asn: undefined },
+    { asn: 0 },
+    { asn: 23_456 },
+    { asn: 65_535 },
+    { address: 'router-1' },
+    { address: '192.0.2.1; }' },
+    { address: '192.0.2.300' },
+    { address: 'fe80::1' },
+    { address: 'FE80::1' },
+    { interface: 'eth0' },
+    { address: 'fe80::1', interface: 'eth0"; }' },
+    { source: '2001:db8::1' },
+    { source: '192.0.2.1' },
+    { localPort: 1790 },
+    { address: 'fe80::1', interface: 'eth0', multihop: 2 },
+    { multihop: 2, bfd: {} },
+    { families: ['ipv6'] },
+    { families: ['ipx'] },
+    { address: '2001:db8::1', families: ['ipv4'] },
+    { communities: ['65001'] },
+    { communities: Array.from({ length: 17 }, () => '65001:1') },
+    { largeCommunities: ['1:2'] },
+    { bfd: true },
+    { bfd: { interval: '5m' } },
+    { bfd: { interval: '1ms' } },
+    { bfd: { multiplier: 1 } },
+    { passwordSecret: {} },
+    { passwordSecret: { name: 'a', key: '../etc/passwd' } },
+    { prepends: 6 },
+    { hosts: Array.from({ length: 65 }, (_, at) => `lb${at}`) },
+  ])
+    await refused('tor-a', change);
 });
 
 test('A pool that says how its VIPs are announced is taken, and read as it was written', async (t) => {

@@ -19,6 +19,8 @@ const MERGE = 'application/merge-patch+json';
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
 const CLAIMS = '/apis/headgate.io/v1alpha1/addressclaims';
 const POOLS = '/apis/headgate.io/v1alpha1/addresspools';
+const PEERS = '/apis/headgate.io/v1alpha1/bgppeers';
+const OWN_SECRETS = `/api/v1/namespaces/${NAMESPACE}/secrets`;
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:headgate`;
 const GATEWAY_API = '/apis/gateway.networking.k8s.io/v1';
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -59,6 +61,11 @@ const allowed: readonly Call[] = [
   ['GET', POOLS],
   ['GET', POOLS, { query: watch }],
   ['PATCH', `${POOLS}/any/status`, { body: {} }],
+  ['GET', PEERS],
+  ['GET', PEERS, { query: watch }],
+  ['PATCH', `${PEERS}/any/status`, { body: {} }],
+  ['GET', OWN_SECRETS, { query: { fieldSelector: 'metadata.name=any' } }],
+  ['GET', OWN_SECRETS, { query: { ...watch, fieldSelector: 'metadata.name=any' } }],
   ['GET', CLAIMS],
   ['GET', CLAIMS, { query: watch }],
   ['GET', `${CLAIMS}/any`],
@@ -95,6 +102,14 @@ const allowed: readonly Call[] = [
 const refused: readonly Call[] = [
   ['GET', '/api/v1/secrets'],
   ['GET', '/api/v1/namespaces/default/secrets/any'],
+  ['GET', '/api/v1/namespaces/default/secrets'],
+  ['GET', `${OWN_SECRETS}/any`],
+  ['PATCH', `${OWN_SECRETS}/any`, { body: {} }],
+  ['POST', OWN_SECRETS, { body: {} }],
+  ['POST', PEERS, { body: {} }],
+  ['PUT', `${PEERS}/any`, { body: {} }],
+  ['PATCH', `${PEERS}/any`, { body: {} }],
+  ['DELETE', `${PEERS}/any`],
   ['GET', '/api/v1/pods'],
   ['POST', '/api/v1/namespaces/default/pods', { body: {} }],
   ['GET', '/api/v1/configmaps'],
@@ -199,6 +214,9 @@ test('The API server lists exactly these permissions', async (t) => {
       'addresspools.headgate.io list',
       'addresspools.headgate.io watch',
       'addresspools/status.headgate.io patch',
+      'bgppeers.headgate.io list',
+      'bgppeers.headgate.io watch',
+      'bgppeers/status.headgate.io patch',
       ...[...OF_GATEWAYS, 'backendtlspolicies', 'gatewayclasses'].flatMap((plural) => [
         `${plural}.gateway.networking.k8s.io get`,
         `${plural}.gateway.networking.k8s.io list`,
@@ -235,6 +253,8 @@ test('The API server lists exactly these permissions', async (t) => {
       'leases.coordination.k8s.io create',
       'leases.coordination.k8s.io get headgate',
       'leases.coordination.k8s.io update headgate',
+      'secrets list',
+      'secrets watch',
     ],
   );
 });

@@ -1,6 +1,6 @@
 // Writes into the status of objects what this host has to say of them, each host an entry of its own by a field manager of its
 // own, so that no host writes over another. The agent that leads makes conditions and Events of the entries of all hosts.
-// Why: docs/design/decisions/0105-each-host-reports-its-own.md
+// Why: docs/design/decisions/0096-each-host-reports-its-own.md
 
 import { hash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';

@@ -34,7 +34,7 @@ export class BirdText {
   /** By the name of the peer. */
   #rendered: ReadonlyMap<string, Version> = new Map();
   #good: ReadonlyMap<string, Version> = new Map();
-  /** What ended a session, and when. */
+  /** Name of a peer → what ended its session, and when. */
   readonly #refused = new Map<string, { readonly version: Version; readonly at: number }>();
   #whys: ReadonlyMap<string, string> = new Map();
 

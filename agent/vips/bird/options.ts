@@ -50,7 +50,7 @@ export interface PeerFacts {
   /** False: there may be more than the agent knows. */
   readonly areRead: () => boolean;
   readonly secret: ReadSecret;
-  /** Those that this host cannot use. */
+  /** BGPPeers that this host cannot use. */
   readonly problems: () => readonly Problem[];
 }
 

@@ -16,7 +16,7 @@ const OTHERS_MAY_READ = 0o007;
 
 export type HasPassword = Pick<BgpPeer, 'passwordFile' | 'object'>;
 
-/** Where the password of a peer is, in words; '' if it has none. */
+/** The place of a peer's password, in words; '' if it has none. */
 export function placeOfPassword({ passwordFile, object }: HasPassword): string {
   const secret = object?.secret;
   if (secret !== undefined) return `the key "${secret.key}" of the Secret "${secret.name}"`;
