@@ -11,13 +11,16 @@ import type { Announcer } from './vips/announcer.ts';
 export interface LoopOptions {
   readonly flow: Flow;
   readonly dataplane: Forwarding;
-  /** undefined if this host announces no VIPs. */
-  readonly announcer: Pick<Announcer, 'follow'> | undefined;
+  /** Announces VIPs, and lets pods open connections from them; undefined if this host does neither. */
+  readonly announcer: Follower | undefined;
   readonly metrics: LoopMetrics;
   readonly programming: Pick<ProgrammingLatency, 'applied'>;
   /** Called after each round with the load balancers that it planned. */
   readonly report: (keys: ReadonlySet<string>) => void;
 }
+
+/** Follows the load balancers in the background. */
+export type Follower = Pick<Announcer, 'follow'>;
 
 export interface LoopMetrics {
   roundStarted(): void;

@@ -8,7 +8,7 @@ import { type Servers, startServers } from './answer/servers.ts';
 import { version } from './base/version.ts';
 import { cli } from './cli/cli.ts';
 import { compactHeap } from './host/compact-heap.ts';
-import { loop } from './loop.ts';
+import { type Follower, loop } from './loop.ts';
 import type { CurrentSettings } from './settings/current-settings.ts';
 import { translateInitialState } from './sources/initial-state.ts';
 import { type AgentParts, agentParts, currentSettings } from './wiring/agent-parts.ts';
@@ -85,7 +85,9 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   await Promise.race([dataplane.start(), stopping]);
   compactHeap();
   parts.poolsChanged();
-  announcers.follow(desired.loadBalancers.keys(), desired.loadBalancers);
+  const announcer = following(announcers, parts.egress);
+  announcer.follow(desired.loadBalancers.keys(), desired.loadBalancers);
+  void parts.egress.start();
   void announcers.start();
   parts.hostReports?.start();
   void parts.endFormer();
@@ -99,11 +101,21 @@ async function runAgent(current: CurrentSettings): Promise<number> {
 
   // Follow every change until the agent stops.
   const report = (keys: ReadonlySet<string>): void => observers.changed(keys);
-  await loop({ flow, dataplane, announcer: announcers, metrics: metrics.loop, programming, report });
+  await loop({ flow, dataplane, announcer, metrics: metrics.loop, programming, report });
 
   standing?.close();
   await end(parts, servers);
   return 0;
+}
+
+/** All of them follow the load balancers. */
+function following(...all: readonly Follower[]): Follower {
+  return {
+    follow: (keys, loadBalancers) => {
+      const changed = [...keys];
+      for (const each of all) each.follow(changed, loadBalancers);
+    },
+  };
 }
 
 /** SIGHUP: reads the settings again and gives the new ones to the parts. */
@@ -154,6 +166,8 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   pair?.close();
   parts.alone?.close();
   await connectionSync.close();
+  if (settings.now.stopDataplaneOnExit) await parts.egress.stop();
+  await parts.egress.close();
   await dataplane.close();
   if (settings.now.stopDataplaneOnExit) {
     await announcers.stop();

@@ -23,6 +23,7 @@ import { coldStart } from './rows/cold-start.ts';
 import { connectionLog } from './rows/connection-log.ts';
 import { cpuPerChange } from './rows/cpu-per-change.ts';
 import { editToTraffic } from './rows/edit-to-traffic.ts';
+import { egress } from './rows/egress.ts';
 import { ejection } from './rows/ejection.ts';
 import { failover } from './rows/failover.ts';
 import { idle } from './rows/idle.ts';
@@ -55,6 +56,7 @@ const benchmarks: readonly Benchmark[] = [
   editToTraffic,
   newService,
   kernel,
+  egress,
   rssKernel,
   amphora,
   rolling,

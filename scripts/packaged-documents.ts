@@ -17,6 +17,7 @@ const PACKAGED = [
   'deploy/kubernetes',
   'deploy/kubeconfig.sh',
   'deploy/helm',
+  'deploy/egress',
   'deploy/tls',
   'deploy/prometheus',
   'deploy/grafana',

@@ -1,5 +1,5 @@
 // Writes what is made of deploy/kubernetes, or checks it with --check: install.yaml from the files that kustomization.yaml
-// names; the same objects, the rights of deploy/tls and the rules of deploy/prometheus for the chart; and these rules for the
+// names; the same objects, the rights of deploy/tls and deploy/egress and the rules of deploy/prometheus for the chart; and these rules for the
 // Prometheus operator.
 // After write-crds.ts, which writes some of these.
 
@@ -28,6 +28,8 @@ writeForChart('crds.yaml', 'deploy/kubernetes', ofKubernetes(names.filter(isDefi
 writeForChart('rbac.yaml', 'deploy/kubernetes/rbac.yaml', read('kubernetes/rbac.yaml'));
 writeForChart('tls-all-namespaces.yaml', 'deploy/tls', read('tls/all-namespaces.yaml'));
 writeForChart('tls-namespace.yaml', 'deploy/tls', read('tls/namespace.yaml'));
+writeForChart('egress-all-namespaces.yaml', 'deploy/egress', read('egress/all-namespaces.yaml'));
+writeForChart('egress-namespace.yaml', 'deploy/egress', read('egress/namespace.yaml'));
 const rules = read('prometheus/headgate.rules.yaml');
 writeForChart('headgate.rules.yaml', 'deploy/prometheus', rules);
 write(

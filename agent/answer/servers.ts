@@ -67,7 +67,7 @@ export async function startServers({
   metrics,
   log,
 }: ServersOptions): Promise<Servers> {
-  const { desired, dataplane, announcers, operating, pair } = statusSources;
+  const { desired, dataplane, announcers, operating, pair, egress } = statusSources;
   const { stateDir, runtimeDir, listen } = settings.now;
   const answers = {
     status: () => agentStatus(statusSources),
@@ -108,6 +108,7 @@ export async function startServers({
       ...forwarded,
       ...(await operatingFamilies(operating.all(), desired.loadBalancers, metricsDetail)),
       ...verdictFamilies(rows),
+      ...(await egress.families()),
     ];
   };
   const own = async () => [...(await metrics.families()), ...announcers.families()];

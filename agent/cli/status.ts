@@ -83,6 +83,7 @@ export function statusLines(agent: AgentStatus): readonly Line[] {
     ...pairLines(agent.pair),
     ...hostsLines(agent.hosts),
     ...connectionSyncLines(agent.connectionSync),
+    ...egressLines(agent.egress),
     row('Problems', `${problems.length || 'none'}`),
     ...firstOf(problems.map((problem) => [problemLine(problem)])),
   ];
@@ -306,6 +307,14 @@ function hostParts({
 function takeoverInWords(peerNotReady: string, roles: readonly string[]): string {
   if (peerNotReady !== '') return `no: ${peerNotReady}`;
   return roles.length > 0 && roles.every((role) => role === 'master') ? 'it has the VIPs already' : 'yes';
+}
+
+/** An agent of a release before has none. */
+function egressLines(egress: AgentStatus['egress']): readonly Line[] {
+  if (egress === undefined) return [];
+  const { pods, vips, fault } = egress;
+  const words = `connections of ${counted(pods, 'pod')} leave from ${counted(vips, 'VIP')}`;
+  return [['Egress: ', ...(fault === '' ? [words] : [bad(fault)])]];
 }
 
 function connectionSyncLines(sync: AgentStatus['connectionSync']): readonly Line[] {

@@ -3,7 +3,7 @@
 import { agentSocketPath, askAgent } from '../answer/agent-socket.ts';
 import { counted } from '../base/counted.ts';
 import { quote } from '../base/quote.ts';
-import { keyOf, NO_NAMESPACE, objectOf, ownerOf } from '../model/names.ts';
+import { keyOf, NO_NAMESPACE, objectInWords, objectOf, ownerOf } from '../model/names.ts';
 import type { AmphoraWhy } from '../octavia/report/amphora-report.ts';
 import type { ListenerExplanation as Listener, ServiceExplanation } from '../report/answers/explain.ts';
 import type { HostAnnouncement, LocationExplanation, MemberOf } from '../report/answers/explain-location.ts';
@@ -160,15 +160,19 @@ function linesOf(explanation: ServiceExplanation): readonly Line[] {
 /** The lines about an address, a pod or a node. */
 function placeLines(
   asked: string,
-  { loadBalancers, members, more, hosts = [] }: LocationExplanation,
+  { loadBalancers, members, more, hosts = [], egress = [] }: LocationExplanation,
 ): readonly Line[] {
-  if (loadBalancers.length === 0 && members.length === 0)
+  if (loadBalancers.length === 0 && members.length === 0 && egress.length === 0)
     return [[title(asked), ': ', bad('no load balancer has it as an address or a member')]];
   const lines = loadBalancers.flatMap(linesOf);
   if (hosts.length > 0) lines.push(`${counted(hosts.length, 'host')} of the setting "hosts":`);
   lines.push(...hosts.map(hostLine));
   if (members.length > 0) lines.push([title(asked), ` is a member of ${counted(members.length, 'port')}:`]);
   lines.push(...tableLines(members.map(placeCells)));
+  for (const { pod, target, vip, owner } of egress)
+    lines.push(
+      `Connections of ${pod}${target && ` (${target})`} leave from ${vip}, by ${objectInWords(owner)}`,
+    );
   if (more > 0) lines.push(`  ... and ${more} more`);
   return lines;
 }
@@ -186,9 +190,11 @@ function placeCells({ key, port, name, target, state, status, cause }: MemberOf)
 }
 
 /** Something has it, and all of that is served. */
-function isWell({ loadBalancers, members }: LocationExplanation): boolean {
+function isWell({ loadBalancers, members, egress = [] }: LocationExplanation): boolean {
   const isServed = loadBalancers.every(({ verdict }) => verdict === 'served');
-  return loadBalancers.length + members.length > 0 && isServed && members.every(takesConnections);
+  return (
+    loadBalancers.length + members.length + egress.length > 0 && isServed && members.every(takesConnections)
+  );
 }
 
 function listenerLines({

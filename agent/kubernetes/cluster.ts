@@ -22,7 +22,7 @@ import type { Route } from './gateway/route-objects.ts';
 import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
 import { ALL_KINDS, type Kind } from './kinds.ts';
 import { ObjectIndex } from './object-index.ts';
-import type { EndpointSlice, KubernetesObject, Node, Service } from './objects.ts';
+import type { EndpointSlice, KubernetesObject, Node, Pod, Service } from './objects.ts';
 import { SliceIndex } from './slice-index.ts';
 
 /** In order of precedence: if two sources have an object, the first one's counts. `files`: certificates that the settings name. */
@@ -155,6 +155,10 @@ export class Cluster {
   nodes(): readonly Node[] {
     this.#sortedNodes ??= [...this.#objects.Node.values()].sort(byName);
     return this.#sortedNodes;
+  }
+
+  pod(key: string): Pod | undefined {
+    return this.#objects.Pod.get(key);
   }
 
   gatewayClass(name: string): GatewayClass | undefined {

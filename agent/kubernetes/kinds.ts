@@ -27,6 +27,7 @@ export const KINDS: Readonly<Record<Kind, KindOfApi>> = {
   EndpointSlice: inDiscovery('endpointslices'),
   Endpoints: inCore('endpoints'),
   Node: ofCluster(inCore('nodes')),
+  Pod: inCore('pods'),
   Secret: inCore('secrets'),
   ConfigMap: inCore('configmaps'),
   AddressPool: ofAddresses('addresspools'),

@@ -24,6 +24,8 @@ export function placesOf(object: KubernetesObject): readonly Dependency[] {
       return [`service ${object.key}`];
     case 'Node':
       return ['nodes'];
+    case 'Pod':
+      return [`pod ${object.key}`];
     case 'Secret':
       return [`secret ${object.key}`];
     case 'ConfigMap':

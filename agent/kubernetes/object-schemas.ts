@@ -240,3 +240,18 @@ export const nodeSchema = object({
     ).nullish(),
   }).nullish(),
 });
+
+export const podSchema = object({
+  metadata: object({ name: named(subdomain), namespace: namespace(), uid: uid().nullish() }),
+  spec: object({ hostNetwork: boolean().nullish() }).nullish(),
+  status: object({
+    phase: string().nullish(),
+    podIPs: listOf(
+      object({ ip: string() }).transform(({ ip }, refuse) => {
+        const parsed = parseAddress(ip);
+        if (parsed === undefined) refuse(['ip'], 'is not an IP address');
+        return parsed?.address;
+      }),
+    ).nullish(),
+  }).nullish(),
+});

@@ -14,6 +14,7 @@ export type KubernetesObject =
   | EndpointSlice
   | Endpoints
   | Node
+  | Pod
   | Secret
   | ConfigMap
   | AddressPool
@@ -132,4 +133,15 @@ export interface Node {
   readonly noExecute: boolean;
   /** `metadata.deletionTimestamp` is set. */
   readonly deleting: boolean;
+}
+
+/** Read only to know that an address of an EndpointSlice is a pod's. */
+export interface Pod extends NamespacedObject {
+  readonly kind: 'Pod';
+  /** Canonical. */
+  readonly addresses: readonly string[];
+  /** It has the addresses of its Node. */
+  readonly hostNetwork: boolean;
+  /** All its containers have ended: another pod may have its addresses. */
+  readonly hasEnded: boolean;
 }

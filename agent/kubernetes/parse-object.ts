@@ -37,9 +37,9 @@ import {
 import { ingressClassOf, ingressClassSchema, ingressOf, ingressSchema } from './ingress/ingress-schemas.ts';
 import { ALL_KINDS, isKind, KINDS, type Kind } from './kinds.ts';
 import { misplacedRanges } from './misplaced-ranges.ts';
-import { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
+import { endpointsSchema, nodeSchema, podSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
-import { endpointsOf, nodeOf, serviceOf, sliceOf } from './prune-object.ts';
+import { endpointsOf, nodeOf, podOf, serviceOf, sliceOf } from './prune-object.ts';
 
 export interface ParsedObjects {
   readonly objects: readonly KubernetesObject[];
@@ -175,6 +175,7 @@ const READERS: Readonly<Record<Exclude<Kind, 'EndpointSlice'>, Reader>> = {
   Service: (json) => read(serviceSchema, json, serviceOf),
   Endpoints: (json) => read(endpointsSchema, json, endpointsOf),
   Node: (json) => read(nodeSchema, json, nodeOf),
+  Pod: (json) => read(podSchema, json, podOf),
   Secret: (json) => read(certificateSchema, json, secretOf),
   ConfigMap: (json) => read(certificateSchema, json, configMapOf),
   AddressPool: (json) => read(poolSchema, json, storedPoolOf),

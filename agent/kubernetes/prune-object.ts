@@ -5,8 +5,14 @@ import { labelValue, subdomain } from '../base/name-forms.ts';
 import type { Valid } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
 import { IP_ALLOCATED } from './class-names.ts';
-import type { endpointsSchema, nodeSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
-import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Service } from './objects.ts';
+import type {
+  endpointsSchema,
+  nodeSchema,
+  podSchema,
+  serviceSchema,
+  sliceSchemas,
+} from './object-schemas.ts';
+import type { Endpoint, EndpointPort, EndpointSlice, Endpoints, Node, Pod, Service } from './objects.ts';
 
 type CheckedSlice = Valid<typeof sliceSchemas.IPv4>;
 type CheckedEndpoint = NonNullable<CheckedSlice['endpoints']>[number];
@@ -143,6 +149,16 @@ export function nodeOf({ metadata, spec, status }: Valid<typeof nodeSchema>): No
       ({ key, effect }) => effect === 'NoExecute' && !CONDITION_TAINTS.includes(key ?? ''),
     ),
     deleting: typeof metadata.deletionTimestamp === 'number',
+  };
+}
+
+export function podOf({ metadata, spec, status }: Valid<typeof podSchema>): Pod {
+  return {
+    kind: 'Pod',
+    ...identityOf(metadata),
+    addresses: compactList(status?.podIPs?.flatMap((address) => address ?? [])),
+    hostNetwork: spec?.hostNetwork ?? false,
+    hasEnded: status?.phase === 'Succeeded' || status?.phase === 'Failed',
   };
 }
 

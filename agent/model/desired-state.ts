@@ -54,7 +54,8 @@ export function emptyDesiredState(bounds: () => NamespaceBounds = () => NO_BOUND
 
 /**
  * What translation reads: `service default/web`; `endpoints default/web`: all EndpointSlices of that Service; `nodes`: all
- * Nodes; `vip 192.0.2.10`: a VIP that was refused as a member; `secret default/shop-tls`;
+ * Nodes; `vip 192.0.2.10`: a VIP that was refused as a member; `pod default/web-1`; `pods default`: whether the Pods of that
+ * namespace can be read; `secret default/shop-tls`;
  * `configmap default/clients`.
  * Of the Gateway API: `listenersets default/edge`: all that are attached to that Gateway; `routes gateway default/edge` and
  * `routes listenerset default/extra`: all that name it as a parent; `grants shop`: all ReferenceGrants of that namespace;
@@ -66,6 +67,8 @@ export type Dependency =
   | `endpoints ${string}`
   | 'nodes'
   | `vip ${string}`
+  | `pod ${string}`
+  | `pods ${string}`
   | `secret ${string}`
   | `configmap ${string}`
   | `gatewayclass ${string}`

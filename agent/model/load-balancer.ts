@@ -22,8 +22,27 @@ export interface LoadBalancer {
   readonly vips: readonly Vip[];
   /** One per Service port and address family, in the order of the Service's ports, v4 before v6. */
   readonly listeners: readonly Listener[];
+  /** Absent: connections that its pods open keep their source. */
+  readonly egress?: Egress;
   /** For the object's author: refused values, ports that are not served, conflicts. */
   readonly problems: readonly Problem[];
+}
+
+/** Connections that the pods of a Service open leave from its VIPs. */
+export interface Egress {
+  /** The oldest of several Services that have a pod counts: milliseconds since the epoch, Infinity if unknown. */
+  readonly created: number;
+  /** The first VIP of each family. */
+  readonly addresses: Readonly<Partial<Record<Family, string>>>;
+  /** Sorted by address; each address once. */
+  readonly pods: readonly EgressPod[];
+}
+
+export interface EgressPod {
+  readonly address: string;
+  readonly family: Family;
+  /** `Pod/web-1`; '' if unknown. */
+  readonly target: string;
 }
 
 /** A Service that this agent does not serve; `reason` is a sentence for `why`. */
@@ -356,6 +375,9 @@ export type ProblemReason =
   | 'ProvisionerFailed'
   | 'ProtocolNotServed'
   | 'AnswersMissing'
+  | 'EgressNotServed'
+  | 'EgressConflict'
+  | 'EgressPodRefused'
   | 'NodePortMissing'
   | 'InvalidEndpoint'
   | 'InvalidListener'

@@ -11,6 +11,16 @@ export function tableOf(stateDir: string): string {
   return stateDir === DEFAULT_STATE_DIR ? 'headgate' : `headgate_${hash('sha256', stateDir).slice(0, 8)}`;
 }
 
+/** Beside those of the kernel path. */
+export function egressTableOf(stateDir: string): string {
+  return `${tableOf(stateDir)}_egress`;
+}
+
+/** As rulesFile(), of egress. */
+export function egressFile(stateDir: string): string {
+  return join(stateDir, 'nftables', 'egress.nft');
+}
+
 /** Through which a change gets to nft; below the runtime directory. */
 export function changeFile(runtimeDir: string): string {
   return join(runtimeDir, 'nftables', 'change.nft');

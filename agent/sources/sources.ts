@@ -12,7 +12,7 @@ import type { Access } from '../certificates/last-good.ts';
 import type { Changes } from '../changes.ts';
 import type { Log } from '../host/log.ts';
 import type { ApiSource, ReadyBy } from '../kubernetes/api/api-source.ts';
-import type { CertificateSource } from '../kubernetes/api/certificate-source.ts';
+import type { AskedObject, CertificateSource } from '../kubernetes/api/certificate-source.ts';
 import type { ApiClient } from '../kubernetes/api/client.ts';
 import { DefinitionVersions, type VersionByDefinition } from '../kubernetes/api/definition-versions.ts';
 import type { PasswordSource, ReadPassword } from '../kubernetes/api/password-source.ts';
@@ -192,6 +192,11 @@ export class Sources {
     this.#passwords?.keepOnly(names);
   }
 
+  /** Whether the Pods of a namespace of the cluster can be read. Reads them from now on. */
+  accessToPods(namespace: string): Access {
+    return this.#certificates?.accessToPods(namespace) ?? { kind: 'pending' };
+  }
+
   /** The versions of the cluster's definitions of the Gateway API. Reads them from now on; undefined if they are not known. */
   definitionVersions(): VersionByDefinition | undefined {
     return this.#definitions?.get();
@@ -215,7 +220,7 @@ export class Sources {
   #apply(
     change: Pick<ObjectsChange, 'upserted' | 'removed'>,
     source: ObjectSource,
-    asked: readonly ObjectName[] = [],
+    asked: readonly AskedObject[] = [],
   ): void {
     const { cluster, desired, changes, metrics } = this.#options;
     if (source === 'api') metrics.loop.eventReceived(source);

@@ -79,7 +79,7 @@ export async function agentParts(settings: CurrentSettings) {
   });
 
   // The sources of objects, the writers to the cluster, the addresses of Services, and the translators.
-  const objects = await objectParts(common, certificates, dataplane);
+  const objects = await objectParts(common, certificates, dataplane, reached.egress);
 
   // The peer, the observers, and the answers to commands.
   const pair = pairOf({

@@ -13,7 +13,7 @@ import { GatewayClassTranslator } from '../translate/gateway/gateway-class-trans
 import { GatewayTranslator } from '../translate/gateway/gateway-translator.ts';
 import { IngressTranslator } from '../translate/ingress/ingress-translator.ts';
 import { PoolTranslator } from '../translate/pool/pool-translator.ts';
-import { ServiceTranslator } from '../translate/service/service-translator.ts';
+import { type ReadablePods, ServiceTranslator } from '../translate/service/service-translator.ts';
 import type { CommonParts } from './common-parts.ts';
 
 export type ObjectParts = Awaited<ReturnType<typeof objectParts>>;
@@ -22,6 +22,7 @@ export async function objectParts(
   common: CommonParts,
   certificates: Certificates,
   dataplane: Pick<Meter, 'status'>,
+  egress: Pick<ReadablePods, 'known'>,
 ) {
   const { settings, cluster, desired, changes, changed, problemLog, metrics, log } = common;
   const { now } = settings;
@@ -68,7 +69,14 @@ export async function objectParts(
     desired,
   };
   const translators = {
-    Service: new ServiceTranslator({ ...translating, isUndecided: addresses.isUndecided }),
+    Service: new ServiceTranslator({
+      ...translating,
+      isUndecided: addresses.isUndecided,
+      pods: {
+        access: (namespace) => sources.accessToPods(namespace),
+        known: (key) => egress.known(key),
+      },
+    }),
     Gateway: new GatewayTranslator(translating),
     GatewayClass: new GatewayClassTranslator(cluster, () => sources.definitionVersions()),
     Ingress: new IngressTranslator(translating),

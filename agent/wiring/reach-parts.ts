@@ -1,8 +1,9 @@
 // Creates what makes VIPs reachable, or finds out which are: the announcers, or without them the addresses of this host; and the
-// machines outside the pair that have a VIP.
+// machines outside the pair that have a VIP; and what lets pods open connections from VIPs.
 
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { LoadBalancer, OwnerKey, Problem } from '../model/load-balancer.ts';
+import { EgressRules } from '../nftables/egress/egress-rules.ts';
 import { tableOf } from '../nftables/paths.ts';
 import { bgpSettings } from '../settings/announce.ts';
 import { AddressAnswers } from '../vips/address-answers.ts';
@@ -89,9 +90,10 @@ export function reachParts(
       onChanged: changed,
       log,
     });
+  const egress = new EgressRules({ settings: now, onChanged: changed, metrics: metrics.dataplane, log });
   const reach = {
     problemsOf: (loadBalancer: LoadBalancer) =>
-      [announcers, local, foreign].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
+      [announcers, local, foreign, egress].flatMap((each) => each?.problemsOf(loadBalancer) ?? []),
   };
   /** Ends what announced for an agent before this one, with other settings. */
   const endFormer = async (): Promise<void> => {
@@ -112,7 +114,19 @@ export function reachParts(
     const { bgp: routes } = settings.now;
     if (routes !== undefined) bgp?.configure(vipPools.withObjects(routes));
   };
-  return { vrrp, bgp, vipPools, poolsChanged, configureBgp, endFormer, announcers, local, foreign, reach };
+  return {
+    vrrp,
+    bgp,
+    vipPools,
+    poolsChanged,
+    configureBgp,
+    endFormer,
+    announcers,
+    local,
+    foreign,
+    egress,
+    reach,
+  };
 }
 
 function refusedPeers({ refused }: HostPeers): readonly Problem[] {

@@ -138,7 +138,7 @@ function statusSourcesOf(
 ): StatusSources {
   const { settings, cluster, desired } = common;
   const { sources, writers, addresses } = objects;
-  const { announcers, reach } = reached;
+  const { announcers, egress, reach } = reached;
   const { recordedMembers, recordedPorts } = recorded;
   const startedAt = new Date();
   return {
@@ -153,6 +153,7 @@ function statusSourcesOf(
     pair,
     alone,
     connectionSync,
+    egress,
     addresses,
     api: () => sources.api,
     clusterLostSince: () =>
@@ -164,6 +165,7 @@ function statusSourcesOf(
       folder: settings.now.stateDir,
       files: [
         ...dataplane.status().files,
+        ...egress.files,
         ...sources.files,
         ...addresses.files,
         recordedMembers.file,

@@ -2,20 +2,25 @@
 # first packet, in hexadecimal); "all" if all its flows have to go, "some" if flows without a member have to, "few" if not; and
 # the members that keep their flows (address and port). "go" and the numbers of address families begin one pass through the
 # flows of the host; the answer is how many there were and how many of them were deleted. It ends with its input. The program
-# conntrack would go through all flows for each place. Without modules, which the container does not have.
+# conntrack would go through all flows for each place. "from", an address and another, in hexadecimal: flows that the first has
+# opened, without a place, must leave from the second. Without modules, which the container does not have.
 sub connected {
   socket(my $socket, 16, 3, 12) or die "$!\n"; # AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER
   bind($socket, pack('SSLL', 16, 0, 0, 0)) or die "$!\n";
   return $socket;
 }
 my ($reading, $deleting) = (connected(), connected());
-my %places;
+my (%places, %sources);
 # In a message the addresses of the first packet and of the answer stand at fixed places: offset of the second tuple; offsets of
 # source, destination and ports in a tuple; length of an address.
 my %layouts = (2 => [52, 12, 20, 4], 10 => [76, 12, 32, 16]);
 $| = 1;
 while (defined(my $line = <STDIN>)) {
   my ($key, $mode, @members) = split ' ', $line;
+  if ($key eq 'from') {
+    $sources{pack 'H*', $mode} = pack 'H*', $members[0];
+    next;
+  }
   if ($key ne 'go') {
     $places{pack 'H*', $key} = [$mode, map { pack 'H*', $_ } @members];
     next;
@@ -48,11 +53,13 @@ while (defined(my $line = <STDIN>)) {
           my $protocol = substr $messages, $tuple + $numbers + 4, 1;
           my $first = substr($messages, $tuple + $destination, $size) . substr($messages, $tuple + $numbers + 20, 2);
           my $place = $places{$first . $protocol};
-          if ($place) {
+          my $from = $sources{substr $messages, $tuple + $source, $size};
+          if ($place || defined $from) {
             my $answer = $tuple + $second;
             my $member = substr($messages, $answer + $source, $size) . substr($messages, $answer + $numbers + 12, 2);
             my $message = substr $messages, $at, $length;
-            if (isGone($place, ord $protocol, $first, $member, $message)) {
+            my $isOther = defined $from && $member eq $first && $from ne substr $messages, $answer + $destination, $size;
+            if ($place ? isGone($place, ord $protocol, $first, $member, $message) : $isOther && isOpening(ord $protocol, $message)) {
               my $attributes = join '', map { $_->[1] } grep { $_->[0] == 1 || $_->[0] == 12 || $_->[0] == 18 } attributes($message, 20);
               $orders .= pack('LSSLLCCS', 20 + length $attributes, 0x0102, 1, 1, 0, $family, 0, 0) . $attributes; # IPCTNL_MSG_CT_DELETE
               $deleted++;
@@ -68,7 +75,14 @@ while (defined(my $line = <STDIN>)) {
     }
   }
   print "$count $deleted\n";
-  %places = ();
+  (%places, %sources) = ();
+}
+
+# A connection that is established cannot get another source.
+sub isOpening {
+  my ($protocol, $message) = @_;
+  return grep { $_ == $protocol } 17, 132 if $protocol != 6;
+  return grep { $_ == stateOf($message) } 1, 9; # SYN_SENT, SYN_SENT2
 }
 
 sub isGone {

@@ -1,5 +1,6 @@
-// Reads certificates from the API server, each from the moment at which a load balancer asks for it: the Secrets of type
-// `kubernetes.io/tls` of a namespace, and single Secrets and ConfigMaps with authorities. Nothing of them goes to a disk.
+// Reads from the API server what few load balancers ask for, from the moment at which one does: the Secrets of type
+// `kubernetes.io/tls` of a namespace, single Secrets and ConfigMaps with authorities, and the Pods of a namespace. Nothing of
+// them goes to a disk.
 // Owns the reflectors, and the round that ends those whose objects no load balancer asks for any more.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
@@ -8,11 +9,15 @@ import type { ObjectName } from '../../certificates/certificates.ts';
 import type { Access } from '../../certificates/last-good.ts';
 import { type ConfigMap, type Secret, TLS_TYPE } from '../certificate-objects.ts';
 import type { ObjectRef, ObjectsChange } from '../cluster.ts';
+import type { Pod } from '../objects.ts';
 import { parseObject } from '../parse-object.ts';
 import type { ApiStreams } from './kubernetes-api.ts';
 import type { ParseObject } from './reflected.ts';
 import { Reflector } from './reflector.ts';
 import type { ReflectorObserver, ReflectorTimes } from './reflector-terms.ts';
+
+/** What a load balancer asks for: an object, or all Pods of a namespace. */
+export type AskedObject = ObjectName | `pods ${string}`;
 
 export interface CertificateSourceOptions {
   readonly api: ApiStreams;
@@ -21,16 +26,16 @@ export interface CertificateSourceOptions {
   /** `asked`: what may have another answer of access() now. */
   readonly onChange: (
     change: Pick<ObjectsChange, 'upserted' | 'removed'>,
-    asked: readonly ObjectName[],
+    asked: readonly AskedObject[],
   ) => void;
   /** True if a load balancer asks for it. */
-  readonly isRead: (object: ObjectName) => boolean;
+  readonly isRead: (object: AskedObject) => boolean;
   readonly clock?: Clock;
   readonly observer?: ReflectorObserver;
   readonly times?: Partial<ReflectorTimes>;
 }
 
-type CertificateObject = Secret | ConfigMap;
+type CertificateObject = Secret | ConfigMap | Pod;
 
 interface Request {
   readonly kind: CertificateObject['kind'];
@@ -42,9 +47,9 @@ interface Request {
 interface Followed {
   readonly reflector: Reflector<CertificateObject>;
   /** What load balancers have asked for. */
-  readonly names: Set<ObjectName>;
+  readonly names: Set<AskedObject>;
   /** What was asked for while it could not be answered. */
-  readonly waiting: Set<ObjectName>;
+  readonly waiting: Set<AskedObject>;
 }
 
 /** From the end of use of an object until it is read no longer. */
@@ -78,6 +83,13 @@ export class CertificateSource {
     return this.#access(asked, `metadata.name=${asked.slice(asked.indexOf('/') + 1)}`);
   }
 
+  /** The Pods of a namespace: all of them are read from now on. */
+  accessToPods(namespace: string): Access {
+    const request = { kind: 'Pod', plural: 'pods', namespace, fieldSelector: '' } as const;
+    const allow = 'apply deploy/egress/';
+    return this.#answer(request, `pods ${namespace}`, allow);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#rounds.close();
@@ -91,19 +103,21 @@ export class CertificateSource {
       return denied(`the setting secretNamespaces does not have namespace "${namespace}"`);
     const isSecret = kindWord === 'secret';
     const plural = isSecret ? 'secrets' : 'configmaps';
-    const followed = this.#follow({
-      kind: isSecret ? 'Secret' : 'ConfigMap',
-      plural,
-      namespace,
-      fieldSelector,
-    });
+    const request = { kind: isSecret ? 'Secret' : 'ConfigMap', plural, namespace, fieldSelector } as const;
+    return this.#answer(request, asked, 'apply deploy/tls/');
+  }
+
+  /** `remedy`: what gives the right, as the end of a sentence. */
+  #answer(request: Request, asked: AskedObject, remedy: string): Access {
+    const followed = this.#follow(request);
+    const { plural, namespace } = request;
     const { reflector } = followed;
     followed.names.add(asked);
     if (reflector.isSynced && reflector.lack === 'none') return { kind: 'read' };
     followed.waiting.add(asked);
     if (!reflector.isSynced) return { kind: 'pending' };
     return denied(
-      `the API server does not let this agent's account list ${plural} of namespace "${namespace}" (403): apply deploy/tls/`,
+      `the API server does not let this agent's account list ${plural} of namespace "${namespace}" (403): ${remedy}`,
     );
   }
 
@@ -112,7 +126,7 @@ export class CertificateSource {
     const known = this.#followed.get(key);
     if (known !== undefined) return known;
     const { api, onChange, observer, times } = this.#options;
-    const waiting = new Set<ObjectName>();
+    const waiting = new Set<AskedObject>();
     const reflector = new Reflector<CertificateObject>({
       api,
       resource: { ...request, apiVersion: 'v1', labelSelector: '', isOptional: true, parse },
@@ -126,7 +140,7 @@ export class CertificateSource {
       ...(observer && { observer }),
       ...(times && { times }),
     });
-    const followed = { reflector, names: new Set<ObjectName>(), waiting };
+    const followed = { reflector, names: new Set<AskedObject>(), waiting };
     this.#followed.set(key, followed);
     if (!this.#isClosed) reflector.start();
     return followed;
@@ -163,7 +177,9 @@ function denied(why: string): Access {
 const parse: ParseObject<CertificateObject> = (json) => {
   const { objects, problems } = parseObject(json, '');
   return {
-    objects: objects.filter((object) => object.kind === 'Secret' || object.kind === 'ConfigMap'),
+    objects: objects.filter((object) =>
+      ['Secret', 'ConfigMap', 'Pod'].includes(object.kind),
+    ) as CertificateObject[],
     problems,
   };
 };

@@ -9,6 +9,7 @@ import type { Condition, CurrentService, Ingress } from '../current-service.ts';
 import {
   type DesiredCondition,
   type DesiredStatus,
+  EGRESS,
   HEALTHY,
   PORTS_ERROR,
   PROGRAMMED,
@@ -16,7 +17,7 @@ import {
 
 /** Kubernetes' name (KEP-980); other load balancers use it too. */
 export const FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
-const OWN_CONDITIONS = [IP_ALLOCATED, PROGRAMMED, HEALTHY, PORTS_ERROR];
+const OWN_CONDITIONS = [IP_ALLOCATED, PROGRAMMED, HEALTHY, EGRESS, PORTS_ERROR];
 
 /** The desired state of the Service with this UID; another one of the same name is not written. */
 export type DesiredService =

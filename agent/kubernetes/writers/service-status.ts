@@ -53,6 +53,8 @@ export interface DesiredCondition {
 export const PROGRAMMED = 'headgate.io/Programmed';
 /** Present with a health monitor, and while members fail clients. */
 export const HEALTHY = 'headgate.io/Healthy';
+/** Present if the pods' connections must leave from its addresses. */
+export const EGRESS = 'headgate.io/Egress';
 /** Kubernetes' own; present only if a port cannot be served. */
 export const PORTS_ERROR = 'LoadBalancerPortsError';
 const MAX_MESSAGE_CHARACTERS = 1024;
@@ -78,6 +80,7 @@ export function desiredStatus(loadBalancer: LoadBalancer, facts: StatusFacts): D
       ipAllocated(vips, statesOf, problems),
       programmed(addresses.length > 0, states, problems),
       ...healthy(facts),
+      ...egressCondition(loadBalancer, problems),
       ...portsError(states),
     ],
     isSettled: !isUndecided(addresses, problems) && !states.some(({ fault }) => fault === 'Pending'),
@@ -102,6 +105,30 @@ function healthy({ health }: StatusFacts): DesiredCondition[] {
   );
   return [condition(HEALTHY, status === 'ONLINE' ? 'True' : 'False', reason, message)];
 }
+
+/** What is asked for and not given, in whole or in part; the first counts. */
+const EGRESS_FAULTS: readonly ProblemReason[] = [
+  'EgressNotServed',
+  'NotPermitted',
+  'EgressConflict',
+  'EgressPodRefused',
+];
+
+/** Present if the Service asks for it; without the number of pods, which would be a write for each pod. */
+function egressCondition({ egress }: LoadBalancer, problems: readonly Problem[]): DesiredCondition[] {
+  const refused = problems.find(
+    ({ reason, message }) => reason === 'InvalidAnnotation' && ABOUT_EGRESS.test(message),
+  );
+  if (egress === undefined)
+    return refused === undefined ? [] : [condition(EGRESS, 'False', refused.reason, refused.message)];
+  const fault = EGRESS_FAULTS.flatMap((each) => problems.find(({ reason }) => reason === each) ?? [])[0];
+  if (fault !== undefined) return [condition(EGRESS, 'False', fault.reason, fault.message)];
+  const vips = Object.values(egress.addresses);
+  if (vips.length === 0) return [condition(EGRESS, 'False', 'Pending', 'The Service has no address yet')];
+  return [condition(EGRESS, 'True', 'Mapped', `Connections of its pods leave from ${vips.join(', ')}`)];
+}
+
+const ABOUT_EGRESS = /"headgate\.io\/egress"/;
 
 /** `Pending`: the dataplane has neither confirmed nor refused it. */
 type Fault = ProblemReason | 'Pending';

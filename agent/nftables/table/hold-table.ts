@@ -60,6 +60,11 @@ export class HoldTable {
     if (this.#isOpen || (await this.#begin())) await this.#change('add', texts);
   }
 
+  /** Without any place: the kernel continues to change the addresses of established flows. Never rejects. */
+  async holdFlows(): Promise<void> {
+    if (!this.#isOpen && this.#failures < MAX_FAILURES) await this.#begin();
+  }
+
   /** Before the rules have these listeners and no others. Never rejects. */
   async keepOnly(listeners: readonly KernelListener[]): Promise<void> {
     const wanted = new Set(placeTexts(placesOf(listeners)));

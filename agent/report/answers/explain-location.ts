@@ -1,6 +1,7 @@
 // Explains an address, an address with a port, a pod or a node for the command `why`: the load balancers that have it as a VIP,
 // and the ports of which it is a member. Reads the parts of the agent; changes nothing.
 
+import type { EgressMapping } from '../../dataplane/egress-facts.ts';
 import type { LoadBalancer, Member, OwnerKey } from '../../model/load-balancer.ts';
 import { listenerInWords, ownerOf } from '../../model/names.ts';
 import type { OperatingStatus } from '../../model/operating-status.ts';
@@ -24,6 +25,8 @@ export interface LocationExplanation {
   /** Load balancers that have the address, and the port if one is asked for. */
   readonly loadBalancers: readonly ServiceExplanation[];
   readonly members: readonly MemberOf[];
+  /** From which VIP connections of the pod leave; empty if from none. An agent of a release before says nothing. */
+  readonly egress?: readonly EgressMapping[];
   /** How many more of both there are. */
   readonly more: number;
   /** How each host of the setting `hosts` announces the address; undefined without it, or if it is no VIP. */
@@ -84,8 +87,17 @@ export function explainLocation(place: AskedLocation, sources: StatusSources): L
   return {
     loadBalancers: atVip.slice(0, MAX_LOAD_BALANCERS).map((key) => explainService(key, sources)),
     members: members.slice(0, MAX_MEMBERS),
+    egress: egressOf(place, sources),
     more: Math.max(0, atVip.length - MAX_LOAD_BALANCERS) + Math.max(0, members.length - MAX_MEMBERS),
   };
+}
+
+function egressOf(
+  { address, target, namespace }: AskedLocation,
+  { egress }: Pick<StatusSources, 'egress'>,
+): readonly EgressMapping[] {
+  if (target !== '') return egress.mappingsOf(namespace, target);
+  return [egress.mappingOf(address) ?? []].flat();
 }
 
 function hasVip({ vips, listeners }: LoadBalancer, { address, port }: AskedLocation): boolean {

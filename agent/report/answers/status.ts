@@ -5,6 +5,7 @@ import type { AgentState } from '../../../health/metrics.ts';
 import type { AddressKeeper, AddressStatus } from '../../address-keeper/address-keeper.ts';
 import type { DiskFile } from '../../base/disk-file.ts';
 import type { Changes } from '../../changes.ts';
+import type { EgressFacts, EgressStatus } from '../../dataplane/egress-facts.ts';
 import type { DataplaneFacts } from '../../dataplane/forwarder.ts';
 import type { Meter } from '../../dataplane/meter.ts';
 import type { ConnectionSyncStatus, DataplaneStatus } from '../../dataplane/status.ts';
@@ -41,6 +42,7 @@ export interface StatusSources {
   readonly alone: Pick<HostAlone, 'hosts' | 'announcements'> | undefined;
   /** Its status is undefined if connections are not synchronised. */
   readonly connectionSync: { status(): ConnectionSyncStatus | undefined };
+  readonly egress: EgressFacts;
   readonly addresses: AddressKeeper;
   /** undefined without a cluster. */
   readonly api: () => ApiStatus | undefined;
@@ -116,6 +118,8 @@ export interface AgentStatus extends AnnouncerSections {
   /** Every host of the setting `hosts`; undefined without it. */
   readonly hosts: HostsStatus | undefined;
   readonly connectionSync: ConnectionSyncStatus | undefined;
+  /** undefined if no Service asks for it. */
+  readonly egress: EgressStatus | undefined;
   readonly addresses: AddressStatus;
   readonly problems: readonly Problem[];
   /** '' for none. */
@@ -127,6 +131,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
   const pair = sources.pair?.status();
   const hosts = sources.alone?.hosts();
   const connectionSync = sources.connectionSync.status();
+  const egress = sources.egress.status();
   const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
   const haproxy = dataplane.status();
   const pools = [...desired.loadBalancers.keys()].filter((key) => ownerOf(key).kind === 'Pool');
@@ -157,6 +162,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     pair,
     hosts,
     connectionSync,
+    egress,
     addresses: addresses.status(),
     problems: allProblems(sources),
     fault:
@@ -168,6 +174,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
         pair?.fault,
         hosts?.fault,
         connectionSync?.fault,
+        egress?.fault,
       ].find(Boolean) ?? '',
   };
 }

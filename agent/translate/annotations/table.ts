@@ -538,6 +538,14 @@ const TABLE = {
     ],
     example: 'pods',
   }),
+  egress: annotation(bool, {
+    default: false,
+    doc: [
+      'Connections that the pods of the Service open leave from its VIP, if the load balancer is the next hop of the pods: see [egress](egress.md).',
+    ],
+    example: 'true',
+    perService: true,
+  }),
   whenEmpty: annotation(choice('reject', 'keep-last'), {
     default: 'reject',
     doc: [

@@ -2,6 +2,7 @@
 // Kubernetes API reference and of kube-proxy; the comments name them.
 // Pure: reads the store of objects, the settings, and the index of port owners.
 
+import type { Access } from '../../certificates/last-good.ts';
 import type { EndpointSlice, Node, Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency, DesiredState } from '../../model/desired-state.ts';
 import type { Family, Listener, LoadBalancer, Member, OwnerKey, Problem } from '../../model/load-balancer.ts';
@@ -12,6 +13,7 @@ import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
+import { egressOf, type FoundEgress, type PodsView } from './egress.ts';
 import { engineOf, engineProblems, needsTcpPort } from './engine.ts';
 import { readErrorPages } from './error-pages.ts';
 import { healthMonitor, monitorProblems } from './health-monitor.ts';
@@ -26,7 +28,7 @@ import { tlsOf } from './tls.ts';
 import type { TranslatorOptions } from './translator-options.ts';
 
 /** The part of the store of objects that translation reads. */
-export interface ClusterView {
+export interface ClusterView extends PodsView {
   service(key: string): Service | undefined;
   /** True if this Service comes from a folder of manifests of this host. */
   isOfFolder(key: string): boolean;
@@ -39,7 +41,16 @@ export interface ClusterView {
 export interface ServiceTranslatorOptions extends TranslatorOptions<ClusterView> {
   /** The Service is about to get an address, or the reason why it gets none; without it every Service is decided. */
   readonly isUndecided?: (key: OwnerKey) => boolean;
+  readonly pods?: ReadablePods;
   readonly desired: Pick<DesiredState, 'portOwners' | 'remembered' | 'shares'>;
+}
+
+/** Without it, as for commands, pods of the cluster are not known. */
+export interface ReadablePods {
+  /** Whether the Pods of a namespace can be read. Reads them from now on. */
+  access(namespace: string): Access;
+  /** The addresses of a Service's pods that an earlier agent had proved. */
+  known(key: OwnerKey): ReadonlySet<string>;
 }
 
 export class ServiceTranslator implements Translator {
@@ -117,6 +128,9 @@ export class ServiceTranslator implements Translator {
     if (vips.length === 0 && !pools?.problems.length && isUndecided?.(key) !== true)
       problems.push(pending(key));
 
+    const found = values.egress ? this.#egress(service, vips, settings, previous) : undefined;
+    problems.push(...(found?.problems ?? []));
+    reads.push(...(found?.reads ?? []));
     const slices = this.#slices(service);
     const listeners: Listener[] = [];
     for (const port of service.ports) {
@@ -131,10 +145,10 @@ export class ServiceTranslator implements Translator {
         const listener = serviceListenerName(service, port, family);
         const before = previous?.listeners.find((each) => each.name === listener);
         const last = before?.pool.members ?? desired.remembered.get(key)?.get(listener) ?? [];
-        const found = this.#members(service, slices, port, family, settings.zone, isOnNodes, problems);
+        const all = this.#members(service, slices, port, family, settings.zone, isOnNodes, problems);
         const isListening = (place: PortAddress) => desired.portOwners.ownerOf(place) !== undefined;
-        const usable = (all: readonly Member[]) => usableMembers(all, port.protocol, settings, isListening);
-        const { usable: now, refused } = usable(found);
+        const usable = (some: readonly Member[]) => usableMembers(some, port.protocol, settings, isListening);
+        const { usable: now, refused } = usable(all);
         if (refused.length > 0) problems.push(refusedMembers(key, port, refused));
         for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
         const kept = keepLast(values, now, () => usable(last).usable);
@@ -160,7 +174,28 @@ export class ServiceTranslator implements Translator {
         listeners.push(listenerOf({ ...parts, ranges, members, monitor }));
       }
     }
-    return loadBalancerOf(key, vips, listeners, problems);
+    const egress = found?.egress;
+    return { ...loadBalancerOf(key, vips, listeners, problems), ...(egress && { egress }) };
+  }
+
+  #egress(
+    service: Service,
+    vips: LoadBalancer['vips'],
+    settings: TranslateSettings,
+    previous: LoadBalancer | undefined,
+  ): FoundEgress {
+    const { cluster, desired, pods } = this.#options;
+    const { key, ports } = service;
+    const before = previous?.egress?.pods.map(({ address }) => address);
+    return egressOf(service, vips, cluster.slices(key), {
+      pods: cluster,
+      access: (namespace) => pods?.access(namespace) ?? { kind: 'pending' },
+      known: new Set([...(before ?? []), ...(pods?.known(key) ?? [])]),
+      hasPortAt: (address) =>
+        ports.some(({ protocol, port }) => desired.portOwners.ownerOf({ address, protocol, port }) === key),
+      created: ageOf(service.created, cluster.isOfFolder(key)),
+      isAmongHosts: settings.isAmongHosts,
+    });
   }
 
   #slices({ key, ports }: Service): readonly EndpointSlice[] {

@@ -9,6 +9,7 @@ import { newSeries, type Series, type SeriesKind } from '../../../agent/haproxy/
 import type { Sample } from '../../../agent/haproxy/stats/statistics.ts';
 import { createLog } from '../../../agent/host/log.ts';
 import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.ts';
+import { egressFamilies } from '../../../agent/nftables/egress/egress-families.ts';
 import { kernelFamilies } from '../../../agent/nftables/families.ts';
 import { operatingFamilies } from '../../../agent/report/operating/operating-metrics.ts';
 import type { LoadBalancerStatus } from '../../../agent/report/operating/operating-status.ts';
@@ -69,6 +70,8 @@ const STATE = {
     provisioning: 0,
   },
 };
+
+const NO_PACKETS = { packets: 0, bytes: 0 };
 
 const MEMBER = {
   name: '10.0.0.1:80',
@@ -240,6 +243,11 @@ export async function everyMetric(): Promise<string> {
       down: () => new Map(),
       detail: 'listener',
     }).filter(({ name }) => name.endsWith('_packets_total')),
+    ...egressFamilies({
+      pods: [{ owner: WEB.key, vip: '192.0.2.10', pods: 1 }],
+      counts: new Map([['192.0.2.10', { opened: NO_PACKETS, sent: NO_PACKETS, received: NO_PACKETS }]]),
+      countsTraffic: true,
+    }),
     ...(await operatingFamilies([STATUS], loadBalancers, 'member')),
     ...verdictFamilies({
       counts: VERDICTS,

@@ -61,6 +61,7 @@ const PLACES: readonly Place[] = [
         'haproxy',
         'haproxy-paths',
         'nftables',
+        'nft-egress',
         'conntrackd',
         'announcer',
         'keepalived',
@@ -116,6 +117,7 @@ const PLACES: readonly Place[] = [
         'haproxy-process',
         'haproxy-paths',
         'nftables',
+        'nft-egress',
         'nft-rules',
         'conntrackd',
         'writers',
@@ -426,6 +428,11 @@ const PLACES: readonly Place[] = [
     name: 'conntrackd',
     files: /^agent\/nftables\/conntrackd\//,
     imports: ['nftables', 'nft-rules', 'daemon', 'dataplane', ...LOW],
+  },
+  {
+    name: 'nft-egress',
+    files: /^agent\/nftables\/egress\//,
+    imports: ['nftables', 'nft-table', 'nft-flows', 'nft-rules', 'dataplane', ...LOW],
   },
   {
     name: 'nftables',

@@ -1,6 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { ObjectName } from '../../../../agent/certificates/certificates.ts';
-import { CertificateSource } from '../../../../agent/kubernetes/api/certificate-source.ts';
+import { type AskedObject, CertificateSource } from '../../../../agent/kubernetes/api/certificate-source.ts';
 import type { ApiStream } from '../../../../agent/kubernetes/api/kubernetes-api.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
 import { WEB } from '../../../support/values/certificates.ts';
@@ -16,8 +15,11 @@ function started(t: ExecutionContext, { namespaces = [] as string[], status = 20
   const clock = new FakeClock();
   const state = { isRead: true, status };
   const lists: string[] = [];
-  const changes: { readonly upserted: string[]; readonly removed: string[]; readonly asked: ObjectName[] }[] =
-    [];
+  const changes: {
+    readonly upserted: string[];
+    readonly removed: string[];
+    readonly asked: AskedObject[];
+  }[] = [];
   let next = Promise.withResolvers<void>();
   const source = new CertificateSource({
     api: {

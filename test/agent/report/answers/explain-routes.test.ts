@@ -40,6 +40,8 @@ const path = (value: string, type = 'PathPrefix') => ({ path: { type, value } })
 const route = (name: string, spec: object) =>
   parsed(routeJson(name, [{ name: 'edge', sectionName: 'http' }], spec as never));
 
+const MAPPED = { pod: '10.0.0.1', vip: '192.0.2.7', owner: 'default/shop', target: 'Pod/web-1' };
+
 function sources(objects: readonly KubernetesObject[]): StatusSources {
   const cluster = clusterOf([gatewayClass(), GATEWAY, ...BACKEND, ...objects]);
   const dataplane = {
@@ -67,6 +69,10 @@ function sources(objects: readonly KubernetesObject[]): StatusSources {
     dotSegments: () => 'reject',
     ambiguousPaths: () => 'reject-where-guarded',
     knowsUser: () => false,
+    egress: {
+      mappingOf: (pod: string) => (pod === MAPPED.pod ? MAPPED : undefined),
+      mappingsOf: (_: string, target: string) => (target === MAPPED.target ? [MAPPED] : []),
+    },
   } as unknown as StatusSources;
 }
 
@@ -322,6 +328,9 @@ test('An address, a port of it, a member, a pod and a node are explained by what
   t.deepEqual(found({ target: 'Pod/web-1', namespace: 'default' }), [[], ['default/shop 10.0.0.1:8080']]);
   t.deepEqual(found({ target: 'Pod/web-1', namespace: 'other' }), [[], []]);
   t.deepEqual(found({ address: '192.0.2.99' }), [[], []]);
+  for (const query of [{ address: '10.0.0.1' }, { target: 'Pod/web-1', namespace: 'default' }])
+    t.deepEqual(explainLocation(placeOf(new URLSearchParams(query)), all).egress, [MAPPED]);
+  t.deepEqual(explainLocation(placeOf(new URLSearchParams({ address: '10.0.0.2' })), all).egress, []);
 });
 
 test('A request to a port that passes TLS on is explained by the name that it asks for', (t) => {
