@@ -25,7 +25,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   const parts = await agentParts(current);
   const { settings, log, metrics, changes, desired, translators, sources, addresses } = parts;
   const { dataplane, announcers, pair, connectionSync, writers } = parts;
-  const { observers, recordedMembers, recordedPorts, programming } = parts;
+  const { observers, recordedMembers, recordedPorts, programming, unblocked } = parts;
 
   sources.check();
   const servers = await startServers(parts);
@@ -71,7 +71,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   recordedMembers.read();
   recordedPorts.read();
   const flow = { changes, desired, translators, addresses };
-  if (!(await translateInitialState({ flow, sources, readBy, dataplane, stopping, log }))) {
+  if (!(await translateInitialState({ flow, sources, readBy, dataplane, unblocked, stopping, log }))) {
     await end(parts, servers);
     return 0;
   }

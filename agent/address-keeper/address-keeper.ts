@@ -86,6 +86,7 @@ export class AddressKeeper {
   readonly #addresses = new Addresses(
     (address) => this.#holders.of(address),
     () => this.#holders.nodes(),
+    (owner) => this.#isReleased(owner),
   );
   readonly #kept: StoredClaims;
   readonly #reports: PoolReports;
@@ -148,7 +149,8 @@ export class AddressKeeper {
       log,
       metrics,
       claimsOn: (address) => this.#addresses.claimsOn(address),
-      publicOf: (address) => toPublic(this.#addresses.poolOf(address)?.public, address),
+      isReleased: (owner) => this.#isReleased(owner),
+      publicOf: (address) => this.publicOf(address),
       onProblem: (service) => {
         this.#reportProblems();
         onChanged([service]);
@@ -189,6 +191,28 @@ export class AddressKeeper {
   /** Resolves when everything that has changed is decided. */
   decided(): Promise<void> {
     return this.#loop.run();
+  }
+
+  /** Others are released now, or are no longer. */
+  releasedChanged(): void {
+    this.#reviewAll();
+    for (const { service } of this.#addresses.claims())
+      if (service !== '') this.#loop.changes.services.add(service);
+    void this.#loop.run();
+  }
+
+  /** All claims that this host knows, without reservations. */
+  *claims(): Generator<AddressClaim> {
+    for (const claim of this.#addresses.claims()) if (!claim.reserved) yield claim;
+  }
+
+  claimsOn(address: string): readonly AddressClaim[] {
+    return this.#addresses.claimsOn(address);
+  }
+
+  /** The address that clients use; itself if they use this one. */
+  publicOf(address: string): string {
+    return toPublic(this.#addresses.poolOf(address)?.public, address);
   }
 
   /** All present problems with objects of the API. */
@@ -279,6 +303,10 @@ export class AddressKeeper {
     this.#provisioning.close();
     await this.#reports.close();
     await this.#kept.close();
+  }
+
+  #isReleased(owner: OwnerKey): boolean {
+    return this.#translating.isReleased?.(ownerOf(owner).namespace) === true;
   }
 
   /** The Nodes with an address of a pool, as a text to compare. */

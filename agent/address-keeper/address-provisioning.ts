@@ -13,6 +13,8 @@ export interface ProvisioningOptions {
   readonly claimsOn: (address: string) => readonly AddressClaim[];
   /** The address that clients use; itself if they use this one. */
   readonly publicOf: (address: string) => string;
+  /** The order to release this owner calls the program itself. */
+  readonly isReleased?: ((owner: string) => boolean) | undefined;
   /** The problems of a Service have changed. */
   readonly onProblem: (service: string) => void;
 }
@@ -68,6 +70,9 @@ export class Provisioning {
   stored(name: string, claim: AddressClaim | undefined): void {
     if (this.#provisioner === undefined || claim?.reserved) return;
     const before = this.#requested.get(name);
+    const isReleased = (owner = ''): boolean => owner !== '' && this.#options.isReleased?.(owner) === true;
+    if (isReleased(before?.request.service)) this.#requested.delete(name);
+    if (isReleased(claim?.service ?? before?.request.service)) return;
     const isOther = before !== undefined && before.request.service !== claim?.service;
     if (isOther) {
       this.#requested.delete(name);

@@ -6,7 +6,7 @@ import { sameValue } from '../base/same-value.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import { toLocal } from '../kubernetes/public-addresses.ts';
-import type { Family, Problem } from '../model/load-balancer.ts';
+import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
 import { type Assignment, assignmentOf } from './assignment.ts';
 import { ClaimBook, type ClaimChange, type Holder } from './claim-book.ts';
 import type { NeverGiven, PoolCount } from './claim-index.ts';
@@ -17,6 +17,7 @@ import type { AddressRequest } from './request.ts';
 import {
   acquire,
   adoptStatuses,
+  eraseAll,
   eraseLosers,
   findMissing,
   isParticular,
@@ -65,6 +66,7 @@ const BATCH_SIZE = 64;
 
 export class Addresses {
   readonly #book: ClaimBook;
+  readonly #isReleased: (owner: OwnerKey) => boolean;
   readonly #requests = new Map<string, AddressRequest>();
   readonly #assignments = new Map<string, Assignment>();
   readonly #waiting = new Waiting();
@@ -73,12 +75,17 @@ export class Addresses {
   #leading = false;
   #byStatus = false;
 
-  /** `neverGiven`: the addresses whose holder does not give way. */
+  /**
+   * `neverGiven`: the addresses whose holder does not give way. `isReleased`: nothing is held for this owner, which requests
+   * nothing.
+   */
   constructor(
     holderOf: (address: string) => Holder | undefined = () => undefined,
     neverGiven: () => NeverGiven = () => NONE,
+    isReleased: (owner: OwnerKey) => boolean = () => false,
   ) {
     this.#book = new ClaimBook(holderOf, neverGiven);
+    this.#isReleased = isReleased;
   }
 
   /** `now` in milliseconds since the epoch. */
@@ -242,6 +249,7 @@ export class Addresses {
       if (this.#decidesAny) {
         // Claims come before anything new; then addresses of statuses, requests for a certain address, and all others.
         const book = this.#book;
+        yield* each(keys, (key) => this.#isReleased(key) && eraseAll(key, book));
         yield* each(keys, (key) => eraseLosers(key, book));
         yield* each(keys, (key) => reviewClaims(key, this.#requests.get(key), book, this.#decides(key)));
         if (isFirst) yield* each(book.index.expired(now), (claim) => book.erase(claim));

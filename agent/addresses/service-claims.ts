@@ -11,6 +11,11 @@ import { whyNotNew } from './pool-rules.ts';
 import { type AddressRequest, wishOf } from './request.ts';
 import { adoptStatus } from './status-addresses.ts';
 
+/** Also claims that are held; reservations are the users'. */
+export function eraseAll(key: string, book: ClaimBook): void {
+  for (const claim of book.index.ofService(key)) if (!claim.reserved) book.erase(claim);
+}
+
 /** Two claims on the same ports can only come from another writer to the store. */
 export function eraseLosers(key: string, book: ClaimBook): void {
   for (const claim of book.index.ofService(key)) if (book.index.hasOlderRival(claim)) book.erase(claim);

@@ -12,6 +12,7 @@ import { ownerOf } from '../model/names.ts';
 import type { HostAlone } from '../pair/host-alone.ts';
 import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
+import type { ReleaseOrder } from '../release/release-order.ts';
 import { clientOf } from '../report/answers/access/client.ts';
 import { explainService } from '../report/answers/explain.ts';
 import { explainVip, placeOf } from '../report/answers/explain-location.ts';
@@ -26,6 +27,7 @@ import type { Overview } from '../report/page/overview.ts';
 import type { TrafficBook } from '../report/page/traffic-book.ts';
 import type { CurrentSettings } from '../settings/current-settings.ts';
 import type { Sources } from '../sources/sources.ts';
+import type { ReleaseScope } from '../state/release-mark.ts';
 import { AgentSocketFile, agentSocketPath } from './agent-socket.ts';
 import { useStateDir } from './state-dir-owner.ts';
 
@@ -34,6 +36,7 @@ export interface ServersOptions {
   readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
   readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
+  readonly releaseOrder: ReleaseOrder;
   readonly page: PageParts;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -62,6 +65,7 @@ export async function startServers({
   settings,
   statusSources,
   alone,
+  releaseOrder,
   sources,
   page: { overview, rows, traffic },
   metrics,
@@ -82,11 +86,16 @@ export async function startServers({
         hasPools: query.get('pools') === 'true',
       }),
     names: (query: URLSearchParams) => namesOf(statusSources, query.get('beginning') ?? ''),
+    'release-preview': (query: URLSearchParams) => releaseOrder.preview(scopeOf(query)),
     namespaces: (query: URLSearchParams) => namespacesOf(statusSources, query.get('beginning') ?? ''),
   };
   const path = agentSocketPath(runtimeDir);
   await useStateDir(stateDir, path);
-  const agentSocket = new AgentSocketFile(path, answers, ordersOf(pair, alone));
+  const agentSocket = new AgentSocketFile(path, answers, {
+    ...ordersOf(pair, alone),
+    release: (query) =>
+      query.get('undo') === 'true' ? releaseOrder.undo(scopeOf(query)) : releaseOrder.release(scopeOf(query)),
+  });
   await agentSocket.restore();
   // Also if a later step of the start fails: commands then see that no agent runs.
   process.once('exit', () => agentSocket.close());
@@ -149,6 +158,12 @@ function ordersOf(
       pair?.failover(query.get('force') === 'true') ?? (alone === undefined ? NO_PEER : ALL_SERVE),
     maintenance: async (query) => (pair ?? alone)?.maintenance(query.get('turn') === 'on') ?? NO_PEER,
   };
+}
+
+/** Without a namespace everything. */
+function scopeOf(query: URLSearchParams): Omit<ReleaseScope, 'at'> {
+  const namespace = query.get('namespace') ?? '';
+  return { all: namespace === '', namespaces: namespace === '' ? [] : [namespace] };
 }
 
 /** It has no peer that could take over: all hosts serve at once. */

@@ -71,6 +71,7 @@ export function statusLines(agent: AgentStatus): readonly Line[] {
   return [
     `Headgate ${agent.version}, since ${agent.startedAt}`,
     ...apiLines(agent.api),
+    ...releasedLines(agent.released),
     ...writingLines(agent.writing),
     row('Objects', counts.join(', ') || 'none'),
     row('Load balancers', `${served}; ${counted(ignoredServices, 'Service')} ignored`),
@@ -119,6 +120,13 @@ function apiLines(api: AgentStatus['api']): readonly Line[] {
     row('API server', `${source}, ${last}: ${fault}`),
     ...(lostSince ? [row('Cluster', bad(lost))] : []),
   ];
+}
+
+function releasedLines(released: AgentStatus['released']): readonly Line[] {
+  if (released === undefined) return [];
+  const what = released.all ? 'everything' : `namespaces ${released.namespaces.join(', ')}`;
+  const since = new Date(released.at).toISOString().replace('.000', '');
+  return [row('Released', bad(`${what}, since ${since}: "headgate release --undo" ends that`))];
 }
 
 function writingLines(writing: AgentStatus['writing']): readonly Line[] {

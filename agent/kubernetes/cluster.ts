@@ -72,6 +72,8 @@ export class Cluster {
   /** The objects that count. */
   readonly #objects = emptyStore();
   readonly #isOurs: (service: Service) => boolean;
+  /** The object does not count, whatever source has it: what agents have left in it is not this agent's to write. */
+  readonly isLeftOut: (object: ObjectRef) => boolean;
   /** Keys of Services of which a manifest's counts. */
   readonly #ofFolder = new Set<string>();
   /** Services of the API that do not count, because a manifest has one of the same key. */
@@ -80,39 +82,39 @@ export class Cluster {
   #sortedNodes: readonly Node[] | undefined;
   readonly #index = new ObjectIndex();
 
-  /** `isOurs`: the agent serves the Service; a manifest's Service that it does not serve shadows none of the API. */
-  constructor(isOurs: (service: Service) => boolean = () => true) {
+  /**
+   * `isOurs`: the agent serves the Service; a manifest's Service that it does not serve shadows none of the API.
+   * `isLeftOut`: its answer may change, followed by recount().
+   */
+  constructor(
+    isOurs: (service: Service) => boolean = () => true,
+    isLeftOut: (object: ObjectRef) => boolean = () => false,
+  ) {
     this.#isOurs = isOurs;
+    this.isLeftOut = isLeftOut;
   }
 
   /** Takes a change of one source; a source can only remove its own objects. */
   apply(change: Pick<ObjectsChange, 'upserted' | 'removed'>, source: ObjectSource): Differences {
-    const owners = new Set<OwnerKey>();
-    const dependencies = new Set<Dependency>();
-    const claims = new Set<string>();
-    let poolsChanged = false;
-    let peersChanged = false;
-    const settle = ({ kind, key }: ObjectRef) => {
-      if (!this.#settle(kind, key, dependencies)) return;
-      const owner = OWNERS[kind]?.(key);
-      if (owner !== undefined) owners.add(owner);
-      if (kind === 'AddressPool') poolsChanged = true;
-      if (kind === 'BGPPeer') peersChanged = true;
-      if (kind === 'AddressClaim') claims.add(key);
-    };
-    for (const ref of change.removed) {
-      if (this.#held[source][ref.kind].delete(ref.key)) settle(ref);
-    }
+    const refs: ObjectRef[] = change.removed.filter(({ kind, key }) => this.#held[source][kind].delete(key));
     for (const object of change.upserted) {
       (this.#held[source][object.kind] as Map<string, KubernetesObject>).set(object.key, object);
-      settle(object);
+      refs.push(object);
     }
-    return { owners, dependencies, poolsChanged, peersChanged, claims };
+    return this.#settleAll(refs);
   }
 
   /** Decides again which Services of manifests the agent serves, after the settings changed. */
   reclassify(): void {
     for (const key of this.#held.manifests.Service.keys()) this.#settle('Service', key, new Set());
+  }
+
+  /** Decides again which objects are left out. */
+  recount(): Differences {
+    const refs = objectSources.flatMap((source) =>
+      ALL_KINDS.flatMap((kind) => [...this.#held[source][kind].keys()].map((key) => ({ kind, key }))),
+    );
+    return this.#settleAll(refs);
   }
 
   service(key: string): Service | undefined {
@@ -282,6 +284,23 @@ export class Cluster {
     return Object.fromEntries(counts) as Record<Kind, number>;
   }
 
+  #settleAll(refs: Iterable<ObjectRef>): Differences {
+    const owners = new Set<OwnerKey>();
+    const dependencies = new Set<Dependency>();
+    const claims = new Set<string>();
+    let poolsChanged = false;
+    let peersChanged = false;
+    for (const { kind, key } of refs) {
+      if (!this.#settle(kind, key, dependencies)) continue;
+      const owner = OWNERS[kind]?.(key);
+      if (owner !== undefined) owners.add(owner);
+      if (kind === 'AddressPool') poolsChanged = true;
+      if (kind === 'BGPPeer') peersChanged = true;
+      if (kind === 'AddressClaim') claims.add(key);
+    }
+    return { owners, dependencies, poolsChanged, peersChanged, claims };
+  }
+
   /** Updates the indexes to what the sources have of one object; true if that made a difference. */
   #settle<K extends Kind>(kind: K, key: string, dirty: Set<Dependency>): boolean {
     const isShadowChanged = kind === 'Service' && this.#settleShadow(key);
@@ -311,6 +330,7 @@ export class Cluster {
   #winner<K extends Kind>(kind: K, key: string): ObjectOf<K> | undefined {
     // The agents' own writes are newer than any copy in a manifest.
     const isApiFirst = kind === 'AddressClaim' || (kind === 'Service' && !this.#ofFolder.has(key));
+    if (this.isLeftOut({ kind, key })) return undefined;
     for (const source of isApiFirst ? objectSources.toReversed() : objectSources) {
       const object = this.#held[source][kind].get(key);
       if (object !== undefined) return object as ObjectOf<K>;

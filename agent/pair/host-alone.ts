@@ -8,6 +8,7 @@ import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import type { ReleaseScope } from '../state/release-mark.ts';
 import type { StandingReason } from '../vips/announcer.ts';
 import type { HostLinks, HostLinksOptions, HostsStatus, OwnReport } from './host-links.ts';
 import type { Arriving } from './orders/arrival-counter.ts';
@@ -72,6 +73,7 @@ export class HostAlone {
   readonly #arrivals: Arrivals;
   /** The last standing that routers get. */
   #told: Promise<void> = Promise.resolve();
+  #onReleased: () => void = () => undefined;
 
   constructor(options: HostAloneOptions) {
     const { settings, host, dataplane, announcer, log } = options;
@@ -166,6 +168,21 @@ export class HostAlone {
     return this.#links?.status();
   }
 
+  /** The order to release has changed here. */
+  releasedChanged(): void {
+    this.#links?.send();
+  }
+
+  /** What the other hosts have released; undefined for one that is not heard. */
+  releasedByOthers(): readonly { readonly name: string; readonly scope: ReleaseScope | undefined }[] {
+    return this.#links?.released() ?? [];
+  }
+
+  /** Calls back at each report of another host. */
+  onReleased(callback: () => void): void {
+    this.#onReleased = callback;
+  }
+
   /** As of HostLinks; false without links. */
   get isAnnouncedElsewhere(): boolean {
     return this.#links?.isAnnouncedElsewhere ?? false;
@@ -250,6 +267,7 @@ export class HostAlone {
   }
 
   #reported(): void {
+    this.#onReleased();
     const reports = [...(this.#links?.reports().values() ?? [])];
     void this.#arrivals.ask(
       'others',
@@ -273,6 +291,7 @@ export class HostAlone {
       arrivals: { asks: this.#arrivals.isOrdered, count: this.#arrivals.count },
       announcesAll: announcer.announcesAll(),
       isBlind: announcer.isBlind(),
+      released: host.released(),
     };
   }
 

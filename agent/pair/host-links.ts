@@ -42,6 +42,7 @@ export type OwnReport = Pick<
   | 'arrivals'
   | 'announcesAll'
   | 'isBlind'
+  | 'released'
 >;
 
 export interface HostLinksHooks {
@@ -120,6 +121,12 @@ export class HostLinks {
       if (report !== undefined && report.instance !== this.#instance) found.set(name, report);
     }
     return found;
+  }
+
+  /** What the other hosts have released; undefined for one that is not heard. */
+  released(): readonly { readonly name: string; readonly scope: PairReport['released'] | undefined }[] {
+    const reports = this.reports();
+    return othersOf(this.#options.group()).map(({ name }) => ({ name, scope: reports.get(name)?.released }));
   }
 
   /** What this host sends to the others. */

@@ -8,6 +8,7 @@ import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
+import type { ReleaseScope } from '../state/release-mark.ts';
 import type { StandingReason } from '../vips/announcer.ts';
 import { Announced } from './announced.ts';
 import { Handover, type HandoverOptions, type HandoverStatus } from './handover/handover.ts';
@@ -50,6 +51,8 @@ export interface PairOptions {
 /** What this host is, and what it has to serve. */
 export interface PairedHost {
   readonly version: string;
+  /** What an operator has released. */
+  readonly released: () => ReleaseScope;
   /** The desired state by key. */
   readonly desired: ReadonlyMap<string, LoadBalancer>;
   readonly objects: OwnStandingOptions['objects'];
@@ -96,6 +99,7 @@ export class Pair {
   readonly #announced: Announced;
   #masters: MastersSeen = oneMaster;
   #hadPeer = false;
+  #onReleased: () => void = () => undefined;
   #closed = false;
 
   constructor(options: PairOptions) {
@@ -113,6 +117,7 @@ export class Pair {
       tables: () => JSON.stringify(tablesAddresses(settings()) ?? ''),
       hooks: {
         onPeer: () => {
+          this.#onReleased();
           this.#judge();
           this.#announced.look();
           this.#handover?.peerChanged();
@@ -220,6 +225,21 @@ export class Pair {
     this.#link.send();
   }
 
+  /** The order to release has changed here. */
+  releasedChanged(): void {
+    this.#link.send();
+  }
+
+  /** What the peer has released; undefined if it is not heard. */
+  releasedByOthers(): readonly { readonly name: string; readonly scope: ReleaseScope | undefined }[] {
+    return [{ name: this.#options.settings().pairPeer, scope: this.#peer?.released }];
+  }
+
+  /** Calls back at each report of the peer. */
+  onReleased(callback: () => void): void {
+    this.#onReleased = callback;
+  }
+
   /** Reads the credentials and the settings again. */
   renew(): Promise<void> {
     return this.#link.renew();
@@ -315,6 +335,7 @@ export class Pair {
       hosts: '',
       announcesAll: false,
       isBlind: false,
+      released: this.#options.host.released(),
     };
   }
 

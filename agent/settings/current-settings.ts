@@ -11,6 +11,7 @@ export class CurrentSettings {
   readonly #check: (settings: Settings) => unknown;
   #now: Settings;
   #translating: TranslateSettings;
+  #isReleased: TranslateSettings['isReleased'];
 
   /** `check` throws SETTINGS_INVALID for settings that contradict each other. Errors: SETTINGS_INVALID. */
   constructor(argv: readonly string[], check: (settings: Settings) => unknown) {
@@ -30,6 +31,12 @@ export class CurrentSettings {
     return this.#translating;
   }
 
+  /** From now on translation leaves out what an operator has released. */
+  leaveOut(isReleased: (namespace: string) => boolean): void {
+    this.#isReleased = isReleased;
+    this.#translating = { ...this.#translating, isReleased };
+  }
+
   /** Logs the changes, and which of them need a restart. Returns false if the settings are invalid. */
   reread(log: Log): boolean {
     try {
@@ -46,7 +53,7 @@ export class CurrentSettings {
         log.info(`A changed setting ${effect}`, { setting: name, from, to });
       }
       this.#now = inForce;
-      this.#translating = translateSettings(inForce);
+      this.#translating = { ...translateSettings(inForce), isReleased: this.#isReleased };
       return true;
     } catch (error) {
       log.error('Cannot use the new settings: the old ones stay in effect', { error: messageOf(error) });

@@ -13,6 +13,8 @@ export interface InitialStateOptions {
   /** As returned by `Sources.start()`. */
   readonly readBy: Awaited<ReturnType<Sources['start']>>;
   readonly dataplane: Pick<Continuity, 'runningListeners'>;
+  /** Resolves when the objects of the cluster do not matter any more. */
+  readonly unblocked: Promise<unknown>;
   /** Resolves when the agent has to stop. */
   readonly stopping: Promise<unknown>;
   readonly log: Log;
@@ -20,7 +22,7 @@ export interface InitialStateOptions {
 
 /** False if the agent stops before there is a desired state: the dataplane must stay as it is then. */
 export async function translateInitialState(options: InitialStateOptions): Promise<boolean> {
-  const { flow, sources, readBy, dataplane, stopping, log } = options;
+  const { flow, sources, readBy, dataplane, unblocked, stopping, log } = options;
   translateAll(flow);
   if (readBy === 'nothing') {
     const known = new Set(
@@ -32,7 +34,8 @@ export async function translateInitialState(options: InitialStateOptions): Promi
         listeners: others?.length ?? 'unknown',
       });
       const isEnding = stopping.then(() => true);
-      if (await Promise.race([sources.api?.synced.then(() => false), isEnding])) return false;
+      const isRead = Promise.race([sources.api?.synced, unblocked]).then(() => false);
+      if (await Promise.race([isRead, isEnding])) return false;
       translateAll(flow);
     }
   }

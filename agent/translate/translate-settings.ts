@@ -9,6 +9,8 @@ export interface OwnershipSettings {
   readonly handleUnclassed: boolean;
   readonly externalIPs: boolean;
   readonly clusterIPs: boolean;
+  /** An operator has released the objects of this namespace from this host; none if it is undefined. */
+  readonly isReleased?: ((namespace: string) => boolean) | undefined;
 }
 
 export interface MemberRules {

@@ -105,7 +105,12 @@ export class ForeignHolders {
   async #round(): Promise<void> {
     const { place, network, desired } = this.#options;
     const { interface: device, peers } = place();
-    if (desired.size === 0) return;
+    if (desired.size === 0) {
+      if (this.#hasTables) await network.remove();
+      this.#hasTables = false;
+      this.#device = '';
+      return;
+    }
     const { ethers, networks } = await network.link(device);
     const usersOf = await this.#onLink(networks);
     await this.#watch(device, new Set([...usersOf.keys(), ...peers]));

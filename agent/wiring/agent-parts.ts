@@ -20,6 +20,7 @@ import { hostReports } from './host-report-parts.ts';
 import { objectParts } from './object-parts.ts';
 import { pairOf } from './pair-parts.ts';
 import { reachParts } from './reach-parts.ts';
+import { releaseParts } from './release-parts.ts';
 import { reportParts } from './report-parts.ts';
 
 export type AgentParts = Awaited<ReturnType<typeof agentParts>>;
@@ -91,6 +92,7 @@ export async function agentParts(settings: CurrentSettings) {
     vrrp: reached.vrrp,
     objects: () => objects.sources.objects,
     onAnnounced: changed,
+    released: () => common.releaseMark.scope,
     metrics: metrics.pair,
     log,
   });
@@ -103,20 +105,14 @@ export async function agentParts(settings: CurrentSettings) {
     bgp: pair === undefined ? reached.bgp : undefined,
     vrrp: reached.vrrp,
     group: common.group,
+    released: () => common.releaseMark.scope,
     metrics: metrics.pair,
     objects: () => objects.sources.objects,
     log,
   });
-  const reports = reportParts({
-    common,
-    certificates,
-    dataplane,
-    reached,
-    objects,
-    pair,
-    alone,
-    connectionSync,
-  });
+  const known = { common, dataplane, reached, objects, pair, alone };
+  const releasing = releaseParts(known);
+  const reports = reportParts({ ...known, certificates, connectionSync });
   const { client, writers, sources } = objects;
   const ofHosts =
     client &&
@@ -136,6 +132,7 @@ export async function agentParts(settings: CurrentSettings) {
     ...objects,
     pair,
     alone,
+    ...releasing,
     ...reports,
     hostReports: ofHosts,
     poolsChanged: (): void => {

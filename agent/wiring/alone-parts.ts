@@ -36,12 +36,12 @@ export interface AlonePartsOptions
 
 /** undefined if this host does not announce by BGP. */
 export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
-  const { settings, dataplane, desired, objects, bgp, vrrp, log } = given;
+  const { settings, dataplane, desired, objects, released, bgp, vrrp, log } = given;
   if (bgp === undefined) return undefined;
   const { netns, nft, runtimeDir } = settings();
   return new HostAlone({
     settings,
-    host: { version, desired, objects },
+    host: { version, desired, objects, released },
     dataplane,
     announcer: {
       standing: (reasons) => {

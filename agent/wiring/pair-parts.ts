@@ -33,6 +33,7 @@ export function pairOf({
   vrrp,
   desired,
   objects,
+  released,
   onAnnounced,
   log,
   ...rest
@@ -43,7 +44,7 @@ export function pairOf({
   const pair = new Pair({
     ...rest,
     settings: paired,
-    host: { version, desired, objects },
+    host: { version, desired, objects, released },
     vrrp: {
       roles: () => vrrp?.roles() ?? {},
       holds: (address) => announcers.withheld(address) === '',

@@ -103,6 +103,7 @@ function clusterReporters(
   const { settings, cluster, desired } = common;
   const { writers, sources, addresses } = objects;
   if (writers === undefined) return { reporter: undefined, objectReporter: undefined };
+  const { isReleased } = common.releaseMark;
   const isPublished = (key: string): boolean => {
     const shown = publishedBy(cluster, key);
     const vips = desired.loadBalancers.get(key)?.vips ?? [];
@@ -115,7 +116,16 @@ function clusterReporters(
       addresses.isKept(key) && (unready() || pair?.mayPublish(key, isPublished(key)) !== false),
     unready,
   };
-  const facts = { writers, cluster, desired, dataplane, reach: reached.reach, operating, publishing };
+  const facts = {
+    writers,
+    cluster,
+    desired,
+    dataplane,
+    reach: reached.reach,
+    operating,
+    publishing,
+    isReleased,
+  };
   const reporter = new Reporter({
     ...facts,
     selects: settings.now.serviceSelector !== '',
@@ -157,7 +167,10 @@ function statusSourcesOf(
     addresses,
     api: () => sources.api,
     clusterLostSince: () =>
-      lostSince(sources.api, { startedAt, afterMs: settings.now.clusterLostAfter, now: Date.now() }),
+      common.releaseMark.scope.all
+        ? 0
+        : lostSince(sources.api, { startedAt, afterMs: settings.now.clusterLostAfter, now: Date.now() }),
+    released: () => common.releaseMark.scope,
     writing: () => writers?.status(),
     sourceProblems: () => sources.problems,
     pathsOf: (identity) => sources.pathsOf(identity),

@@ -21,6 +21,8 @@ export interface ReleaseOptions {
   readonly api: KubernetesApi & ApiStreams;
   /** Empty for all. */
   readonly namespaces: readonly string[];
+  /** Also from what has no namespace, such as a GatewayClass, and from BackendTLSPolicies, which routes of any namespace use. Default true. */
+  readonly ofClasses?: boolean;
   /** Changes nothing. */
   readonly isDryRun: boolean;
   readonly now: () => Date;
@@ -40,6 +42,8 @@ const MAX_CONFLICTS = 5;
 /** Errors: API_REFUSED, API_UNREACHABLE, API_CREDENTIALS. */
 export async function* release(options: ReleaseOptions): AsyncGenerator<Released> {
   for (const kind of ['Service', ...STATUS_KINDS] as const) {
+    const isOfClasses = KINDS[kind].isOfCluster || kind === 'BackendTLSPolicy';
+    if (isOfClasses && options.ofClasses === false) continue;
     const places = KINDS[kind].isOfCluster || options.namespaces.length === 0 ? [''] : options.namespaces;
     for (const namespace of places)
       for (const json of await listed(options, kind, namespace)) {

@@ -16,6 +16,7 @@ import {
   wholeNumber,
 } from '../../base/validate.ts';
 import type { Family } from '../../model/load-balancer.ts';
+import { nothingReleased, scopeSchema } from '../../state/release-mark.ts';
 import type { Roles } from '../roles.ts';
 
 /** Bytes of one report with its line feed; no report comes near it. */
@@ -148,6 +149,8 @@ const reportSchema = object({
   hosts: token.default(''),
   /** A router has every VIP of this host. */
   announcesAll: boolean().default(false),
+  /** What an operator has released. */
+  released: scopeSchema.default(nothingReleased),
   /** BIRD of this host does not answer, or has just started: the host lives although others miss its BFD. */
   isBlind: boolean().default(false),
 });

@@ -17,6 +17,7 @@ import { ownerOf, serviceOfPool } from '../../model/names.ts';
 import type { HostAlone } from '../../pair/host-alone.ts';
 import type { HostsStatus } from '../../pair/host-links.ts';
 import type { Pair, PairStatus } from '../../pair/pair.ts';
+import type { ReleaseScope } from '../../state/release-mark.ts';
 import type { AnnouncerSections, Announcers } from '../../vips/announcers.ts';
 import type { ClusterWriters, WritingStatus } from '../cluster/cluster-writers.ts';
 import { allClassProblems } from '../operating/class-problems.ts';
@@ -48,6 +49,8 @@ export interface StatusSources {
   readonly api: () => ApiStatus | undefined;
   /** See lostSince(). */
   readonly clusterLostSince: () => number;
+  /** What an operator has released. */
+  readonly released: () => ReleaseScope;
   /** undefined without a cluster. */
   readonly writing: () => WritingStatus | undefined;
   /** Problems of the sources: unreadable files, duplicate objects. */
@@ -94,6 +97,8 @@ export interface AgentStatus extends AnnouncerSections {
         readonly lostSince: string;
       }
     | undefined;
+  /** What an operator has released, which is not served; undefined if nothing is. */
+  readonly released: ReleaseScope | undefined;
   /** What this agent writes to the cluster. */
   readonly writing: WritingStatus | undefined;
   readonly objects: Readonly<Record<string, number>>;
@@ -139,6 +144,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
     pools.map((key) => serviceOfPool(key).service).filter((key) => desired.ignored.has(key)),
   ).size;
   const api = sources.api();
+  const released = sources.released();
   return {
     version,
     startedAt: startedAt.toISOString(),
@@ -148,6 +154,7 @@ export function agentStatus(sources: StatusSources): AgentStatus {
       lastAnswer: timeOf(api.lastAnswer),
       lostSince: timeOf(sources.clusterLostSince()),
     },
+    released: released.all || released.namespaces.length > 0 ? released : undefined,
     writing: sources.writing(),
     objects: cluster.counts(),
     loadBalancers: desired.loadBalancers.size - pools.length,

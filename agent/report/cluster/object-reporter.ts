@@ -27,7 +27,7 @@ import { parentName, unreadableStatus, withUnreadable } from './unreadable-statu
 export interface ObjectReporterOptions extends FactSources {
   readonly writers: Pick<ClusterWriters, 'objects' | 'events' | 'onLeader'>;
   readonly clock: Clock;
-  readonly cluster: Pick<Cluster, 'isOfManifest' | 'service' | 'ingressClass'>;
+  readonly cluster: Pick<Cluster, 'isOfManifest' | 'isLeftOut' | 'service' | 'ingressClass'>;
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'statuses'>;
   readonly operating: Pick<StatusBook, 'problemsOf'>;
   readonly publishing: Publishing;
@@ -144,6 +144,10 @@ export class ObjectReporter implements ChangeObserver {
     if (of.uid === '' || cluster.isOfManifest({ kind: of.kind, key })) return;
     const name = statusName(of);
     this.#untranslated.delete(name);
+    if (cluster.isLeftOut({ kind: of.kind, key })) {
+      writers.objects.set(name, undefined);
+      return;
+    }
     const served = this.#served(name, of, owner);
     // The address of an Ingress is published when it is served; one that is published stays.
     const isWaiting = of.kind === 'Ingress' && served?.isSettled === false;
@@ -229,10 +233,11 @@ export class ObjectReporter implements ChangeObserver {
 
   /** Removes the entries of this agent from the status; that of an object without entries stays as it is. */
   #clear(name: StatusName): void {
-    const { writers, currentObject } = this.#options;
+    const { writers, cluster, currentObject } = this.#options;
     const current = currentObject(name);
     const { kind, ...of } = subjectOfName(name);
-    const subject = current && { ...of, uid: current.uid, generation: ANY_GENERATION };
+    const isLeftOut = cluster.isLeftOut({ kind, key: `${of.namespace}/${of.name}` });
+    const subject = !isLeftOut && current && { ...of, uid: current.uid, generation: ANY_GENERATION };
     if (subject && kind === 'BackendTLSPolicy')
       writers.objects.set(name, { kind, ...subject, ancestors: [] });
     else if (subject && isRouteKind(kind)) writers.objects.set(name, { kind, ...subject, parents: [] });

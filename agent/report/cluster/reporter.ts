@@ -7,6 +7,7 @@ import type { Service } from '../../kubernetes/objects.ts';
 import type { DesiredService } from '../../kubernetes/writers/service-patch.ts';
 import { desiredStatus, isItsOwn, type StatusFacts } from '../../kubernetes/writers/service-status.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
+import { ownerOf } from '../../model/names.ts';
 import type { ChangeObserver } from '../change-observers.ts';
 import { type FactSources, foundProblems, problemsOf } from '../operating/load-balancer-view.ts';
 import { type LoadBalancerStatus, listenersInWords } from '../operating/operating-status.ts';
@@ -25,6 +26,8 @@ export interface ReporterOptions extends FactSources {
   /** The agent writes the status: not if it serves only external IPs or cluster IPs of the Service. */
   readonly isOurs: (service: Service) => boolean;
   readonly publishing: Publishing;
+  /** What a released Service has is left to the order that released it. */
+  readonly isReleased: (namespace: string) => boolean;
 }
 
 export class Reporter implements ChangeObserver {
@@ -49,7 +52,9 @@ export class Reporter implements ChangeObserver {
     const { services } = writers;
     for (const key of keys) {
       const service = cluster.service(key);
-      if (service === undefined) {
+      if (this.#options.isReleased(ownerOf(key).namespace)) {
+        services.set(key, undefined);
+      } else if (service === undefined) {
         services.set(key, this.#desiredOfUnseen(key));
       } else if (cluster.isOfFolder(key)) {
         const shadowed = cluster.shadowed(key);

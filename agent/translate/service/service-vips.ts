@@ -25,6 +25,9 @@ export interface PoolAddresses {
 /** undefined for a Service without addresses from pools: it has the addresses that it names itself. */
 export type AddressesView = (key: string) => PoolAddresses | undefined;
 
+export const RELEASED =
+  'An operator has released it by "headgate release", which "headgate release --undo" ends';
+
 const SKIP_LABELS = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
 
 /**
@@ -36,6 +39,7 @@ export function reasonToIgnore(
   settings: OwnershipSettings,
   isOfPools: boolean,
 ): string | undefined {
+  if (settings.isReleased?.(service.namespace) === true) return RELEASED;
   if (service.deleting) return 'It is being deleted';
   if (service.type === 'ExternalName')
     return 'It is of type ExternalName: it has no members to send traffic to';

@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { HostAlone, type HostAloneOptions } from '../../../agent/pair/host-alone.ts';
 import type { HostLinks } from '../../../agent/pair/host-links.ts';
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
+import { nothingReleased } from '../../../agent/state/release-mark.ts';
 import type { StandingReason } from '../../../agent/vips/announcer.ts';
 import { FakeClock } from '../../support/basics/fake-clock.ts';
 import { until } from '../../support/basics/until.ts';
@@ -26,7 +27,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
   const opened = { at: 0 };
   const host = new HostAlone({
     settings: () => ({ pairLowerAfter: 1_000, pairRaiseAfter: 1_000, stateDir }),
-    host: { version: '1.0.0', desired: new Map(), objects: () => 'live' },
+    host: { version: '1.0.0', desired: new Map(), objects: () => 'live', released: () => nothingReleased },
     dataplane: {
       served: () => undefined,
       status: () => ({ serving: true, isReloading: false }) as never,

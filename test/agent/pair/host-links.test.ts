@@ -6,6 +6,7 @@ import ava, { type ExecutionContext } from 'ava';
 import type { LbHost } from '../../../agent/model/host-group.ts';
 import { HostLinks, type OwnReport } from '../../../agent/pair/host-links.ts';
 import { noArrivals } from '../../../agent/pair/peers/report.ts';
+import { nothingReleased } from '../../../agent/state/release-mark.ts';
 import { requires } from '../../support/basics/requirements.ts';
 import { until } from '../../support/basics/until.ts';
 import { ownNetwork } from '../../support/host/own-network.ts';
@@ -36,7 +37,14 @@ async function threeHosts(t: ExecutionContext) {
   const links = groups.map((_, at) => {
     own[at] = {
       ...{ version: `1.0.${at + 1}`, lowered: [], synced: true, loadBalancers: 1, pending: 0 },
-      ...{ model: same, running: same, arrivals: noArrivals, announcesAll: false, isBlind: false },
+      ...{
+        model: same,
+        running: same,
+        arrivals: noArrivals,
+        announcesAll: false,
+        isBlind: false,
+        released: nothingReleased,
+      },
     };
     return new HostLinks({
       group: () => groups[at] as (typeof groups)[number],

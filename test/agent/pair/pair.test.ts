@@ -11,6 +11,7 @@ import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.
 import { Pair } from '../../../agent/pair/pair.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { ObjectsState } from '../../../agent/pair/standing/own-standing.ts';
+import { nothingReleased } from '../../../agent/state/release-mark.ts';
 import { requires } from '../../support/basics/requirements.ts';
 import { until } from '../../support/basics/until.ts';
 import { ownNetwork } from '../../support/host/own-network.ts';
@@ -62,7 +63,12 @@ class Side {
         pairTablesPort: 9182,
         vrrp: this.vrrp,
       }),
-      host: { version: '1.0.0', desired: this.desired, objects: () => this.objects },
+      host: {
+        version: '1.0.0',
+        desired: this.desired,
+        objects: () => this.objects,
+        released: () => nothingReleased,
+      },
       dataplane: {
         status: () => ({ serving: this.isServing, isReloading: this.isReloading }) as DataplaneStatus,
         liveness: (options) => this.#dataplaneLiveness().look(options),

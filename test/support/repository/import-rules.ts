@@ -41,6 +41,8 @@ const PLACES: readonly Place[] = [
         'certificates',
         'sources',
         'state',
+        'release',
+        'release-mark',
         'report',
         'report-page',
         'report-answers',
@@ -96,6 +98,7 @@ const PLACES: readonly Place[] = [
     imports: [
       ...[
         'state',
+        'release',
         'address-keeper',
         'addresses',
         'certificates',
@@ -156,6 +159,8 @@ const PLACES: readonly Place[] = [
     name: 'answer',
     files: /^agent\/answer\//,
     imports: [
+      'release',
+      'release-mark',
       'sources',
       'report-page',
       'report-answers',
@@ -203,7 +208,7 @@ const PLACES: readonly Place[] = [
     name: 'report-answers',
     files: /^agent\/report\/answers\//,
     imports: [
-      ...['changes', 'address-keeper', 'report-cluster', 'report-operating', 'observers'],
+      ...['changes', 'address-keeper', 'release-mark', 'report-cluster', 'report-operating', 'observers'],
       ...['translate-services', 'dataplane', 'announcer', 'pair', 'health', 'api', ...OBJECTS],
     ],
   },
@@ -231,6 +236,8 @@ const PLACES: readonly Place[] = [
       ...[...LOW, ...OBJECTS],
     ],
   },
+  { name: 'release', files: /^agent\/release\//, imports: ['release-mark', ...LOW, ...OBJECTS] },
+  { name: 'release-mark', files: /^agent\/state\/release-mark\.ts$/, imports: [...LOW] },
   { name: 'state', files: /^agent\/state\//, imports: ['translate-services', ...LOW] },
   { name: 'changes', files: /^agent\/changes\.ts$/, imports: [] },
   {
@@ -243,7 +250,10 @@ const PLACES: readonly Place[] = [
   {
     name: 'pair',
     files: /^agent\/pair\/(pair|host-alone|host-links)\.ts$/,
-    imports: ['standing', 'handover', 'orders', 'peers', 'pair-values', 'announcer', 'dataplane', ...LOW],
+    imports: [
+      ...['standing', 'handover', 'orders', 'peers', 'pair-values', 'release-mark', 'announcer', 'dataplane'],
+      ...LOW,
+    ],
   },
   {
     name: 'standing',
@@ -252,7 +262,7 @@ const PLACES: readonly Place[] = [
   },
   { name: 'handover', files: /^agent\/pair\/handover\//, imports: ['peers', 'pair-values', ...LOW] },
   { name: 'orders', files: /^agent\/pair\/orders\//, imports: ['pair-values', ...LOW] },
-  { name: 'peers', files: /^agent\/pair\/peers\//, imports: ['pair-values', ...LOW] },
+  { name: 'peers', files: /^agent\/pair\/peers\//, imports: ['pair-values', 'release-mark', ...LOW] },
   { name: 'pair-values', files: /^agent\/pair\/[\w-]+\.ts$/, imports: [...LOW] },
   {
     name: 'keepalived',

@@ -2,6 +2,7 @@
 
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
 import { noArrivals, noHandover, noVips } from '../../../agent/pair/peers/report.ts';
+import { nothingReleased } from '../../../agent/state/release-mark.ts';
 
 export const pairReport: PairReport = {
   version: '1.0.0',
@@ -22,4 +23,5 @@ export const pairReport: PairReport = {
   announcesAll: false,
   hosts: '',
   isBlind: false,
+  released: nothingReleased,
 };

@@ -4,6 +4,7 @@ import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
 import { noArrivals, noLink, noVips } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
+import { nothingReleased } from '../../../../agent/state/release-mark.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
 import { silentLog } from '../../../support/values/silent-log.ts';
 
@@ -95,6 +96,7 @@ class Host {
       announcesAll: false,
       hosts: '',
       isBlind: false,
+      released: nothingReleased,
     };
   }
 

@@ -12,6 +12,7 @@ import {
   reportText,
 } from '../../../../agent/pair/peers/report.ts';
 import { parityOf, whyPeerIsNotReady } from '../../../../agent/pair/standing/readiness.ts';
+import { MAX_NAMESPACES, nothingReleased } from '../../../../agent/state/release-mark.ts';
 import { standingReasons } from '../../../../agent/vips/announcer.ts';
 
 const SEEN = {
@@ -42,6 +43,7 @@ const REPORT: PairReport = {
   hosts: '0123456789abcdef',
   announcesAll: true,
   isBlind: true,
+  released: { at: 1_767_225_600_000, all: false, namespaces: ['shop'] },
 };
 
 const anyHandover: fc.Arbitrary<HandoverReport> = fc.record({
@@ -89,6 +91,11 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   hosts: fc.constantFrom('', '0123456789abcdef'),
   announcesAll: fc.boolean(),
   isBlind: fc.boolean(),
+  released: fc.record({
+    at: fc.nat(),
+    all: fc.boolean(),
+    namespaces: fc.array(fc.stringMatching(/^[a-z0-9]{1,63}$/), { maxLength: 4 }),
+  }),
 });
 
 test('ReportReader gives any report unchanged, however the stream is cut', (t) => {
@@ -117,6 +124,11 @@ test('The longest report that an agent can make fits', (t) => {
     ...REPORT,
     version: '9'.repeat(64),
     roles,
+    released: {
+      at: count,
+      all: false,
+      namespaces: Array.from({ length: MAX_NAMESPACES }, (_, at) => `${'n'.repeat(60)}-${10 + at}`),
+    },
     priorities: Object.fromEntries(Object.keys(roles).map((name) => [name, 255])),
     lowered: standingReasons,
     loadBalancers: count,
@@ -209,6 +221,7 @@ test('parseReport() fills missing fields with what makes the peer the least read
     hosts: '',
     announcesAll: false,
     isBlind: false,
+    released: nothingReleased,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {

@@ -83,6 +83,7 @@ function start() {
     },
     cluster: {
       isOfManifest: () => place.isOfManifest,
+      isLeftOut: () => false,
       service: (key) => (key === 'default/web' ? ({ uid: 'u-web' } as Service) : undefined),
       ingressClass: () => undefined,
     },
