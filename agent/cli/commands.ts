@@ -7,6 +7,7 @@ import { convert } from './convert.ts';
 import { help } from './help.ts';
 import { list } from './list.ts';
 import { failover, maintenance } from './orders.ts';
+import { plan } from './plan/plan.ts';
 import { release } from './release.ts';
 import { render } from './render.ts';
 import { run } from './run.ts';
@@ -18,6 +19,7 @@ export const commands: readonly Command[] = [
   run,
   check,
   render,
+  plan,
   list,
   status,
   why,

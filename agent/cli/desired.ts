@@ -34,29 +34,55 @@ export interface ReadState {
 
 /** Reads all manifests once. Errors: SETTINGS_INVALID if a folder is missing. */
 export async function desiredState(settings: Settings): Promise<ReadState> {
-  const cluster = new Cluster();
-  const desired = emptyDesiredState(() => settings);
-  const keys = new Set<string>();
+  return translated(await readManifests(new Cluster(), settings.manifests), settings);
+}
+
+/** Objects as a command has read them, before they are translated. */
+export interface ReadObjects {
+  readonly cluster: Cluster;
+  readonly owners: ReadonlySet<string>;
+  readonly problems: readonly Problem[];
+}
+
+/** Adds the objects of files to those that the cluster has. Errors: SETTINGS_INVALID if a folder is missing. */
+export async function readManifests(cluster: Cluster, places: readonly string[]): Promise<ReadObjects> {
+  const owners = new Set<string>();
   let problems: readonly Problem[] = [];
   const failures: HeadgateError[] = [];
   const manifests = new ManifestSource({
-    places: settings.manifests,
+    places,
     snapshotDirectory: undefined,
     onChange: (change) => {
       problems = change.problems;
-      for (const key of cluster.apply(change, 'manifests').owners) keys.add(key);
+      for (const key of cluster.apply(change, 'manifests').owners) owners.add(key);
     },
     onFailure: (error) => failures.push(error),
   });
   await manifests.start();
   await manifests.close();
+  const unread = failures.map(
+    ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),
+  );
+  return { cluster, owners, problems: [...unread, ...problems] };
+}
+
+/** `onSecret`: told which Secrets the load balancers ask for. */
+export async function translated(
+  { cluster, owners, problems }: ReadObjects,
+  settings: Settings,
+  onSecret: (key: string) => void = () => undefined,
+): Promise<ReadState> {
+  const desired = emptyDesiredState(() => settings);
   const onChange = (secrets: readonly Secret[]): void =>
     void cluster.apply({ upserted: secrets, removed: [] }, 'files');
   new PemFiles({ places: settings.certificates, onChange }).look();
   const translating = translateSettings(settings);
   const { addresses, problems: ofAddresses } = await allocated(cluster, settings, translating);
   const certificates = new Certificates({
-    secret: (key) => cluster.secret(key),
+    secret: (key) => {
+      onSecret(key);
+      return cluster.secret(key);
+    },
     configMap: (key) => cluster.configMap(key),
     maxRsaBits: settings.maxRsaBits,
     accessToPair: () => ({ kind: 'read' }),
@@ -79,15 +105,12 @@ export async function desiredState(settings: Settings): Promise<ReadState> {
   };
   const log = createLog({ level: 'error', destination: process.stderr, format: formatOf(2) });
   new RecordedPorts({ stateDir: settings.stateDir, desired, log }).read();
-  translateChanged(desired, translators, keys);
-  const unread = failures.map(
-    ({ message }): Problem => ({ object: 'Manifests', reason: 'InvalidFile', message }),
-  );
+  translateChanged(desired, translators, new Set(owners));
   const ofServices = [...desired.loadBalancers.values()].flatMap((each) => each.problems);
   return {
     desired,
     pages: certificates.pems.pages,
-    problems: [...unread, ...problems, ...ofAddresses, ...ofServices],
+    problems: [...problems, ...ofAddresses, ...ofServices],
   };
 }
 

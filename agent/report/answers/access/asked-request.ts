@@ -1,4 +1,4 @@
-// A GET request as HAProxy sees it: its host, its path as it is sent, and what its parameters are. Pure.
+// A request as HAProxy sees it: its method, its host, its path as it is sent, and what its parameters are. Pure.
 
 import { HeadgateError } from '../../../base/errors.ts';
 import { quote } from '../../../base/quote.ts';
@@ -6,19 +6,22 @@ import { quote } from '../../../base/quote.ts';
 export interface AskedRequest {
   readonly isTls: boolean;
   readonly port: number;
+  readonly method: string;
   /** In lower case, without a dot at its end: an IPv6 address in brackets. */
   readonly host: string;
   /** The address without brackets; '' if the host is a name. */
   readonly address: string;
   /** Percent-encoded; dot segments are as they were given. */
   readonly path: string;
-  /** The bytes of each parameter's first value, as characters. */
-  readonly query: ReadonlyMap<string, string>;
+  /** The bytes of each parameter's first value, as characters; undefined: not known. */
+  readonly query: ReadonlyMap<string, string> | undefined;
   /** Headers that every such request has when HAProxy looks for its rule. Key: a name in lower case. */
   readonly headers: ReadonlyMap<string, string>;
+  /** It may have other headers, which are not known. */
+  readonly hasOtherHeaders: boolean;
 }
 
-/** Errors: USAGE if it is not a URL of HTTP. */
+/** A GET request without further headers. Errors: USAGE if it is not a URL of HTTP. */
 export function askedRequest(text: string): AskedRequest {
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol))
@@ -36,8 +39,9 @@ export function askedRequest(text: string): AskedRequest {
   return {
     isTls,
     port,
+    method: 'GET',
     host,
-    address: isAddress(host) ? host.replace(/^\[(.*)\]$/, '$1') : '',
+    address: addressOf(host),
     path: encoded(path === '' ? '/' : path),
     query: queryOf(url.search.slice(1)),
     headers: new Map([
@@ -45,20 +49,26 @@ export function askedRequest(text: string): AskedRequest {
       ['x-forwarded-proto', isTls ? 'https' : 'http'],
       ['x-forwarded-port', String(port)],
     ]),
+    hasOtherHeaders: false,
   };
+}
+
+/** The address without brackets; '' if the host is a name. */
+export function addressOf(host: string): string {
+  return isAddress(host) ? host.replace(/^\[(.*)\]$/, '$1') : '';
 }
 
 function isAddress(host: string): boolean {
   return host.startsWith('[') || /^\d+(\.\d+){3}$/.test(host);
 }
 
-/** As a client sends it. */
-function encoded(path: string): string {
+/** A path as a client sends it. */
+export function encoded(path: string): string {
   return path.replace(/[^!-~]+/gu, encodeURIComponent);
 }
 
 /** As templates/haproxy/routes.lua reads it. */
-function queryOf(text: string): ReadonlyMap<string, string> {
+export function queryOf(text: string): ReadonlyMap<string, string> {
   const query = new Map<string, string>();
   for (const [, name = '', value = ''] of text.replaceAll('+', ' ').matchAll(/([^&=]+)=?([^&]*)/g)) {
     const key = decoded(name);

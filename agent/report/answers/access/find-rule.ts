@@ -54,7 +54,7 @@ export function findRule(
 }
 
 /** A route whose expression cannot be read answers 500 to all requests that it could be meant for. */
-function asServed(entry: RouteEntry): RouteEntry {
+export function asServed(entry: RouteEntry): RouteEntry {
   const { path, headers, query } = entry.match;
   const isReadable =
     (path.kind !== 'regex' || typeof expressionOf(path.value, 'start') !== 'string') &&
@@ -67,13 +67,13 @@ function asServed(entry: RouteEntry): RouteEntry {
   return { ...entry, rule: { name, route, action: { kind: 'answer', status: 500 }, ...nothing } };
 }
 
-interface WhyNot {
+export interface WhyNot {
   /** '' if the request matches. */
   readonly why: string;
   readonly isUnclear: boolean;
 }
 
-function whyNot(match: RouteMatch, request: AskedRequest, path: string): WhyNot {
+export function whyNot(match: RouteMatch, request: AskedRequest, path: string): WhyNot {
   const { path: asked, method, headers, query } = match;
   const no = (why: string): WhyNot => ({ why, isUnclear: false });
   if (isOfOtherPath(match, path))
@@ -82,7 +82,7 @@ function whyNot(match: RouteMatch, request: AskedRequest, path: string): WhyNot 
         ? `only the path ${quote(asked.value)}`
         : `only paths below ${quote(`${asked.value}/`)}`,
     );
-  if (method !== '' && method !== 'GET') return no(`only the method ${method}`);
+  if (method !== '' && method !== request.method) return no(`only the method ${method}`);
   const unclear: string[] = [];
   if (asked.kind === 'regex') {
     const why = `only if the path matches the regular expression ${quote(asked.value)}`;
@@ -90,13 +90,14 @@ function whyNot(match: RouteMatch, request: AskedRequest, path: string): WhyNot 
     if (isMet === false) return no(why);
     if (isMet === undefined) unclear.push(why);
   }
-  for (const [what, all, values] of [
-    ['header', headers, request.headers],
-    ['query parameter', query, request.query],
+  for (const [what, all, values, mayHaveOthers] of [
+    ['header', headers, request.headers, request.hasOtherHeaders],
+    ['query parameter', query, request.query, request.query === undefined],
   ] as const)
     for (const each of all) {
       const why = `only if ${what} ${valueInWords(each)}`;
-      const isMet = hasValue(each, values.get(each.name));
+      const value = values?.get(each.name);
+      const isMet = value === undefined && mayHaveOthers ? undefined : hasValue(each, value);
       if (isMet === false) return no(why);
       if (isMet === undefined) unclear.push(why);
     }

@@ -19,13 +19,13 @@ export interface ReadPath {
   readonly refused: string;
 }
 
-export function readPath(
-  given: string,
-  {
-    dotSegments,
-    ambiguousPaths,
-  }: { readonly dotSegments: DotSegments; readonly ambiguousPaths: AmbiguousPaths },
-): ReadPath {
+/** The settings that say which paths are refused. */
+export interface PathSettings {
+  readonly dotSegments: DotSegments;
+  readonly ambiguousPaths: AmbiguousPaths;
+}
+
+export function readPath(given: string, { dotSegments, ambiguousPaths }: PathSettings): ReadPath {
   const hasDots = DOTS.test(given);
   const sent = hasDots && dotSegments === 'normalize' ? withoutDots(given) : given;
   const isAmbiguous = AMBIGUOUS.test(sent);

@@ -1,0 +1,73 @@
+// The two states that `headgate plan` compares: of folders, of a folder and a patch, or of a cluster and a folder over it.
+
+import { cpSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { Cluster } from '../../kubernetes/cluster.ts';
+import type { KubernetesObject } from '../../kubernetes/objects.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { type ReadObjects, type ReadState, readManifests, translated } from '../desired.ts';
+import { clusterObjects, namedSecrets } from './cluster-objects.ts';
+import { patchFolder } from './patch-folder.ts';
+
+export interface Sides {
+  readonly before: ReadState;
+  readonly after: ReadState;
+}
+
+/** Errors: USAGE, SETTINGS_INVALID if a folder is missing. */
+export async function foldersCompared(
+  before: readonly string[],
+  after: readonly string[],
+  settings: Settings,
+): Promise<Sides> {
+  return {
+    before: await translated(await readManifests(new Cluster(), before), settings),
+    after: await translated(await readManifests(new Cluster(), after), settings),
+  };
+}
+
+/** `patch`: the text of a unified diff of files in the folder. Errors: USAGE if it does not fit. */
+export async function folderPatched(place: string, patch: string, settings: Settings): Promise<Sides> {
+  const copy = mkdtempSync(join(tmpdir(), 'headgate-plan-'));
+  try {
+    const isFile = statSync(place).isFile();
+    cpSync(place, isFile ? join(copy, basename(place)) : copy, { recursive: true });
+    patchFolder(copy, patch);
+    const sides = await foldersCompared([place], [copy], settings);
+    const from = isFile ? dirname(place) : place;
+    const problems = sides.after.problems.map((each) => ({
+      ...each,
+      message: each.message.replaceAll(copy, from),
+    }));
+    return { ...sides, after: { ...sides.after, problems } };
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+/** The objects of the API server, and those with the ones of the folders instead. Errors: those of the API, SETTINGS_INVALID. */
+export async function clusterCompared(places: readonly string[], settings: Settings): Promise<Sides> {
+  const { upserted, problems } = await clusterObjects(settings);
+  // A first translation says which Secrets are asked for.
+  const asked = new Set<string>();
+  const onSecret = (key: string): void => void asked.add(key);
+  for (const over of [[], places]) await translated(await objectsOver(upserted, over), settings, onSecret);
+  const secrets = await namedSecrets(settings, asked);
+  const all = [...upserted, ...secrets.upserted];
+  const before = await translated(await objectsOver(all, []), settings);
+  const after = await translated(await objectsOver(all, places), settings);
+  const unread = [...problems, ...secrets.problems];
+  return { before, after: { ...after, problems: [...unread, ...after.problems] } };
+}
+
+async function objectsOver(
+  upserted: readonly KubernetesObject[],
+  places: readonly string[],
+): Promise<ReadObjects> {
+  const cluster = new Cluster();
+  const { owners } = cluster.apply({ upserted, removed: [] }, 'api');
+  if (places.length === 0) return { cluster, owners, problems: [] };
+  const read = await readManifests(cluster, places);
+  return { ...read, owners: new Set([...owners, ...read.owners]) };
+}

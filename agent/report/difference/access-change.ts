@@ -1,0 +1,70 @@
+// What a change does to whom something is open: it opens, it closes, or it asks for something else. What cannot be told counts as
+// opening, because it is what a reader must look at first. Pure.
+
+import { type AddressSet, common, others } from '../../base/address-set.ts';
+import type { Family } from '../../model/load-balancer.ts';
+import { type Access, accessOf } from '../answers/access/access.ts';
+import { CLOSED, type Way } from '../answers/access/check.ts';
+import { ANY_CLIENT, type Client } from '../answers/access/client.ts';
+import { admittedBy } from '../answers/access/ranges.ts';
+import { rangesOfRoute } from '../answers/access/request-checks.ts';
+
+export interface AccessChange {
+  readonly kind: 'opens' | 'closes' | 'same';
+  /** `Open to everybody`. */
+  readonly before: string;
+  readonly after: string;
+}
+
+type OwnWay = Omit<Way, 'client'> | undefined;
+
+const NOTHING: Access = {
+  verdict: 'refused',
+  answer: CLOSED,
+  sentence: 'Closed to everybody (nothing listens)',
+  checks: [],
+};
+const RANKS: Readonly<Record<Access['verdict'], number>> = { refused: 0, redirected: 1, asks: 2, open: 3 };
+
+export function accessChange(before: OwnWay, after: OwnWay, client: Client = ANY_CLIENT): AccessChange {
+  const [old, now] = [accessFor(before, client), accessFor(after, client)];
+  const words = { before: old.sentence, after: now.sentence };
+  const rank = RANKS[now.verdict] - RANKS[old.verdict];
+  if (rank !== 0) return { kind: rank > 0 ? 'opens' : 'closes', ...words };
+  if (old.verdict === 'refused' || before === undefined || after === undefined)
+    return { kind: 'same', ...words };
+  const opens = lessAsked(old, now) || letsMoreIn(before, after);
+  const closes = lessAsked(now, old) || letsMoreIn(after, before);
+  if (!opens && !closes) return { kind: 'same', ...words };
+  return { kind: opens ? 'opens' : 'closes', ...words };
+}
+
+function accessFor(way: OwnWay, client: Client): Access {
+  return way === undefined ? NOTHING : accessOf({ ...way, client });
+}
+
+/** Judged by their addresses. */
+const RANGES: ReadonlySet<string> = new Set(['source ranges', 'source ranges of route', 'route', 'members']);
+
+/** Something that `old` asks for, `now` does not ask for, or in other words. */
+function lessAsked(old: Access, now: Access): boolean {
+  return old.checks.some(
+    ({ name, result, detail }) =>
+      result === 'asked' &&
+      !RANGES.has(name) &&
+      !now.checks.some((each) => each.name === name && each.result === 'asked' && each.detail === detail),
+  );
+}
+
+/** `now` lets an address in that `old` does not. */
+function letsMoreIn(old: Omit<Way, 'client'>, now: Omit<Way, 'client'>): boolean {
+  const { family } = now.listener;
+  return common(admitted(now, family), others(admitted(old, family), family)).length > 0;
+}
+
+/** With the PROXY protocol, or behind trusted proxies, the ranges of a route are those of other addresses than the listener's. */
+function admitted({ listener, request }: Omit<Way, 'client'>, family: Family): AddressSet {
+  const ofListener = admittedBy({ allowed: listener.allowedCidrs, denied: [] }, family);
+  const ofRoute = rangesOfRoute(request);
+  return ofRoute === undefined ? ofListener : common(ofListener, admittedBy(ofRoute, family));
+}
