@@ -33,6 +33,7 @@ import { newService } from './rows/new-service.ts';
 import { newServiceAddress } from './rows/new-service-address.ts';
 import { pairFaults } from './rows/pair-faults.ts';
 import { passingCost } from './rows/passing-cost.ts';
+import { planRequests } from './rows/plan-requests.ts';
 import { rolling } from './rows/rolling.ts';
 import { rollingAbrupt } from './rows/rolling-abrupt.ts';
 import { routeChange } from './rows/route-change.ts';
@@ -69,6 +70,7 @@ const benchmarks: readonly Benchmark[] = [
   routeChange,
   certificates,
   connectionLog,
+  planRequests,
   scrape,
   idle,
   coldStart,

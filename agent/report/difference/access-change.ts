@@ -33,8 +33,10 @@ export function accessChange(before: OwnWay, after: OwnWay, client: Client = ANY
   if (rank !== 0) return { kind: rank > 0 ? 'opens' : 'closes', ...words };
   if (old.verdict === 'refused' || before === undefined || after === undefined)
     return { kind: 'same', ...words };
-  const opens = lessAsked(old, now) || letsMoreIn(before, after);
-  const closes = lessAsked(now, old) || letsMoreIn(after, before);
+  // A client whose address is known was compared by it.
+  const isAny = client.from === undefined;
+  const opens = lessAsked(old, now) || (isAny && letsMoreIn(before, after));
+  const closes = lessAsked(now, old) || (isAny && letsMoreIn(after, before));
   if (!opens && !closes) return { kind: 'same', ...words };
   return { kind: opens ? 'opens' : 'closes', ...words };
 }

@@ -201,14 +201,11 @@ export class Decisions {
       : rule === undefined
         ? `answers 404: no rule${section === '' ? '' : ` of listener "${section}"`} matches`
         : answerOf(rule, request.pools);
-    const { action: _, name: __, route: ___, limits: ____, auth: _____, ...besides } = rule ?? NO_RULE;
-    const more =
-      rule?.action.kind === 'forward' ? { ...rule.action, backends: headersOf(rule.action.backends) } : {};
     return {
       rule: rule?.name ?? objectOf(loadBalancer.key),
       backends: answer === '' || request.pools.length > 0 ? sharesOf(request.pools) : '',
       answer,
-      handling: JSON.stringify([besides, more]),
+      handling: handlingOf(rule),
       way,
       guards: guardsOf(way),
     };
@@ -289,7 +286,21 @@ export class Decisions {
   }
 }
 
-const NO_RULE: Partial<RouteRule> = {};
+/** What happens besides, by its name in words: its values as JSON, in their order. */
+function handlingOf(rule: RouteRule | undefined): string {
+  if (rule === undefined) return '';
+  const { action, cors, responseHeaders } = rule;
+  const forwarded = action.kind === 'forward' ? action : undefined;
+  return JSON.stringify({
+    CORS: cors,
+    'response headers': responseHeaders,
+    'request headers': forwarded?.requestHeaders,
+    'headers of its backends': headersOf(forwarded?.backends ?? []),
+    rewriting: forwarded?.rewrite,
+    mirrors: forwarded?.mirrors,
+    'the time limit': forwarded?.timeout,
+  });
+}
 
 function readsRequests({ protocol, reachedBy, routing, mode, addresses }: Listener): boolean {
   if (protocol !== 'TCP' || reachedBy === 'routes' || addresses.length === 0) return false;

@@ -1,5 +1,7 @@
 // Which requests are treated otherwise by one state than by another, in groups by what differs and by the rules. Pure.
 
+import { parseJson } from '../../base/parse-json.ts';
+import { isMapping } from '../../base/validate.ts';
 import type { AskedRequest } from '../answers/access/asked-request.ts';
 import type { Client } from '../answers/access/client.ts';
 import { ANY_CLIENT } from '../answers/access/client.ts';
@@ -118,11 +120,28 @@ function compared(before: Decision, after: Decision, client: Client): Compared |
   if (before.backends !== after.backends)
     return { kind: 'backend', before: before.backends, after: after.backends };
   if (before.handling === after.handling) return undefined;
-  return {
-    kind: 'handling',
-    before: 'other headers, rewriting, time limits, CORS or mirrors',
-    after: 'see the rule',
-  };
+  return { kind: 'handling', ...handlingWords(before.handling, after.handling) };
+}
+
+const NOTHING = 'nothing';
+const MAX_SHOWN = 200;
+
+/** `the time limit 5000`, of what differs. */
+function handlingWords(before: string, after: string): Pick<Compared, 'before' | 'after'> {
+  const [old, now] = [fieldsOf(before), fieldsOf(after)];
+  const differing = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
+    (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]),
+  );
+  const words = (fields: Readonly<Record<string, unknown>>): string =>
+    differing
+      .map((name) => `${name} ${(JSON.stringify(fields[name]) ?? NOTHING).slice(0, MAX_SHOWN)}`)
+      .join(', ') || NOTHING;
+  return { before: words(old), after: words(now) };
+}
+
+function fieldsOf(handling: string): Readonly<Record<string, unknown>> {
+  const fields: unknown = handling.startsWith('{') ? parseJson(handling) : undefined;
+  return isMapping(fields) ? fields : handling === '' ? {} : { handling };
 }
 
 function wordsOf({ answer, backends }: Decision): string {

@@ -102,6 +102,7 @@ const PLACES: readonly Place[] = [
         'address-keeper',
         'addresses',
         'certificates',
+        'report-difference',
         'answer',
         'report-answers',
         'report-operating',
@@ -114,6 +115,7 @@ const PLACES: readonly Place[] = [
         'translate',
       ],
       ...[
+        'haproxy-doors',
         'haproxy-config',
         'haproxy-routes',
         'haproxy-socket',
@@ -211,6 +213,12 @@ const PLACES: readonly Place[] = [
       ...['changes', 'address-keeper', 'release-mark', 'report-cluster', 'report-operating', 'observers'],
       ...['translate-services', 'dataplane', 'announcer', 'pair', 'health', 'api', ...OBJECTS],
     ],
+  },
+  // Two states compared.
+  {
+    name: 'report-difference',
+    files: /^agent\/report\/difference\//,
+    imports: ['report-answers', ...VALUES],
   },
   {
     name: 'report-cluster',
