@@ -3,7 +3,6 @@
 
 import { counted } from '../../base/counted.ts';
 import type { Problem } from '../../model/load-balancer.ts';
-import { Decisions } from '../../report/difference/decisions.ts';
 import { exampleRequests } from '../../report/difference/example-requests.ts';
 import {
   type ObjectChange,
@@ -12,18 +11,19 @@ import {
 } from '../../report/difference/object-changes.ts';
 import { type PortAccessChange, portAccessChanges } from '../../report/difference/port-access.ts';
 import { RequestDifferences, type RequestGroup } from '../../report/difference/request-differences.ts';
+import { Treatments } from '../../report/difference/treatments.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { problemLine } from '../command-line.ts';
 import { bad, good, type Line, title } from '../text.ts';
+import type { ComparedStates } from './compared-states.ts';
 import { type LoadBalancerChange, loadBalancerChanges } from './effort.ts';
-import type { Sides } from './sides.ts';
 
 export interface PlanAnswer extends ObjectChanges {
   readonly ports: readonly ObjectChange[];
   readonly loadBalancers: readonly LoadBalancerChange[];
   /** To whom a port of an address is open. */
   readonly access: readonly PortAccessChange[];
-  /** Of requests that the rules themselves give. */
+  /** Requests that the rules themselves give. */
   readonly requests: readonly RequestGroup[];
   /** Rules for which no example is known: they are compared by the log only. */
   readonly rulesWithoutExample: readonly string[];
@@ -45,13 +45,13 @@ export interface LogAnswer {
 export type LogReader = (differences: RequestDifferences) => Promise<Omit<LogAnswer, 'groups' | 'requests'>>;
 
 export async function planAnswer(
-  { before, after }: Sides,
+  { before, after }: ComparedStates,
   settings: Settings,
   readLog: LogReader | undefined,
 ): Promise<PlanAnswer> {
-  const decisions = [before, after].map(({ desired }) => new Decisions(desired, settings));
-  const [old, now] = decisions;
-  if (old === undefined || now === undefined) throw new Error('A plan has two sides');
+  const treatments = [before, after].map(({ desired }) => new Treatments(desired, settings));
+  const [old, now] = treatments;
+  if (old === undefined || now === undefined) throw new Error('A plan has two states');
   const ofRules = new RequestDifferences(old, now);
   const { requests, without } = exampleRequests([before.desired, after.desired]);
   for (const { request, place, words } of requests) ofRules.ask(request, place, () => words);

@@ -7,7 +7,7 @@ import { loggedRequest } from '../../report/difference/request-log.ts';
 import { type Arguments, type Command, JSON_FLAG } from '../command.ts';
 import { print, usageError } from '../command-line.ts';
 import { hasChanges, type LogReader, planAnswer, planLines, planMarkdown } from './answer.ts';
-import { clusterCompared, folderPatched, foldersCompared, type Sides } from './sides.ts';
+import { type ComparedStates, clusterCompared, folderPatched, foldersCompared } from './compared-states.ts';
 
 const STDIN = 0;
 const MAX_SHOWN = 200;
@@ -50,10 +50,10 @@ export const plan: Command = {
   run: async (given) => {
     const { requests, markdown, json, host } = given.own;
     if (markdown === true && json === true) throw usageError('Name one of --markdown and --json');
-    const sides = await sidesOf(given);
+    const states = await statesOf(given);
     const readLog =
       typeof requests === 'string' ? logReader(requests, typeof host === 'string' ? host : '') : undefined;
-    const answer = await planAnswer(sides, given.settings, readLog);
+    const answer = await planAnswer(states, given.settings, readLog);
     print(given, answer, markdown === true ? planMarkdown(answer) : planLines(answer));
     if (answer.problems.length > 0) return PROBLEMS;
     return hasChanges(answer) ? 1 : 0;
@@ -62,7 +62,7 @@ export const plan: Command = {
 
 const PROBLEMS = 2;
 
-async function sidesOf({ settings, own, positionals }: Arguments): Promise<Sides> {
+async function statesOf({ settings, own, positionals }: Arguments): Promise<ComparedStates> {
   const [first = '', second] = positionals;
   const { manifests } = settings;
   if (own.cluster === true) {

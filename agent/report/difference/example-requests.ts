@@ -7,7 +7,7 @@ import type { AskedRequest } from '../answers/access/asked-request.ts';
 import { addressOf } from '../answers/access/asked-request.ts';
 import { encodedPath, isExpressionMet } from '../answers/access/find-rule.ts';
 import { routeEntries } from '../answers/route-words.ts';
-import type { RequestPlace } from './decisions.ts';
+import type { RequestPlace } from './treatments.ts';
 
 export interface ExampleRequest {
   readonly request: AskedRequest;

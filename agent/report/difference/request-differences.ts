@@ -6,7 +6,7 @@ import type { AskedRequest } from '../answers/access/asked-request.ts';
 import type { Client } from '../answers/access/client.ts';
 import { ANY_CLIENT } from '../answers/access/client.ts';
 import { accessChange } from './access-change.ts';
-import { type Decision, type Decisions, NO_MEMBER, type RequestPlace } from './decisions.ts';
+import { NO_MEMBER, type RequestPlace, type Treatment, type Treatments } from './treatments.ts';
 
 /** The first one that applies: to whom it is open, then what it gets, then how. */
 export type DifferenceKind = 'opens' | 'closes' | 'answer' | 'backend' | 'handling';
@@ -36,15 +36,15 @@ interface Compared {
 }
 
 export class RequestDifferences {
-  readonly #before: Decisions;
-  readonly #after: Decisions;
+  readonly #before: Treatments;
+  readonly #after: Treatments;
   readonly #groups = new Map<string, RequestGroup>();
-  readonly #pairs = new Map<Decision, Map<Decision, Compared | undefined>>();
+  readonly #pairs = new Map<Treatment, Map<Treatment, Compared | undefined>>();
   readonly #clients = new Map<string, Compared | undefined>();
   #asked = 0;
 
   /** Both read paths by the same settings. */
-  constructor(before: Decisions, after: Decisions) {
+  constructor(before: Treatments, after: Treatments) {
     this.#before = before;
     this.#after = after;
   }
@@ -59,8 +59,8 @@ export class RequestDifferences {
   ): void {
     this.#asked += count;
     const read = this.#before.read(request.path);
-    const before = this.#before.decide(request, place, read);
-    const after = this.#after.decide(request, place, read);
+    const before = this.#before.treat(request, place, read);
+    const after = this.#after.treat(request, place, read);
     const found = this.#compare(before, after, client);
     if (found === undefined) return;
     const key = JSON.stringify([found.kind, before.rule, after.rule, found.before, found.after]);
@@ -86,7 +86,7 @@ export class RequestDifferences {
     );
   }
 
-  #compare(before: Decision, after: Decision, client: Client): Compared | undefined {
+  #compare(before: Treatment, after: Treatment, client: Client): Compared | undefined {
     let pairs = this.#pairs.get(before);
     if (pairs === undefined) {
       pairs = new Map();
@@ -106,7 +106,7 @@ export class RequestDifferences {
 }
 
 /** undefined if nothing differs. The words are those for any client, so that requests of many clients are one group. */
-function compared(before: Decision, after: Decision, client: Client): Compared | undefined {
+function compared(before: Treatment, after: Treatment, client: Client): Compared | undefined {
   const { kind } = accessChange(before.way, after.way, client);
   const { kind: _, ...words } = accessChange(before.way, after.way);
   if (before.guards !== after.guards && kind !== 'same') return { kind, ...words };
@@ -144,6 +144,6 @@ function fieldsOf(handling: string): Readonly<Record<string, unknown>> {
   return isMapping(fields) ? fields : handling === '' ? {} : { handling };
 }
 
-function wordsOf({ answer, backends }: Decision): string {
+function wordsOf({ answer, backends }: Treatment): string {
   return answer === '' ? `goes to ${backends}` : answer;
 }

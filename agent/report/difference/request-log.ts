@@ -1,5 +1,5 @@
-// Requests as a line of a log has them: of the connection log, of another log in JSON with the usual names, or of an access log in
-// the common format, the combined one, or that with the virtual host in front. Pure.
+// Requests as a line of a log has them: of the connection log, of another log in JSON with the usual names, or of a web server's
+// in the common format, the combined one, or that with the virtual host in front. Pure.
 
 import { parseAddress } from '../../base/ip.ts';
 import { parseJson } from '../../base/parse-json.ts';
@@ -7,7 +7,7 @@ import { isMapping } from '../../base/validate.ts';
 import { keyOf } from '../../model/names.ts';
 import { type AskedRequest, addressOf, encoded, queryOf } from '../answers/access/asked-request.ts';
 import { ANY_CLIENT, type Client } from '../answers/access/client.ts';
-import type { RequestPlace } from './decisions.ts';
+import type { RequestPlace } from './treatments.ts';
 
 export interface LoggedRequest {
   readonly request: AskedRequest;

@@ -96,7 +96,7 @@ class PathRules {
     }
   }
 
-  /** Of the rules that may match the path, in their order. */
+  /** The places of rules that may match the path, in their order. */
   placesOf(path: string): readonly number[] {
     let places = joined(this.#expressions, this.#exact.get(path));
     if (this.#prefixes.size === 0) return places;

@@ -12,8 +12,8 @@ import {
   planLines,
   planMarkdown,
 } from '../../../../agent/cli/plan/answer.ts';
+import { folderPatched, foldersCompared } from '../../../../agent/cli/plan/compared-states.ts';
 import { patchFolder } from '../../../../agent/cli/plan/patch-folder.ts';
-import { folderPatched, foldersCompared } from '../../../../agent/cli/plan/sides.ts';
 import { loggedRequest } from '../../../../agent/report/difference/request-log.ts';
 import { readSettings, type Settings } from '../../../../agent/settings/settings.ts';
 
@@ -96,8 +96,8 @@ class Folders {
 
   async compare(before: string, after: string, log: readonly string[] = []): Promise<PlanAnswer> {
     const places = [this.write('before/all.yaml', before), this.write('after/all.yaml', after)].map(dirname);
-    const sides = await foldersCompared(places.slice(0, 1), places.slice(1), this.settings);
-    return planAnswer(sides, this.settings, async (differences) => {
+    const states = await foldersCompared(places.slice(0, 1), places.slice(1), this.settings);
+    return planAnswer(states, this.settings, async (differences) => {
       for (const line of log) {
         const found = loggedRequest(line, 'shop.example.org');
         if (found !== undefined)
@@ -166,7 +166,7 @@ test('A password that is not asked for any more opens, another list of users may
   t.deepEqual(await kinds(`${GATEWAY}${route('all', '/')}`, asking('users')), ['closes']);
 });
 
-test('A port that nobody had opens, and one that goes closes', async (t) => {
+test('A port that no object had opens, and one that goes closes', async (t) => {
   const tcp = (name: string): string => `
 apiVersion: v1
 kind: Service
@@ -321,8 +321,8 @@ test('A patch of git is applied to a copy, and its problems name the folder itse
   const after = `${GATEWAY}${route('all', '/', { backends: '{name: canary, port: 80}' })}`;
   const file = folders.write('manifests/shop/all.yaml', before);
   const patch = createTwoFilesPatch('a/manifests/shop/all.yaml', 'b/manifests/shop/all.yaml', before, after);
-  const sides = await folderPatched(join(folders.root, 'manifests'), patch, folders.settings);
-  const { requests } = await planAnswer(sides, folders.settings, undefined);
+  const states = await folderPatched(join(folders.root, 'manifests'), patch, folders.settings);
+  const { requests } = await planAnswer(states, folders.settings, undefined);
   t.deepEqual(
     requests.map(({ kind }) => kind),
     ['backend'],

@@ -27,7 +27,7 @@ export interface RequestPlace {
 }
 
 /** One value for all requests that are treated alike. */
-export interface Decision {
+export interface Treatment {
   /** `HTTPRoute default/api#0`, or the object of the load balancer if it has no rules; '' for none. */
   readonly rule: string;
   /** `default/web port 80`, with its share if there are several; '' for none. */
@@ -44,7 +44,7 @@ export interface Decision {
 
 export const NO_MEMBER = 'answers 503: no member takes requests';
 
-const NO_LISTENER: Decision = {
+const NO_LISTENER: Treatment = {
   rule: '',
   backends: '',
   answer: 'nothing listens',
@@ -57,17 +57,17 @@ interface HttpListener {
   readonly loadBalancer: LoadBalancer;
   readonly listener: Listener;
   readonly index: RuleIndex | undefined;
-  /** Of requests of which nothing is unclear and nothing refused. */
-  readonly byRule: Map<RouteRule, Decision>;
+  /** By rule, for requests in which nothing is unclear and nothing refused. */
+  readonly byRule: Map<RouteRule, Treatment>;
 }
 
-export class Decisions {
+export class Treatments {
   readonly #desired: DesiredState;
   readonly #settings: PathSettings;
   readonly #listeners: readonly HttpListener[];
   readonly #owners: ReadonlySet<string>;
   readonly #candidates = new Map<string, readonly HttpListener[]>();
-  readonly #known = new Map<unknown, Map<string, Decision>>();
+  readonly #known = new Map<unknown, Map<string, Treatment>>();
 
   constructor(desired: DesiredState, settings: PathSettings) {
     this.#desired = desired;
@@ -76,7 +76,7 @@ export class Decisions {
       loadBalancer.listeners.filter(readsRequests).map((listener) => ({
         ...{ loadBalancer, listener },
         index: listener.routing?.kind === 'http' ? new RuleIndex(listener.routing) : undefined,
-        byRule: new Map<RouteRule, Decision>(),
+        byRule: new Map<RouteRule, Treatment>(),
       })),
     );
     this.#owners = new Set(this.#listeners.map(({ loadBalancer }) => loadBalancer.key));
@@ -87,13 +87,13 @@ export class Decisions {
     return readPath(path, this.#settings);
   }
 
-  /** Those of each rule that is tried are joined, where only HAProxy can tell which of them matches. */
-  decide(request: AskedRequest, place: RequestPlace, read: ReadPath): Decision {
-    let first: Decision | undefined;
+  /** Several rules in one value if only HAProxy can tell which of them matches. */
+  treat(request: AskedRequest, place: RequestPlace, read: ReadPath): Treatment {
+    let first: Treatment | undefined;
     for (const each of this.#candidatesOf(place)) {
-      const { decision, isFound } = this.#decideAt(each, request, read);
-      if (isFound) return decision;
-      first ??= decision;
+      const { treatment, isFound } = this.#treatAt(each, request, read);
+      if (isFound) return treatment;
+      first ??= treatment;
     }
     return first ?? NO_LISTENER;
   }
@@ -114,7 +114,7 @@ export class Decisions {
       ? fitting.filter(({ loadBalancer }) => loadBalancer.key === owner)
       : fitting.filter(({ listener }) => listener.routing !== undefined);
     const found = ofVip.length > 0 ? ofVip : ofOwner;
-    // Where the scheme is not known, that with TLS is the more likely one.
+    // If the scheme is not known, the listener with TLS is the more likely one.
     const sorted = found.toSorted(
       (a, b) => Number(endsOrPassesTls(b.listener)) - Number(endsOrPassesTls(a.listener)),
     );
@@ -122,27 +122,27 @@ export class Decisions {
     return sorted;
   }
 
-  #decideAt(
+  #treatAt(
     at: HttpListener,
     request: AskedRequest,
     read: ReadPath,
-  ): { readonly decision: Decision; readonly isFound: boolean } {
+  ): { readonly treatment: Treatment; readonly isFound: boolean } {
     const { listener, index } = at;
     const passing =
       request.isTls || listener.routing?.kind === 'tls' ? passedTo(listener, request.host) : undefined;
     if (passing !== undefined)
-      return { decision: this.#passing(at, passing), isFound: passing.backends.length > 0 };
+      return { treatment: this.#passing(at, passing), isFound: passing.backends.length > 0 };
     if (index === undefined || listener.routing?.kind !== 'http')
-      return { decision: this.#forAll(at, read), isFound: listener.routing === undefined };
+      return { treatment: this.#forAll(at, read), isFound: listener.routing === undefined };
     const { section, entry, isAmbiguous, perhaps } = index.find(request, read);
     const isPlain = entry !== undefined && perhaps.length === 0 && read.refused === '';
     const known = isPlain ? at.byRule.get(entry.rule) : undefined;
-    if (known !== undefined) return { decision: known, isFound: true };
+    if (known !== undefined) return { treatment: known, isFound: true };
     const isFound = entry !== undefined || perhaps.length > 0 || isAmbiguous;
     const subject = entry?.rule ?? section ?? listener;
     const unclear = perhaps.map(({ rule, match }) => `${matchInWords(match)}: ${rule.name}`);
     const key = `${listener.name} ${read.refused} ${isAmbiguous} ${unclear.join('; ')}`;
-    const decision = this.#remember(subject, key, () => {
+    const treatment = this.#remember(subject, key, () => {
       const rule = entry?.rule;
       const words =
         entry === undefined
@@ -157,7 +157,7 @@ export class Decisions {
         perhaps: [],
         pools: this.#poolsOf(rule),
       };
-      const own = this.#decisionOf(at, way, rule, section === undefined ? '' : section.name);
+      const own = this.#treatmentOf(at, way, rule, section === undefined ? '' : section.name);
       const others = perhaps.map(({ rule: other, match }) => {
         const otherWay = {
           ...way,
@@ -165,12 +165,12 @@ export class Decisions {
           rule: other,
           pools: this.#poolsOf(other),
         };
-        return { words: matchInWords(match), decision: this.#decisionOf(at, otherWay, other, '') };
+        return { words: matchInWords(match), treatment: this.#treatmentOf(at, otherWay, other, '') };
       });
       return others.length === 0 ? own : joined(own, others);
     });
-    if (isPlain) at.byRule.set(entry.rule, decision);
-    return { decision, isFound };
+    if (isPlain) at.byRule.set(entry.rule, treatment);
+    return { treatment, isFound };
   }
 
   #poolsOf(rule: RouteRule | undefined): RequestWay['pools'] {
@@ -188,12 +188,12 @@ export class Decisions {
     return members.filter(({ state }) => state === 'ready').length;
   }
 
-  #decisionOf(
+  #treatmentOf(
     { loadBalancer, listener }: HttpListener,
     request: RequestWay,
     rule: RouteRule | undefined,
     section: string,
-  ): Decision {
+  ): Treatment {
     const way = { listener, serverName: '', request, knowsUser: () => false, atEachHost: '' };
     const isRefused = request.refusedPath !== '' || request.ambiguity !== '';
     const answer = isRefused
@@ -212,7 +212,7 @@ export class Decisions {
   }
 
   /** A Service whose requests are read: all get its own pool. */
-  #forAll(at: HttpListener, read: ReadPath): Decision {
+  #forAll(at: HttpListener, read: ReadPath): Treatment {
     const { loadBalancer, listener } = at;
     return this.#remember(listener, read.refused, () => {
       const ready = listener.pool.members.filter(({ state }) => state === 'ready').length;
@@ -239,7 +239,7 @@ export class Decisions {
     });
   }
 
-  #passing(at: HttpListener, { backends, words }: Passing): Decision {
+  #passing(at: HttpListener, { backends, words }: Passing): Treatment {
     const { loadBalancer, listener } = at;
     return this.#remember(listener, words, () => {
       const pools = backends.map((each) => ({
@@ -272,7 +272,7 @@ export class Decisions {
     });
   }
 
-  #remember(subject: unknown, key: string, make: () => Decision): Decision {
+  #remember(subject: unknown, key: string, make: () => Treatment): Treatment {
     let known = this.#known.get(subject);
     if (known === undefined) {
       known = new Map();
@@ -385,13 +385,13 @@ function guardsOf(way: Omit<Way, 'client'>): string {
   ]);
 }
 
-/** One decision out of those of several rules, of which only HAProxy can tell which takes the request. */
+/** One treatment out of those of several rules, of which only HAProxy can tell which takes the request. */
 function joined(
-  own: Decision,
-  others: readonly { readonly words: string; readonly decision: Decision }[],
-): Decision {
-  const all = (part: (decision: Decision) => string): string =>
-    [...others.map(({ words, decision }) => `${part(decision)} (${words})`), part(own)].join(', or ');
+  own: Treatment,
+  others: readonly { readonly words: string; readonly treatment: Treatment }[],
+): Treatment {
+  const all = (part: (treatment: Treatment) => string): string =>
+    [...others.map(({ words, treatment }) => `${part(treatment)} (${words})`), part(own)].join(', or ');
   return {
     rule: all(({ rule }) => rule),
     backends: all(({ backends }) => backends),

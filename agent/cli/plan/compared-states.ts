@@ -10,7 +10,7 @@ import { type ReadObjects, type ReadState, readManifests, translated } from '../
 import { clusterObjects, namedSecrets } from './cluster-objects.ts';
 import { patchFolder } from './patch-folder.ts';
 
-export interface Sides {
+export interface ComparedStates {
   readonly before: ReadState;
   readonly after: ReadState;
 }
@@ -20,7 +20,7 @@ export async function foldersCompared(
   before: readonly string[],
   after: readonly string[],
   settings: Settings,
-): Promise<Sides> {
+): Promise<ComparedStates> {
   return {
     before: await translated(await readManifests(new Cluster(), before), settings),
     after: await translated(await readManifests(new Cluster(), after), settings),
@@ -28,26 +28,33 @@ export async function foldersCompared(
 }
 
 /** `patch`: the text of a unified diff of files in the folder. Errors: USAGE if it does not fit. */
-export async function folderPatched(place: string, patch: string, settings: Settings): Promise<Sides> {
+export async function folderPatched(
+  place: string,
+  patch: string,
+  settings: Settings,
+): Promise<ComparedStates> {
   const copy = mkdtempSync(join(tmpdir(), 'headgate-plan-'));
   try {
     const isFile = statSync(place).isFile();
     cpSync(place, isFile ? join(copy, basename(place)) : copy, { recursive: true });
     patchFolder(copy, patch);
-    const sides = await foldersCompared([place], [copy], settings);
+    const states = await foldersCompared([place], [copy], settings);
     const from = isFile ? dirname(place) : place;
-    const problems = sides.after.problems.map((each) => ({
+    const problems = states.after.problems.map((each) => ({
       ...each,
       message: each.message.replaceAll(copy, from),
     }));
-    return { ...sides, after: { ...sides.after, problems } };
+    return { ...states, after: { ...states.after, problems } };
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
 }
 
 /** The objects of the API server, and those with the ones of the folders instead. Errors: those of the API, SETTINGS_INVALID. */
-export async function clusterCompared(places: readonly string[], settings: Settings): Promise<Sides> {
+export async function clusterCompared(
+  places: readonly string[],
+  settings: Settings,
+): Promise<ComparedStates> {
   const { upserted, problems } = await clusterObjects(settings);
   // A first translation says which Secrets are asked for.
   const asked = new Set<string>();
