@@ -106,6 +106,7 @@ export function crdFiles(): ReadonlyMap<string, string> {
         claimStatus,
         [
           ['Address', 'string', '.spec.address'],
+          ['Public', 'string', '.spec.public', 'wide'],
           ['Pool', 'string', '.spec.pool'],
           ['Service', 'string', '.spec.service'],
           ['Held-Until', 'string', '.spec.heldUntil'],

@@ -9,20 +9,22 @@ import {
   type AddressesOutcome,
   type AddressRequest,
 } from '../addresses/addresses.ts';
+import { publicAddressOf } from '../addresses/assignment.ts';
 import { requesterOf, requestingOwners } from '../addresses/requesters.ts';
 import type { DiskFile } from '../base/disk-file.ts';
+import { familyOf } from '../base/ip.ts';
+import { quote } from '../base/quote.ts';
 import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { KubernetesApi } from '../kubernetes/api/kubernetes-api.ts';
 import type { Cluster, Differences } from '../kubernetes/cluster.ts';
-import { toPublic } from '../kubernetes/public-addresses.ts';
 import type { ClaimWriterMetrics } from '../kubernetes/writers/claim-writer.ts';
 import type { EventRecorder } from '../kubernetes/writers/events.ts';
 import type { Dependency } from '../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../model/load-balancer.ts';
-import { ownerOf } from '../model/names.ts';
+import { objectInWords, ownerOf } from '../model/names.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { PoolAddresses } from '../translate/service/service-vips.ts';
+import { type PoolAddresses, parseVip } from '../translate/service/service-vips.ts';
 import type { TranslateSettings } from '../translate/translate-settings.ts';
 import { AddressHolders } from './address-holders.ts';
 import { Provisioning, type ProvisioningMetrics } from './address-provisioning.ts';
@@ -31,6 +33,7 @@ import { askedAddress, poolsView } from './asked-address.ts';
 import { DecisionLoop } from './decision-loop.ts';
 import { objectsOf, publishedBy } from './owner-objects.ts';
 import { PoolReports } from './pool-reports.ts';
+import type { ProvisionRequest } from './provisioner.ts';
 import { type ClaimHome, StoredClaims } from './stored-claims.ts';
 
 export type { AddressStatus } from './address-status.ts';
@@ -150,7 +153,11 @@ export class AddressKeeper {
       metrics,
       claimsOn: (address) => this.#addresses.claimsOn(address),
       isReleased: (owner) => this.#isReleased(owner),
-      publicOf: (address) => this.publicOf(address),
+      publicOf: (claim) => {
+        const pool = this.#addresses.poolOf(claim.address);
+        return { address: publicAddressOf(claim, pool), isAnswered: pool?.public?.kind === 'provisioner' };
+      },
+      onAnswer: (request, answer) => this.#answered(request, answer),
       onProblem: (service) => {
         this.#reportProblems();
         onChanged([service]);
@@ -212,7 +219,10 @@ export class AddressKeeper {
 
   /** The address that clients use; itself if they use this one. */
   publicOf(address: string): string {
-    return toPublic(this.#addresses.poolOf(address)?.public, address);
+    const named = this.#addresses.claimsOn(address).find(({ publicAddress }) => publicAddress !== '');
+    return (
+      publicAddressOf(named ?? { address, publicAddress: '' }, this.#addresses.poolOf(address)) || address
+    );
   }
 
   /** All present problems with objects of the API. */
@@ -354,7 +364,7 @@ export class AddressKeeper {
     if (!this.#hasTurned && !this.#loop.hasChanges) return undefined;
 
     this.#holders.forget();
-    const { services, claims, overruling, havePoolsChanged } = this.#loop.takeChanges();
+    const { services, claims, overruling, answers, havePoolsChanged } = this.#loop.takeChanges();
     const { upserted, removed } = this.#kept.observed(claims);
     for (const name of claims) {
       // The Service of a claim is decided again, even without any pool.
@@ -376,6 +386,7 @@ export class AddressKeeper {
       leading: leads,
       byStatus,
       claims: { upserted, removed, overruling },
+      answers,
       requests: this.#requests(services),
     };
   }
@@ -437,6 +448,24 @@ export class AddressKeeper {
   #restartProvisioning(): void {
     const stored = [...this.#addresses.claims()].filter(({ name }) => this.#kept.has(name));
     this.#provisioning.restart(this.#leads ? this.#settings.provisioner : '', stored);
+  }
+
+  /** Why the answer cannot be used; undefined if it can. */
+  #answered({ address, service }: ProvisionRequest, answer: string | undefined): string | undefined {
+    const parsed = answer === undefined ? undefined : parseVip(answer, 'pool');
+    if (parsed === undefined)
+      return 'answered no public address, as {"public": "203.0.113.9"}, which its pool requires';
+    if (typeof parsed === 'string' || parsed.family !== familyOf(address))
+      return `answered the public address ${quote(answer ?? '')}, which ${typeof parsed === 'string' ? parsed : `is not of the family of ${address}`}`;
+    const other = this.#addresses.withPublic(parsed.address).find((each) => each.address !== address);
+    if (other !== undefined || this.#addresses.poolOf(parsed.address) !== undefined)
+      return `answered the public address ${parsed.address}, which ${other === undefined ? 'a pool' : objectInWords(other.service)} has`;
+    const claim = this.#addresses
+      .claimsOn(address)
+      .find((each) => each.service === service && !each.reserved);
+    if (claim !== undefined) this.#loop.changes.answers.set(claim.name, parsed.address);
+    void this.#loop.run();
+    return undefined;
   }
 
   #onKept(name: string, claim: AddressClaim | undefined): void {

@@ -1,6 +1,7 @@
 // Reports to the operator's program (provisioner.ts) which Service has which address: all claims when this host becomes the
 // leader, then each address that is given or released, as soon as the store of claims has the change.
 
+import { sameValue } from '../base/same-value.ts';
 import type { Log } from '../host/log.ts';
 import type { AddressClaim } from '../kubernetes/address-claim.ts';
 import type { Problem } from '../model/load-balancer.ts';
@@ -11,8 +12,10 @@ export interface ProvisioningOptions {
   readonly metrics: ProvisioningMetrics;
   /** All claims on an address. */
   readonly claimsOn: (address: string) => readonly AddressClaim[];
-  /** The address that clients use; itself if they use this one. */
-  readonly publicOf: (address: string) => string;
+  /** The address that clients use, '' while it is not known; `isAnswered`: the program's answer names it. */
+  readonly publicOf: (claim: AddressClaim) => { readonly address: string; readonly isAnswered: boolean };
+  /** The program has ended well, and its answer is needed. Gives why it cannot be used. */
+  readonly onAnswer: (request: ProvisionRequest, answer: string | undefined) => string | undefined;
   /** The order to release this owner calls the program itself. */
   readonly isReleased?: ((owner: string) => boolean) | undefined;
   /** The problems of a Service have changed. */
@@ -39,7 +42,7 @@ export class Provisioning {
 
   /** Starts again, with all claims that the store has; with program '' only ends. */
   restart(program: string, claims: Iterable<AddressClaim>): void {
-    const { log, metrics, onProblem } = this.#options;
+    const { log, metrics, onProblem, onAnswer } = this.#options;
     this.close();
     if (program === '') return;
     this.#provisioner = new Provisioner({
@@ -47,6 +50,7 @@ export class Provisioning {
       log,
       others: (request) => this.#others(request),
       onProblem: ({ service }) => onProblem(service),
+      onAnswer,
       onCall: ({ action }, failure) => metrics.provisioned(action, failure === undefined ? 'done' : 'failed'),
     });
     for (const claim of claims) this.stored(claim.name, claim);
@@ -80,16 +84,20 @@ export class Provisioning {
     }
     if (claim === undefined) return;
     const { address, pool, service, ports, heldUntil } = claim;
-    const outside = this.#options.publicOf(address);
-    const ofPublic = outside === address ? {} : { public: outside };
-    const request: ProvisionRequest = { action: 'assign', address, ...ofPublic, pool, service, ports };
+    const { address: outside, isAnswered } = this.#options.publicOf(claim);
+    const ofPublic = outside === address || outside === '' ? {} : { public: outside };
+    const asked: ProvisionRequest = { action: 'assign', address, pool, service, ports, isAnswered };
+    const request: ProvisionRequest = { ...asked, ...ofPublic };
     const same = isOther ? undefined : before;
     if (heldUntil !== 0) {
       if (same === undefined) this.#requested.set(name, { request, isAssigned: false });
       return;
     }
-    if (same?.isAssigned && JSON.stringify(same.request) === JSON.stringify(request)) return;
+    // The program's own answer is no news to it.
+    const { public: known, ...former } = same?.request ?? asked;
+    const isSame = sameValue(former, asked) && (isAnswered || known === request.public);
     this.#requested.set(name, { request, isAssigned: true });
+    if (same?.isAssigned && isSame) return;
     this.#provisioner.request(request);
   }
 

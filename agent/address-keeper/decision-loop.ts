@@ -22,6 +22,8 @@ export interface Changes {
   readonly services: Set<string>;
   readonly claims: Set<string>;
   readonly overruling: AddressClaim[];
+  /** Name of a claim → the public address that the provisioner has answered. */
+  readonly answers: Map<string, string>;
   havePoolsChanged: boolean;
   /** A held claim has ended. */
   hasExpired: boolean;
@@ -53,8 +55,10 @@ export class DecisionLoop {
   }
 
   get hasChanges(): boolean {
-    const { services, claims, overruling, havePoolsChanged, hasExpired } = this.#changes;
-    return services.size + claims.size + overruling.length > 0 || havePoolsChanged || hasExpired;
+    const { services, claims, overruling, answers, havePoolsChanged, hasExpired } = this.#changes;
+    return (
+      services.size + claims.size + overruling.length + answers.size > 0 || havePoolsChanged || hasExpired
+    );
   }
 
   takeChanges(): Changes {
@@ -132,6 +136,7 @@ function noChanges(): Changes {
     services: new Set(),
     claims: new Set(),
     overruling: [],
+    answers: new Map(),
     havePoolsChanged: false,
     hasExpired: false,
   };

@@ -2,8 +2,10 @@
 // an exception.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
 import { quote } from '../base/quote.ts';
+import { isMapping } from '../base/validate.ts';
 import type { Log } from '../host/log.ts';
 import type { OwnerKey, Protocol } from '../model/load-balancer.ts';
 
@@ -17,6 +19,8 @@ export interface ProvisionRequest {
   readonly service: OwnerKey;
   /** Empty: the whole address. */
   readonly ports: readonly { readonly protocol: Protocol; readonly port: number }[];
+  /** The program's answer to `assign` names the public address. */
+  readonly isAnswered?: boolean;
 }
 
 export interface ProvisionerCallOptions {
@@ -28,16 +32,18 @@ export interface ProvisionerCallOptions {
   readonly children: Set<ChildProcess>;
   /** The failure of a call that was ended on purpose is not logged. */
   readonly isClosed: () => boolean;
+  /** Gives why the answer of a program that has ended well cannot be used; undefined if it can. */
+  readonly onAnswer?: (answer: string | undefined) => string | undefined;
 }
 
-const MAX_STDERR_BYTES = 4096;
+const MAX_OUTPUT_BYTES = 4096;
 /** After the end of the program, for the rest of its output. */
 const LAST_OUTPUT_MS = 200;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Why the call failed, to follow the name of the program; undefined if it succeeded. */
 export function callProvisioner(
-  { program, log, clock, deadlineMs, children, isClosed }: ProvisionerCallOptions,
+  { program, log, clock, deadlineMs, children, isClosed, onAnswer }: ProvisionerCallOptions,
   request: ProvisionRequest & { readonly others: readonly string[] },
 ): Promise<string | undefined> {
   const { action, address, public: outside, pool, service, ports, others } = request;
@@ -55,7 +61,7 @@ export function callProvisioner(
       isLate = true;
       killGroup(child);
     });
-    const errors = tailOf(child);
+    const [errors, output] = [tailOf(child.stderr), tailOf(child.stdout)];
     const end = (failure: string | undefined) => {
       cancelDeadline();
       children.delete(child);
@@ -70,13 +76,18 @@ export function callProvisioner(
     });
     child.on('exit', () => {
       // A process that inherited the pipe must not delay the end.
-      clock.after(LAST_OUTPUT_MS, () => child.stderr?.destroy());
+      clock.after(LAST_OUTPUT_MS, () => {
+        child.stderr?.destroy();
+        child.stdout?.destroy();
+      });
     });
     child.on('close', (code, signal) => {
       if (child.pid === undefined) return;
       const why = code === null ? `was ended by ${signal}` : `failed with status ${code}`;
       if (isLate) end(`did not end within ${deadlineMs} ms`);
-      else end(code === 0 ? undefined : `${why}${lastLine(errors())}`);
+      else if (code !== 0) end(`${why}${lastLine(errors())}`);
+      else if (request.isAnswered !== true || action !== 'assign' || isClosed()) end(undefined);
+      else end(onAnswer?.(answerIn(output())));
     });
     // A program may close its input without reading it; only its exit status counts.
     child.stdin?.on('error', () => undefined);
@@ -94,7 +105,7 @@ function started(program: string): ChildProcess | Error {
       env: { PATH, LANG: 'C.UTF-8' },
       cwd: '/',
       detached: true,
-      stdio: ['pipe', 'ignore', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
   } catch (error) {
     return error as Error;
@@ -105,13 +116,23 @@ function notStarted(error: NodeJS.ErrnoException): string {
   return `cannot be started: ${error.code ?? error.message}`;
 }
 
-/** The end of its standard error. */
-function tailOf(child: ChildProcess): () => string {
+/** The public address in its last line; undefined if there is none. */
+function answerIn(output: string): string | undefined {
+  try {
+    const answer: unknown = JSON.parse(output.slice(output.lastIndexOf('\n') + 1));
+    return isMapping(answer) && typeof answer.public === 'string' ? answer.public : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The end of what it has written. */
+function tailOf(stream: Readable | null): () => string {
   let tail = Buffer.alloc(0);
-  child.stderr?.on('error', () => undefined);
-  child.stderr?.on('data', (chunk: Buffer) => {
+  stream?.on('error', () => undefined);
+  stream?.on('data', (chunk: Buffer) => {
     const all = Buffer.concat([tail, chunk]);
-    tail = all.subarray(Math.max(0, all.length - MAX_STDERR_BYTES));
+    tail = all.subarray(Math.max(0, all.length - MAX_OUTPUT_BYTES));
   });
   return () => tail.toString('utf8').trim();
 }

@@ -21,6 +21,8 @@ export interface ProvisionerOptions {
   readonly clock?: Clock;
   /** A call has ended; `failure` says why it failed. */
   readonly onCall?: (request: ProvisionRequest, failure: string | undefined) => void;
+  /** Gives why the answer cannot be used; undefined if it can. */
+  readonly onAnswer?: (request: ProvisionRequest, answer: string | undefined) => string | undefined;
   /** The Problem of an address and Service has changed; undefined: it is solved. */
   readonly onProblem?: (request: ProvisionRequest, problem: Problem | undefined) => void;
 }
@@ -190,7 +192,7 @@ export class Provisioner {
   }
 
   #call(request: ProvisionRequest): Promise<string | undefined> {
-    const { program, log, others } = this.#options;
+    const { program, log, others, onAnswer } = this.#options;
     const children = this.#children;
     return callProvisioner(
       {
@@ -200,6 +202,7 @@ export class Provisioner {
         deadlineMs: this.#pace.deadline,
         children,
         isClosed: () => this.#isClosed,
+        onAnswer: (answer) => onAnswer?.(request, answer),
       },
       { ...request, others: others?.(request) ?? [] },
     );

@@ -40,6 +40,8 @@ export interface AddressesChange {
     /** Found in the store when this host was about to create claims of these names; they count even against the leader. */
     readonly overruling?: readonly AddressClaim[];
   };
+  /** Name of a claim → the public address that the provisioner has answered. */
+  readonly answers?: ReadonlyMap<string, string>;
   /** This host decides. Only after all pools, Services and claims are read: an unknown claim counts as free. */
   readonly leading?: boolean;
   /** This host cannot see the leader's claims: the statuses of Services overrule its own. Default false. */
@@ -122,6 +124,7 @@ export class Addresses {
       this.#book.takeRemoved(name, this.#leading, dirty);
       yield;
     }
+    for (const [name, address] of change.answers ?? []) this.#book.answered(name, address, dirty);
     for (const [key, request] of change.requests ?? []) {
       if (request === undefined) this.#requests.delete(key);
       else this.#requests.set(key, request);
@@ -170,13 +173,20 @@ export class Addresses {
 
   /** The address of a pool that an address in a status stands for; itself if it is no public address of a pool. */
   localOf(address: string): string {
-    const { pools } = this.#book;
+    const { pools, index } = this.#book;
     if (pools.ownerOf(address) !== undefined) return address;
+    const [claim] = index.withPublic(address);
+    if (claim !== undefined) return claim.address;
     for (const pool of pools.withPublic) {
       const local = toLocal(pool.public, address);
       if (local !== undefined) return local;
     }
     return address;
+  }
+
+  /** Claims with this public address. */
+  withPublic(address: string): readonly AddressClaim[] {
+    return this.#book.index.withPublic(address);
   }
 
   /** A pool is for namespaces with certain labels. */

@@ -1,6 +1,7 @@
 // What a Service has and lacks of the pools, with problems for its status, its Events and `why`. Pure.
 
 import { type AddressClaim, type ClaimedPort, portText } from '../kubernetes/address-claim.ts';
+import type { AddressPool } from '../kubernetes/address-pool.ts';
 import { notGranted, type PortLimit, portLimit, whyNotGranted } from '../kubernetes/port-limit.ts';
 import { toPublic } from '../kubernetes/public-addresses.ts';
 import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
@@ -22,7 +23,7 @@ export interface Assignment {
 export interface AssignedAddress {
   readonly address: string;
   readonly family: Family;
-  /** The address that clients use. */
+  /** The address that clients use; '' while the provisioner has not answered it. */
   readonly publicAddress: string;
   /** The pool that owns it now, '' for none. */
   readonly pool: string;
@@ -66,6 +67,8 @@ export function assignmentOf(
     return problems;
   });
   for (const { pool } of addresses) if (pool !== '') waitFor.push(limitPlace(request.namespace, pool));
+  const ofPublic = publicProblems(request, claims, book);
+  waitFor.push(...ofPublic.waitFor);
   const hasEnough = addresses.length > 0 && (lacks.length === 0 || need === 'some');
   const assignment: Assignment = {
     key,
@@ -76,6 +79,7 @@ export function assignmentOf(
       ...lackProblems(request, lacks, hasEnough),
       ...(isLeading || hasEnough || need === 'nothing' ? [] : undecided(key, lacks)),
       ...sharing,
+      ...ofPublic.problems,
       ...addresses.flatMap((address) => limitProblems(request, address)),
       // A host that follows may not have read the pools yet.
       ...(isLeading || book.pools.all.length > 0 ? outOfPoolProblems(key, addresses) : []),
@@ -108,8 +112,51 @@ function assigned(claim: AddressClaim, request: AddressRequest, book: PoolsAndCl
       whyBeyond(pool, request, address, book);
     if (why !== undefined) outOfPool = `its pool "${pool.name}" ${why}`;
   }
-  const publicAddress = toPublic(pool?.public, address);
+  const publicAddress = publicAddressOf(claim, pool);
   return { address, family, publicAddress, pool: pool?.name ?? '', claim: name, ports, limit, outOfPool };
+}
+
+/** '' while it is not known. */
+export function publicAddressOf(
+  { address, publicAddress }: Pick<AddressClaim, 'address' | 'publicAddress'>,
+  pool: AddressPool | undefined,
+): string {
+  switch (pool?.public?.kind) {
+    case 'allowed':
+      return publicAddress || address;
+    case 'provisioner':
+      return publicAddress;
+    default:
+      return toPublic(pool?.public, address);
+  }
+}
+
+/** Public addresses that are awaited, that the owner names and does not get, and that it keeps against the rule. */
+function publicProblems(
+  { key, publicAddresses }: AddressRequest,
+  claims: readonly AddressClaim[],
+  book: PoolsAndClaims,
+): { readonly problems: readonly Problem[]; readonly waitFor: readonly string[] } {
+  const problems: Problem[] = [];
+  const waitFor: string[] = [];
+  const add = (reason: Problem['reason'], message: string) =>
+    problems.push({ object: objectOf(key), reason, message });
+  for (const claim of claims) {
+    const { address, family } = claim;
+    const pool = book.pools.ownerOf(address);
+    if (pool?.public?.kind === 'provisioner' && claim.publicAddress === '')
+      add('AddressPending', `Waiting for the provisioner to answer with the public address of ${address}`);
+    const wanted = publicAddresses.find((each) => each.family === family)?.address;
+    if (wanted === undefined || pool === undefined) continue;
+    const { why = '', holder } = book.whyNotPublic(wanted, address, pool) ?? {};
+    if (holder !== undefined) {
+      waitFor.push(`public ${wanted}`);
+      add('AddressPending', `Waiting for the public address ${wanted}: ${holderWords(holder)}`);
+    } else if (why !== '' && claim.publicAddress === wanted)
+      add('AddressOutOfPool', `It keeps the public address ${wanted}, although ${why}`);
+    else if (why !== '') add('AddressNotAllowed', `Cannot use the public address ${wanted}: ${why}`);
+  }
+  return { problems, waitFor };
 }
 
 /** PreferDualStack needs only one family, unless it names an address of the other one. */

@@ -7,6 +7,7 @@ import { sameValue } from '../base/same-value.ts';
 import { type AddressClaim, portText } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import { grantedPorts } from '../kubernetes/port-limit.ts';
+import { toLocal, whyNotNamed } from '../kubernetes/public-addresses.ts';
 import type { Family, OwnerKey } from '../model/load-balancer.ts';
 import { NO_NAMESPACE, ownerOf } from '../model/names.ts';
 import { ClaimIndex, type NeverGiven } from './claim-index.ts';
@@ -132,16 +133,17 @@ export class ClaimBook {
     const pool = this.#pools.ownerOf(claim.address);
     const granted = this.#granted(claim, request, pool);
     const { uid: serviceUID } = request;
+    const publicAddress = this.#publicAddress(claim, request, pool);
     // No port without a sharing key would mean the whole address.
     if (granted?.length === 0 && request.sharingKey !== '') {
-      this.#write({ ...claim, granted, serviceUID, heldUntil: 0 });
+      this.#write({ ...claim, granted, serviceUID, publicAddress, heldUntil: 0 });
       return;
     }
     const wish = wishOf({ ...request, ports: granted ?? request.ports }, pool);
     const blockers = [...this.index.blockers(claim.address, wish)].filter(({ reserved }) => !reserved);
     if (blockers.length === 0) {
       const { sharingKey, ports } = wish;
-      this.#write({ ...claim, sharingKey, ports, granted, serviceUID, heldUntil: 0 });
+      this.#write({ ...claim, sharingKey, ports, granted, serviceUID, publicAddress, heldUntil: 0 });
       return;
     }
     const others = new Set<string>();
@@ -150,7 +152,7 @@ export class ClaimBook {
     }
     const free = (granted ?? request.ports).filter((port) => !others.has(portText(port)));
     const ports = claim.ports.length > 0 && free.length > 0 ? free : claim.ports;
-    this.#write({ ...claim, ports, granted, serviceUID, heldUntil: 0 });
+    this.#write({ ...claim, ports, granted, serviceUID, publicAddress, heldUntil: 0 });
   }
 
   #granted(
@@ -161,6 +163,45 @@ export class ClaimBook {
     // A reservation overrules the rules of the pool.
     const isReserved = this.index.isReservedFor(claim.address, wishOf(request, pool));
     return grantedPorts(pool, isReserved ? undefined : claim.granted, request.ports);
+  }
+
+  /** That of a provisioner stays. */
+  #publicAddress(
+    { address, family, publicAddress }: Pick<AddressClaim, 'address' | 'family' | 'publicAddress'>,
+    { publicAddresses }: AddressRequest,
+    pool: AddressPool | undefined,
+  ): string {
+    if (pool?.public?.kind === 'provisioner') return publicAddress;
+    const wanted = publicAddresses.find((each) => each.family === family)?.address;
+    if (pool?.public?.kind !== 'allowed' || wanted === undefined) return '';
+    // What it has stays, if the rule gets stricter.
+    const why = this.whyNotPublic(wanted, address, wanted === publicAddress ? undefined : pool);
+    return why === undefined ? wanted : '';
+  }
+
+  /** Why the owner of the address does not get this public one, and who has it; `pool`: whose rule counts. */
+  whyNotPublic(
+    wanted: string,
+    address: string,
+    pool: AddressPool | undefined,
+  ): { readonly why: string; readonly holder: AddressClaim | undefined } | undefined {
+    const holder = this.index.withPublic(wanted).find((claim) => claim.address !== address);
+    if (holder !== undefined) return { why: '', holder };
+    const other =
+      this.#pools.ownerOf(wanted) ?? this.#pools.withPublic.find((each) => toLocal(each.public, wanted));
+    if (other !== undefined) return { why: `it belongs to the pool "${other.name}"`, holder };
+    const rule = pool && whyNotNamed(pool.public, wanted);
+    return pool && rule !== undefined ? { why: `its pool "${pool.name}" ${rule}`, holder } : undefined;
+  }
+
+  /** The provisioner has answered with the public address of a claim; nothing changes if another one has it. */
+  answered(name: string, publicAddress: string, dirty: Set<string>): void {
+    const claim = this.index.get(name);
+    if (claim === undefined || claim.reserved) return;
+    if (this.#pools.ownerOf(claim.address)?.public?.kind !== 'provisioner') return;
+    if (this.index.withPublic(publicAddress).some(({ address }) => address !== claim.address)) return;
+    this.#write({ ...claim, publicAddress });
+    dirty.add(claim.service);
   }
 
   inUse(key: string): readonly AddressClaim[] {
@@ -191,6 +232,11 @@ export class ClaimBook {
       ports,
       // The rule allows them, or the owner has had them.
       granted: grantedPorts(pool, undefined, request.ports),
+      publicAddress: this.#publicAddress(
+        { address, family, publicAddress: own?.publicAddress ?? '' },
+        request,
+        pool,
+      ),
       since: own?.since ?? this.#now,
       heldUntil: 0,
       reserved: false,
@@ -255,7 +301,8 @@ export class ClaimBook {
     this.#free(claim);
   }
 
-  #free({ address, family, sharingKey, service }: AddressClaim): void {
+  #free({ address, family, sharingKey, service, publicAddress }: AddressClaim): void {
+    if (publicAddress !== '') this.freedPlaces.add(`public ${publicAddress}`);
     const owner = this.#pools.ownerOf(address);
     if (owner?.allowed?.addressesPerNamespace)
       this.freedPlaces.add(limitPlace(namespaceOf(service), owner.name));

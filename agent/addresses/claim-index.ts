@@ -51,6 +51,8 @@ export class ClaimIndex {
   readonly #reservedFor = new Map<string, Names>();
   /** Sharing key → addresses, of all namespaces. */
   readonly #shared = new Map<string, Set<string>>();
+  /** Public address → claims that have it. */
+  readonly #public = new Map<string, Names>();
   readonly #held = new Set<string>();
   readonly #heldOf = new Map<string, Names>();
   /** Namespace → claims that its owners have now. */
@@ -101,6 +103,7 @@ export class ClaimIndex {
     if (claim.sharingKey !== '') add(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '')
       add(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, claim.name);
+    if (claim.publicAddress !== '') add(this.#public, claim.publicAddress, claim.name);
     if (claim.heldUntil === 0 && !claim.reserved) add(this.#usedBy, namespaceOf(claim.service), claim.name);
     if (claim.heldUntil === 0 || claim.reserved) return;
     this.#held.add(claim.name);
@@ -119,6 +122,7 @@ export class ClaimIndex {
     if (claim.sharingKey !== '' && !claimed.keys.has(claim.sharingKey))
       drop(this.#shared, claim.sharingKey, claim.address);
     if (claim.service !== '') drop(claim.reserved ? this.#reservedFor : this.#ofService, claim.service, name);
+    if (claim.publicAddress !== '') drop(this.#public, claim.publicAddress, name);
     this.#held.delete(name);
     drop(this.#heldOf, namespaceOf(claim.service), name);
     drop(this.#usedBy, namespaceOf(claim.service), name);
@@ -127,6 +131,11 @@ export class ClaimIndex {
   /** Claims that are held for Services of the namespace, the one that is held for the longest time first. */
   heldOf(namespace: string): readonly AddressClaim[] {
     return this.#named(this.#heldOf.get(namespace)).sort(byHold);
+  }
+
+  /** Claims with this public address, the oldest first. */
+  withPublic(address: string): readonly AddressClaim[] {
+    return this.#named(this.#public.get(address));
   }
 
   /** Claims that owners of the namespace have now, the oldest first. */

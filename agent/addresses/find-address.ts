@@ -14,7 +14,7 @@ import { whyNothingNew, whyNotNew } from './pool-rules.ts';
 import { type AddressRequest, type FamilyAddress, namespaceOf, type Wish, wishOf } from './request.ts';
 
 /** Pools and claims, to read. */
-export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index' | 'freedom' | 'holderOf'>;
+export type PoolsAndClaims = Pick<ClaimBook, 'pools' | 'index' | 'freedom' | 'holderOf' | 'whyNotPublic'>;
 
 export type Found =
   | {

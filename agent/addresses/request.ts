@@ -1,11 +1,12 @@
 // The request of an owner to the pools: of a Service from its object and its annotations. Pure.
 
 import { parseAddress } from '../base/ip.ts';
+import { quote } from '../base/quote.ts';
 import { type ClaimedPort, sortedPorts } from '../kubernetes/address-claim.ts';
 import type { AddressPool } from '../kubernetes/address-pool.ts';
 import type { Service } from '../kubernetes/objects.ts';
 import type { Family, OwnerKey, Problem } from '../model/load-balancer.ts';
-import { ownerOf } from '../model/names.ts';
+import { objectOf, ownerOf } from '../model/names.ts';
 
 export interface AddressRequest {
   readonly key: OwnerKey;
@@ -26,6 +27,8 @@ export interface AddressRequest {
   readonly need: 'all' | 'some' | 'one' | 'nothing';
   /** Requested addresses, at most one for each of `families`. */
   readonly given: readonly FamilyAddress[];
+  /** The public addresses that the owner names, at most one for each family. */
+  readonly publicAddresses: readonly FamilyAddress[];
   /** The requested pool. */
   readonly pool: string | undefined;
   /** '': whole addresses. */
@@ -68,6 +71,7 @@ export interface OwnAddress extends FamilyAddress {
 export interface AddressAnnotations {
   readonly addressPool: string | undefined;
   readonly addressSharingKey: string | undefined;
+  readonly publicAddress: readonly string[];
 }
 
 /** What a request means for one address. */
@@ -114,12 +118,13 @@ export function addressRequest(
     families: lacking,
     need,
     given,
+    publicAddresses: annotations.publicAddress.flatMap((text) => parseAddress(text) ?? []),
     pool: annotations.addressPool,
     sharingKey: ports.length === 0 ? '' : (annotations.addressSharingKey ?? ''),
     ports,
     statusIPs,
     own,
-    problems,
+    problems: [...problems, ...annotations.publicAddress.flatMap((text) => notAnAddress(key, text))],
     isLocal,
   };
 }
@@ -133,6 +138,12 @@ export function wishOf(request: AddressRequest, pool: AddressPool | undefined): 
     ports: sharingKey === '' ? [] : ports,
     acrossNamespaces: pool?.shareAcrossNamespaces ?? false,
   };
+}
+
+function notAnAddress(key: OwnerKey, text: string): Problem | [] {
+  if (parseAddress(text) !== undefined) return [];
+  const message = `Cannot use annotation "headgate.io/public-address": ${quote(text)} is not an IPv4 or IPv6 address`;
+  return { object: objectOf(key), reason: 'InvalidAddress', message };
 }
 
 /** The namespace of the owner in a claim; '' for none. */

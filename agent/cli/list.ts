@@ -57,15 +57,26 @@ export const list: Command = {
 };
 
 function linesOf(rows: readonly ListedLoadBalancer[], now: number): readonly Line[] {
-  const head = ['NAME', 'ADDRESSES', 'PORTS', 'READY', 'ENGINE', 'VERDICT', 'AGE'].map(title);
-  return tableLines([head, ...rows.map((row) => cellsOf(row, now))]);
+  const hasPublic = rows.some(({ publicAddresses = [] }) => publicAddresses.length > 0);
+  const head = [
+    'NAME',
+    'ADDRESSES',
+    ...(hasPublic ? ['PUBLIC'] : []),
+    'PORTS',
+    'READY',
+    'ENGINE',
+    'VERDICT',
+    'AGE',
+  ];
+  return tableLines([head.map(title), ...rows.map((row) => cellsOf(row, now, hasPublic))]);
 }
 
-function cellsOf(row: ListedLoadBalancer, now: number): readonly Part[] {
-  const { key, addresses, ports, ready, members, engines, verdict, created } = row;
+function cellsOf(row: ListedLoadBalancer, now: number, hasPublic: boolean): readonly Part[] {
+  const { key, addresses, publicAddresses = [], ports, ready, members, engines, verdict, created } = row;
   return [
     key,
     firstOf(addresses),
+    ...(hasPublic ? [firstOf(publicAddresses)] : []),
     // As kubectl writes them.
     firstOf(ports.map((port) => port.split(' ').reverse().join('/'))),
     `${ready}/${members}`,

@@ -35,6 +35,8 @@ export interface AddressClaim {
   readonly ports: readonly ClaimedPort[];
   /** In a pool that limits ports: those that the owner may have; undefined elsewhere, and before they are recorded. */
   readonly granted: readonly ClaimedPort[] | undefined;
+  /** The address that clients use, named by the owner or by the provisioner; '' if it follows from the pool, or is not known. */
+  readonly publicAddress: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
   /** When the address becomes free, milliseconds since the epoch; 0 while the Service has it. */
@@ -128,6 +130,13 @@ export const claimSpecSchema = object({
       description: 'In a pool that limits ports: those that the owner has got, also by an earlier rule.',
     })
     .nullish(),
+  public: textReader(parseAddress, 'is not an IPv4 or IPv6 address')
+    .meta({
+      type: 'string',
+      ...FORMS.address,
+      description: "The address that clients use, by the owner's annotation or the provisioner's answer.",
+    })
+    .nullish(),
   since: describedTime('When the Service got the address.'),
   heldUntil: describedTime('Set once the Service is gone: the address is held for it until this time.'),
   reserved: boolean()
@@ -172,10 +181,21 @@ export function storedClaimOf(checked: Valid<typeof claimSchema>): StoredClaim {
 
 /** A claim without `since` counts as the oldest. */
 function claimOf({ metadata, spec }: Valid<typeof claimSchema>): AddressClaim {
+  const { public: outside, ...rest } = spec;
   const { address, family } = spec.address;
   const ports = sortedPorts(spec.ports);
   const granted = spec.granted && sortedPorts(spec.granted);
-  return { kind: 'AddressClaim', name: metadata.name, ...spec, address, family, ports, granted };
+  const publicAddress = outside?.address ?? '';
+  return {
+    kind: 'AddressClaim',
+    name: metadata.name,
+    ...rest,
+    address,
+    family,
+    ports,
+    granted,
+    publicAddress,
+  };
 }
 
 /** Without duplicates, by protocol and number. */
@@ -203,7 +223,7 @@ export function claimManifest(claim: AddressClaim, resourceVersion = ''): Readon
     spec: {
       address,
       family: family === 'v4' ? 'IPv4' : 'IPv6',
-      ...filled({ pool, service, serviceUID, sharingKey, namespace }),
+      ...filled({ pool, service, serviceUID, sharingKey, namespace, public: claim.publicAddress }),
       ...(ports.length === 0 ? {} : { ports: ports.map(({ protocol, port }) => ({ protocol, port })) }),
       ...(claim.granted && { granted: claim.granted.map(({ protocol, port }) => ({ protocol, port })) }),
       ...(claim.since === 0 ? {} : { since: new Date(claim.since).toISOString() }),

@@ -19,7 +19,7 @@ import { type AllowedRule, allowedRule } from './allowed-rule.ts';
 import { type Selector, selectorSchema } from './label-selector.ts';
 import { ADDRESS_API_VERSION, named, uid } from './object-names.ts';
 import { type PoolBgp, poolBgpOf, poolBgpSchema, whyNoAggregate } from './pool-bgp.ts';
-import { ONE_BLOCK, type PublicAddresses, publicAddresses, publicSchema } from './public-addresses.ts';
+import { ONE_BLOCK, type PublicRule, publicRule, publicSchema } from './public-addresses.ts';
 
 /** Addresses for Services. */
 export interface AddressPool {
@@ -53,7 +53,7 @@ export interface AddressPool {
   /** undefined: to all peers, by all hosts, without more. */
   readonly bgp: PoolBgp | undefined;
   /** undefined: clients use the addresses of the pool. */
-  readonly public: PublicAddresses | undefined;
+  readonly public: PublicRule | undefined;
 }
 
 export interface PoolReady {
@@ -203,8 +203,8 @@ export const poolSpecSchema = poolFields
   })
   .refine(({ blocks, public: outside }, refuse) => {
     const [inside] = blocks;
-    if (outside === undefined || inside === undefined) return;
-    if (blocks.length > 1 || publicAddresses(inside.range, outside.from) === undefined)
+    if (outside?.from === undefined || inside === undefined) return;
+    if (blocks.length > 1 || publicRule(inside.range, outside) === undefined)
       refuse(['public', 'from'], 'is not a range of the family and size of the only block of the pool');
   })
   .meta({ 'x-kubernetes-validations': [...WHOLE_AGGREGATES, ONE_BLOCK] });
@@ -248,7 +248,7 @@ export function poolOf(
     ready,
     blocks: blocks.map(({ range, isCidr }) => (avoidBuggyIPs && isCidr ? withoutEnds(range) : range)),
     ...rules,
-    public: outside && inside && publicAddresses(inside.range, outside.from),
+    public: outside && inside && publicRule(inside.range, outside),
     namespaces: serviceAllocation.namespaces,
     selector: serviceAllocation.serviceSelector,
     announce: announce ?? '',

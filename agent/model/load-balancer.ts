@@ -65,16 +65,17 @@ export interface Vip {
     | 'spec.externalIPs'
     | 'spec.clusterIPs'
     | 'pushed';
-  /** The address that clients use, where a NAT outside translates it; absent if they use `address`. */
+  /** The address that clients use, where a NAT outside translates it; absent if they use `address`, '' while it is not known. */
   readonly publicAddress?: string;
 }
 
 /** `10.0.0.5 (public 203.0.113.5)`. */
 export function addressInWords({ address, publicAddress }: Vip): string {
-  return publicAddress === undefined ? address : `${address} (public ${publicAddress})`;
+  if (publicAddress === undefined) return address;
+  return `${address} (public ${publicAddress || 'not known yet'})`;
 }
 
-/** In statuses, and what DNS publishes. */
+/** In statuses, and what DNS publishes; '' for nothing. */
 export function shownAddress({ address, publicAddress = address }: Vip): string {
   return publicAddress;
 }

@@ -112,7 +112,9 @@ elif words[:3] == ["floating", "ip", "set"]:
     assert after("--port") == "vip-port"
     state["fip"] = [words[-1], after("--fixed-ip-address")]
 elif words[:3] == ["floating", "ip", "list"]:
-    print(json.dumps([{"Fixed IP Address": (state["fip"] or [None, None])[1]}]))
+    address = after("--fixed-ip-address")
+    there = [state["fip"]] if state["fip"] and state["fip"][1] == address else []
+    print(json.dumps([{"Floating IP Address": each[0], "Description": ""} for each in there]))
 elif words[:3] == ["floating", "ip", "unset"]:
     state["fip"] = None
 json.dump(state, open(file, "w"))

@@ -104,6 +104,19 @@ test.serial(
     await shows(SHOP, '10.9.0.99');
     await shows(BLOG, '10.9.0.100');
 
+    // Clients of this one come over a NAT.
+    await kube.must('POST', POOLS, {
+      apiVersion,
+      kind: 'AddressPool',
+      metadata: { name: 'floating' },
+      spec: { blocks: ['10.9.0.112'], public: { from: '203.0.113.9' } },
+    });
+    await serve(112);
+    await createService('out', `out.${ZONE}`, '10.9.0.112');
+    await until('its name is the public address', async () =>
+      (await server.addresses(`out.${ZONE}`)).includes('203.0.113.9'),
+    );
+
     for (const last of [102, 103, 104]) await serve(last);
     const moved = { metadata: { annotations: { [IPS]: '10.9.0.102' } } };
     await kube.must('PATCH', servicePath('default', 'web'), moved);

@@ -23,6 +23,13 @@ const test = requires(ava, {
 });
 
 const POOLS = `/apis/${apiVersion}/addresspools`;
+const CLAIMS = `/apis/${apiVersion}/addressclaims`;
+const bothWays = {
+  apiVersion,
+  kind: 'AddressPool',
+  metadata: { name: 'both' },
+  spec: { blocks: ['192.0.2.1'], public: { allowed: ['203.0.113.1'], provisioner: true } },
+};
 const INSIDE = '10.9.0.96/29';
 const PUBLIC = '203.0.113.0/29';
 const PORT = 8080;
@@ -111,4 +118,97 @@ test('Clients reach a Service by the public address in its status, over a NAT, b
     spec: { blocks: ['192.0.2.1', '192.0.2.9'], public: { from: '203.0.113.1-203.0.113.2' } },
   });
   t.is(status, 422);
+});
+
+test('The provisioner answers a public address, or an annotation names one that its pool allows and no other has', async (t) => {
+  const kube = await startKube(t, { leaseNamespace: true });
+  t.teardown(() => kube.stop());
+  await deployDefinitions(kube);
+  const directory = await mkdtemp(join(tmpdir(), 'hg-public-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const [program, calls, answer] = ['provision', 'calls', 'answer'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ];
+  // It ends well before it has an answer, too.
+  await writeFile(program, `#!/bin/sh\ncat >> ${calls}\ncat ${answer} || :\n`, { mode: 0o755 });
+  const host = await TestHost.create(t, {
+    flags: ['--kubeconfig', kube.kubeconfig, '--provisioner', program, '--release-after', '1s'],
+  });
+  const agent = await host.start();
+  await host.until('it leads', async () => (await host.status()).addresses.leading, 40_000);
+  const pool = (name: string, last: number, rule: object) =>
+    kube.must('POST', POOLS, {
+      apiVersion,
+      kind: 'AddressPool',
+      metadata: { name },
+      spec: { blocks: [`${host.address(last)}/30`], auto: false, public: rule },
+    });
+  await pool('answered', 100, { provisioner: true });
+  await pool('named', 104, { allowed: ['203.0.113.32/28'] });
+  await kube.must('POST', '/api/v1/namespaces', { metadata: { name: 'other' } });
+  const serve = (namespace: string, name: string, annotations: Readonly<Record<string, string>>) =>
+    kube.must('POST', servicePath(namespace), {
+      metadata: { name, annotations },
+      spec: { type: 'LoadBalancer', ports: [{ name: 'tcp', port: PORT, protocol: 'TCP' }] },
+    });
+  const shown = async (namespace: string, name: string) => {
+    const { status } = await kube.must('GET', servicePath(namespace, name));
+    return ((status.loadBalancer.ingress ?? []) as { ip: string; ipMode: string }[]).map(
+      ({ ip, ipMode }) => `${ip} ${ipMode}`,
+    );
+  };
+  const why = async (namespace: string, name: string): Promise<string> => {
+    const { status } = await kube.must('GET', servicePath(namespace, name));
+    const found = (status.conditions ?? []) as { type: string; reason: string; message: string }[];
+    const { reason = '', message = '' } = found.find(({ type }) => type === 'headgate.io/IPAllocated') ?? {};
+    return `${reason}: ${message}`;
+  };
+
+  await serve('default', 'web', { 'headgate.io/address-pool': 'answered' });
+  await until('the status says why it shows nothing', async () =>
+    (await why('default', 'web')).startsWith('ProvisionerFailed'),
+  );
+  t.regex(await why('default', 'web'), /\(public not known yet\).*answered no public address/);
+  t.deepEqual(await shown('default', 'web'), []);
+  await writeFile(answer, '{"public":"203.0.113.21"}\n');
+  await until('it shows the answer', async () => (await shown('default', 'web')).length === 1);
+  t.deepEqual(await shown('default', 'web'), ['203.0.113.21 Proxy']);
+  const [own = ''] = (await host.why('default/web')).addresses;
+  const { items } = await kube.must('GET', CLAIMS);
+  t.like(items[0].spec, { address: own, public: '203.0.113.21' });
+  t.regex((await host.command('why', [`203.0.113.21:${PORT}`])).stdout, /^Service default\/web: /);
+  t.regex((await host.command('list', [])).stdout, /PUBLIC[\s\S]*203\.0\.113\.21/);
+
+  const asks = { 'headgate.io/address-pool': 'named', 'headgate.io/public-address': '203.0.113.33' };
+  await serve('default', 'first', asks);
+  await until('it has what it names', async () => (await shown('default', 'first')).length === 1);
+  t.deepEqual(await shown('default', 'first'), ['203.0.113.33 Proxy']);
+  await serve('other', 'thief', asks);
+  await until('it has an address', async () => (await shown('other', 'thief')).length === 1);
+  t.deepEqual(await shown('other', 'thief'), [`${(await host.why('other/thief')).addresses[0]} Proxy`]);
+  t.regex(await why('other', 'thief'), /^AddressPending: .*203\.0\.113\.33: Service "default\/first" has it/);
+  await serve('other', 'answer', { ...asks, 'headgate.io/public-address': '203.0.113.21' });
+  await until('it is refused', async () => (await why('other', 'answer')).startsWith('AddressPending'));
+  t.is((await kube.api('POST', POOLS, bothWays)).status, 422);
+
+  await agent.stop();
+  await host.start();
+  await host.until('it leads again', async () => (await host.status()).addresses.leading, 40_000);
+  t.deepEqual(await shown('default', 'web'), ['203.0.113.21 Proxy']);
+  t.deepEqual((await host.why('default/web')).addresses, [own]);
+
+  await kube.must('DELETE', servicePath('default', 'web'));
+  await kube.must('DELETE', servicePath('default', 'first'));
+  await until(
+    'the other one gets it',
+    async () => (await shown('other', 'thief'))[0] === '203.0.113.33 Proxy',
+  );
+  await until('the program is told', async () => (await readFile(calls, 'utf8')).includes('"release"'));
+  const released = (await readFile(calls, 'utf8')).split('\n').filter((line) => line.includes('"release"'));
+  t.true(released.some((line) => JSON.parse(line).public === '203.0.113.21'));
+  // What leaves the agent keeps no public address in its status.
+  await kube.must('PATCH', servicePath('other', 'thief'), { spec: { type: 'ClusterIP' } });
+  await until('its status is empty', async () => (await shown('other', 'thief')).length === 0);
 });

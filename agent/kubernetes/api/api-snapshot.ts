@@ -127,11 +127,18 @@ function jsonOf(object: KubernetesObject): string {
 function restored(json: Readonly<Record<string, unknown>>): KubernetesObject {
   const object = withoutNulls(json) as Record<string, unknown>;
   if ('created' in object && object.created === undefined) object.created = Number.POSITIVE_INFINITY;
+  // Of an agent before it had the field.
+  if (object.kind === 'AddressClaim' && isMapping(object.claim))
+    object.claim = { publicAddress: '', ...object.claim };
   if (object.kind === 'AddressPool') {
     object.blocks = blocksOf(object.blocks);
     if (isMapping(object.public)) {
-      const [inside, outside] = blocksOf([object.public.inside, object.public.outside]);
-      object.public = { inside, outside };
+      const { inside, outside, ranges } = object.public;
+      if (Array.isArray(ranges)) object.public = { ...object.public, ranges: blocksOf(ranges) };
+      else if (inside !== undefined) {
+        const [first, last] = blocksOf([inside, outside]);
+        object.public = { kind: 'from', inside: first, outside: last };
+      }
     }
   }
   return object as unknown as KubernetesObject;

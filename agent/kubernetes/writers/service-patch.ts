@@ -133,13 +133,16 @@ export function clearedStatus(current: CurrentService): MergedStatus {
   };
 }
 
-/** The addresses that the condition IPAllocated names. */
+/** As addressInWords() writes it. */
+const PUBLIC = /^\S+ \(public (.+)\)$/;
+
+/** The addresses that the condition IPAllocated names, as the status shows them. */
 export function allocatedAddresses(
   marker: Pick<Condition, 'status' | 'message'> | undefined,
 ): readonly string[] {
   if (marker?.status !== 'True') return [];
   const [addresses = ''] = marker.message.split(';', 1);
-  return addresses.split(', ');
+  return addresses.split(', ').map((words) => PUBLIC.exec(words)?.[1] ?? words);
 }
 
 function mergeCondition(

@@ -191,13 +191,13 @@ function ingressOf(
   states: readonly PortState[],
   { publishUnready = false }: StatusFacts,
 ): DesiredIngress[] {
-  if (states.length === 0 || isTakenByAnother(states)) return [];
+  const ip = shownAddress(vip);
+  if (ip === '' || states.length === 0 || isTakenByAnother(states)) return [];
   const ports = states.map(({ listener: { port, protocol }, fault }) => ({
     ...(fault === undefined ? {} : { error: `headgate.io/${fault}` }),
     port,
     protocol,
   }));
-  const ip = shownAddress(vip);
   // Traffic to a public address comes from outside, so that no node may shorten its way.
   const isTranslated = ip !== vip.address;
   const isVip = !isTranslated && states.every(({ listener }) => listener.sourceAddress !== 'load-balancer');

@@ -2,7 +2,7 @@
 // and the ports of which it is a member. Reads the parts of the agent; changes nothing.
 
 import type { EgressMapping } from '../../dataplane/egress-facts.ts';
-import type { LoadBalancer, Member, OwnerKey } from '../../model/load-balancer.ts';
+import type { LoadBalancer, Member, OwnerKey, Vip } from '../../model/load-balancer.ts';
 import { listenerInWords, ownerOf } from '../../model/names.ts';
 import type { OperatingStatus } from '../../model/operating-status.ts';
 import type { VipAnnouncement } from '../../vips/bgp.ts';
@@ -69,10 +69,9 @@ export function placeOf(query: URLSearchParams): AskedLocation {
 export async function explainVip(place: AskedLocation, sources: StatusSources): Promise<LocationExplanation> {
   const explanation = explainLocation(place, sources);
   const { address } = place;
-  const isVip = [...sources.desired.loadBalancers.values()].some((each) =>
-    hasVip(each, { ...place, port: 0 }),
-  );
-  const hosts = isVip ? await sources.alone?.announcements(address) : undefined;
+  const vips = [...sources.desired.loadBalancers.values()].flatMap((each) => each.vips);
+  const vip = vips.find((each) => isMeantBy(each, address));
+  const hosts = vip && (await sources.alone?.announcements(vip.address));
   if (hosts === undefined) return explanation;
   return {
     ...explanation,
@@ -101,8 +100,16 @@ function egressOf(
 }
 
 function hasVip({ vips, listeners }: LoadBalancer, { address, port }: AskedLocation): boolean {
-  if (address === '' || !vips.some((vip) => vip.address === address)) return false;
-  return port === 0 || listeners.some((each) => each.port === port && each.addresses.includes(address));
+  const own = address === '' ? [] : vips.filter((vip) => isMeantBy(vip, address));
+  if (own.length === 0 || port === 0) return own.length > 0;
+  return listeners.some(
+    (each) => each.port === port && own.some((vip) => each.addresses.includes(vip.address)),
+  );
+}
+
+/** Also by the address that clients use. */
+function isMeantBy(vip: Vip, address: string): boolean {
+  return vip.address === address || vip.publicAddress === address;
 }
 
 function membersOf(

@@ -139,7 +139,7 @@ export function explainService(asked: string, sources: StatusSources): ServiceEx
   ];
   const addresses = loadBalancer.vips.map(({ address }) => address);
   const outside = loadBalancer.vips
-    .filter(({ publicAddress }) => publicAddress !== undefined)
+    .filter(({ publicAddress = '' }) => publicAddress !== '')
     .map(
       ({ address, publicAddress = '' }) =>
         `Clients use ${publicAddress}, which a NAT outside translates to ${address}`,

@@ -13,6 +13,8 @@ export interface LoadBalancerSummary {
   readonly verdict: Verdict;
   readonly status: OperatingStatus;
   readonly addresses: readonly string[];
+  /** Those that clients use instead, where a NAT translates them. */
+  readonly publicAddresses: readonly string[];
   /** Each once, such as `TCP 80`. */
   readonly ports: readonly string[];
   readonly engines: readonly Engine[];
@@ -34,6 +36,7 @@ export function rowOf(loadBalancer: LoadBalancer, sources: ViewSources): LoadBal
     verdict,
     status: health.status,
     addresses: vips.map(({ address }) => address),
+    publicAddresses: vips.flatMap(({ publicAddress }) => publicAddress || []),
     ports: [...new Set(listeners.map(({ protocol, port }) => `${protocol} ${port}`))],
     engines: [...new Set(listeners.map(({ engine }) => engine))],
     ...membersOf(loadBalancer, health, sources),

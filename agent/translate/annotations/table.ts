@@ -581,6 +581,16 @@ const TABLE = {
     ],
     perService: true,
   }),
+  publicAddress: annotation(addressPerFamily, {
+    default: [],
+    defaultWords: 'none: clients use the address of the Service',
+    doc: [
+      'The address that clients use, where [a NAT](addresses.md#a-public-address-that-the-host-does-not-have) translates it to that of the Service.',
+      "The pool of the Service's address must allow it (`public.allowed`), and no other address may have it.",
+    ],
+    example: '203.0.113.9',
+    perService: true,
+  }),
   addressPool: annotation(objectName, {
     default: undefined,
     defaultWords: 'the first pool that is for the Service and has a free address',

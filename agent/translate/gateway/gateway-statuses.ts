@@ -155,7 +155,7 @@ function gatewayStatus(attachedListenerSets: number, options: StatusOptions): Ga
       ...insecureFallback(gateway),
     ],
     programmedBy: programmed === undefined ? model.map(({ name }) => name) : [],
-    addresses: addresses.vips.map(shownAddress),
+    addresses: addresses.vips.map(shownAddress).filter(Boolean),
     listeners: own.map((listener) => listenerStatus(listener, isServed, options)),
     attachedListenerSets,
   };

@@ -363,7 +363,7 @@ function statusOf(
     name,
     uid,
     generation,
-    addresses: vips.map(shownAddress),
+    addresses: vips.map(shownAddress).filter(Boolean),
     ports: [...new Set(listeners.map(({ port }) => port))],
     programmedBy: listeners.map((listener) => listener.name),
   };

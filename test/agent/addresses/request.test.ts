@@ -16,6 +16,7 @@ const NONE: Annotations = {
   loadBalancerIps: [],
   addressPool: undefined,
   addressSharingKey: undefined,
+  publicAddress: [],
 };
 
 const asks = test.macro(

@@ -33,6 +33,7 @@ export function request(
     namespaceLabels: undefined,
     families: ['v4'],
     need: 'all',
+    publicAddresses: [],
     pool: undefined,
     sharingKey: '',
     ports: [{ protocol: 'TCP', port: 80 }],

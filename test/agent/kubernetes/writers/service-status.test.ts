@@ -140,6 +140,27 @@ test('desiredStatus() reports an address that differs from the requested one, wi
   t.deepEqual(clearedStatus(current({ ingress, conditions })), { ingress: [], conditions: [] });
 });
 
+test('The public address of a Service that leaves the agent is removed from its status, one that is not known is not shown', (t) => {
+  const { vips, ...rest } = balancer();
+  const withPublic = (publicAddress: string) => ({
+    ...rest,
+    vips: vips.map((vip) => ({ ...vip, publicAddress })),
+  });
+  const { ingress, conditions } = mergeStatus(
+    current(),
+    desiredStatus(withPublic('203.0.113.9'), allServed),
+    NOW,
+  );
+  t.deepEqual(
+    ingress.map(({ ip, ipMode }) => [ip, ipMode]),
+    [['203.0.113.9', 'Proxy']],
+  );
+  t.deepEqual(clearedStatus(current({ ingress, conditions })), { ingress: [], conditions: [] });
+  const unknown = desiredStatus(withPublic(''), allServed);
+  t.deepEqual(unknown.ingress, []);
+  t.regex(unknown.conditions[0]?.message ?? '', /\(public not known yet\)$/);
+});
+
 test('desiredStatus() leaves out an address that another Service has on every port', (t) => {
   const taken = problem(
     'AddressInUse',

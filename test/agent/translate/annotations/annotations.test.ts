@@ -104,6 +104,7 @@ test('A Service without annotations gets the defaults', (t) => {
     whenEmpty: 'reject',
     whenAllDown: 'serve',
     loadBalancerIps: [],
+    publicAddress: [],
     addressPool: undefined,
     addressSharingKey: undefined,
   });
@@ -179,6 +180,7 @@ for (const [what, annotations, expected] of [
   ['a number with zeros before it', own({ 'member-connection-limit': '007' }), { memberConnectionLimit: 7 }],
   ['a pool', own({ 'address-pool': 'internal.v4' }), { addressPool: 'internal.v4' }],
   ['a sharing key', own({ 'address-sharing-key': ' Front_1 ' }), { addressSharingKey: 'Front_1' }],
+  ['a public address', own({ 'public-address': '203.0.113.9' }), { publicAddress: ['203.0.113.9'] }],
   ['one address', own({ 'load-balancer-ips': '192.0.2.1' }), { loadBalancerIps: ['192.0.2.1'] }],
   [
     'an address of each family, in the order written and in canonical form',
@@ -750,6 +752,7 @@ const ALLOWED: Readonly<Record<Field, (value: unknown) => boolean>> = {
     const isAny = families.length === 0 || families.some((family) => family > 0);
     return isAny && families.length <= 2 && new Set(families).size === families.length;
   },
+  publicAddress: (value) => ALLOWED.loadBalancerIps(value),
   addressPool: (value) => value === undefined || matches(/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/)(value),
   addressSharingKey: (value) => value === undefined || matches(/^[\w][\w.-]{0,62}$/)(value),
 };
