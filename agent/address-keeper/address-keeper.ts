@@ -441,13 +441,18 @@ export class AddressKeeper {
       this.#reportProblems();
       this.#reports.writeAll(this.#options.cluster.pools());
     }
+    // A pool may give other public addresses now, or ask for answers.
+    if (hasNewPools) for (const claim of this.#storedClaims()) this.#provisioning.stored(claim.name, claim);
     this.#reports.write();
     return moved;
   }
 
   #restartProvisioning(): void {
-    const stored = [...this.#addresses.claims()].filter(({ name }) => this.#kept.has(name));
-    this.#provisioning.restart(this.#leads ? this.#settings.provisioner : '', stored);
+    this.#provisioning.restart(this.#leads ? this.#settings.provisioner : '', this.#storedClaims());
+  }
+
+  #storedClaims(): readonly AddressClaim[] {
+    return [...this.#addresses.claims()].filter(({ name }) => this.#kept.has(name));
   }
 
   /** Why the answer cannot be used; undefined if it can. */

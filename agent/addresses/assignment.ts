@@ -145,7 +145,10 @@ function publicProblems(
     const { address, family } = claim;
     const pool = book.pools.ownerOf(address);
     if (pool?.public?.kind === 'provisioner' && claim.publicAddress === '')
-      add('AddressPending', `Waiting for the provisioner to answer with the public address of ${address}`);
+      add(
+        'AddressPending',
+        `Waiting for the program of the setting "provisioner" to answer with the public address of ${address}`,
+      );
     const wanted = publicAddresses.find((each) => each.family === family)?.address;
     if (wanted === undefined || pool === undefined) continue;
     const { why = '', holder } = book.whyNotPublic(wanted, address, pool) ?? {};

@@ -165,7 +165,7 @@ export class ClaimBook {
     return grantedPorts(pool, isReserved ? undefined : claim.granted, request.ports);
   }
 
-  /** That of a provisioner stays. */
+  /** The answer of a provisioner stays. */
   #publicAddress(
     { address, family, publicAddress }: Pick<AddressClaim, 'address' | 'family' | 'publicAddress'>,
     { publicAddresses }: AddressRequest,

@@ -92,7 +92,7 @@ export function toLocal(of: PublicRule | undefined, address: string): string | u
 
 /** Completes `its pool "a" `; undefined if an owner may name the address. */
 export function whyNotNamed(of: PublicRule | undefined, address: string): string | undefined {
-  if (of?.kind !== 'allowed') return 'lets nobody name a public address (public.allowed)';
+  if (of?.kind !== 'allowed') return 'has no public addresses to name (public.allowed)';
   if (of.ranges.some((each) => offsetIn(each, address) !== undefined)) return undefined;
   return `allows only ${of.ranges.map(rangeText).join(', ')} (public.allowed)`;
 }

@@ -131,6 +131,12 @@ test.serial(
     await until('HAProxy serves again', () => isServed(WEB, '10.9.0.102'));
     for (const name of [WEB, SHOP, BLOG]) t.is((await server.addresses(name)).length, 1, name);
 
+    // The host has no such address: the former one is not served any more, and the next one is not yet.
+    await kube.must('PATCH', `${CLASSES}/edge`, { metadata: { annotations: { [IPS]: '10.9.0.105' } } });
+    await isGone(BLOG);
+    await kube.must('PATCH', `${CLASSES}/edge`, { metadata: { annotations: { [IPS]: '10.9.0.104' } } });
+    await shows(BLOG, '10.9.0.104');
+
     await kube.must('DELETE', servicePath('default', 'web'));
     await kube.must('DELETE', `${GATEWAYS}/httproutes/shop`);
     await kube.must('DELETE', `${INGRESSES}/blog`);

@@ -24,7 +24,7 @@ export interface ApiSnapshotOptions {
 /** The key of the record that describes the file; all other keys are `Kind key`. */
 const HEADER = 'header';
 /** To be raised with each change of the fields of objects: a snapshot of another format is not used. */
-const FORMAT = 4;
+const FORMAT = 5;
 const TIMES: Pick<BackgroundWriteOptions, 'delayMs' | 'retryMs'> = { delayMs: 2_000, retryMs: 30_000 };
 /** Writing takes at most an eleventh of the time. */
 const REST = 10;
@@ -127,9 +127,6 @@ function jsonOf(object: KubernetesObject): string {
 function restored(json: Readonly<Record<string, unknown>>): KubernetesObject {
   const object = withoutNulls(json) as Record<string, unknown>;
   if ('created' in object && object.created === undefined) object.created = Number.POSITIVE_INFINITY;
-  // Of an agent before it had the field.
-  if (object.kind === 'AddressClaim' && isMapping(object.claim))
-    object.claim = { publicAddress: '', ...object.claim };
   if (object.kind === 'AddressPool') {
     object.blocks = blocksOf(object.blocks);
     if (isMapping(object.public)) {

@@ -85,8 +85,9 @@ function fieldsOf(before: Json, desired: ObjectStatus, moment: Moment): Json {
     case 'Ingress': {
       const ports = desired.ports.map((port) => ({ port, protocol: 'TCP' }));
       // In a merge patch an absent field stays.
-      if (desired.isWithdrawn === true)
-        return isEmpty(before.loadBalancer) ? {} : { loadBalancer: { ingress: null } };
+      if (desired.addresses.length === 0 && !isEmpty(before.loadBalancer))
+        return { loadBalancer: { ingress: null } };
+      if (desired.isWithdrawn === true) return {};
       return { loadBalancer: loadBalancerOf(desired.addresses.map((ip) => ({ ip, ports }))) };
     }
     default:

@@ -13,7 +13,7 @@ export interface LoadBalancerSummary {
   readonly verdict: Verdict;
   readonly status: OperatingStatus;
   readonly addresses: readonly string[];
-  /** Those that clients use instead, where a NAT translates them. */
+  /** What clients use instead, where a NAT translates it. */
   readonly publicAddresses: readonly string[];
   /** Each once, such as `TCP 80`. */
   readonly ports: readonly string[];

@@ -42,6 +42,8 @@ const REFUSED: OwnerKey = '';
 const GATHER_MS = 150;
 /** From the lead, or the start, until the entries of an agent that ran before are removed. */
 const SETTLE_MS = 5_000;
+/** How long an Ingress shows an address that it has no more, while the next one is not served yet. */
+const OLD_ADDRESS_MS = 5_000;
 /** Nothing in the status depends on the version of the object. */
 const ANY_GENERATION = Number.MAX_SAFE_INTEGER;
 /** The dataplane's time to confirm; after it the status reports that it has not. */
@@ -149,9 +151,11 @@ export class ObjectReporter implements ChangeObserver {
       return;
     }
     const served = this.#served(name, of, owner);
-    // The address of an Ingress is published when it is served; one that is published stays.
+    // The address of an Ingress is published when it is served; the one before it goes then, or if that takes long.
     const isWaiting = of.kind === 'Ingress' && served?.isSettled === false;
-    if (served === undefined || isWaiting) writers.objects.set(name, undefined);
+    const hasOld = isWaiting && ownAddresses(this.#options.currentObject(name)).length > 0;
+    if (served === undefined || (isWaiting && !hasOld)) writers.objects.set(name, undefined);
+    else if (hasOld) writers.objects.set(name, served.status, OLD_ADDRESS_MS);
     else if (!served.isSettled) writers.objects.set(name, served.status, CONFIRMATION_MS);
     else writers.objects.set(name, served.status, 'programmedBy' in of ? GATHER_MS : 0);
   }

@@ -22,7 +22,7 @@ import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
 import { loadBalancerOf } from './plain-listener.ts';
 import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
-import { hasPort, reasonToIgnore, serviceVips } from './service-vips.ts';
+import { hasPort, reasonToIgnore, serviceVips, unusedPublicAddress } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
 import { tlsOf } from './tls.ts';
 import type { TranslatorOptions } from './translator-options.ts';
@@ -117,6 +117,7 @@ export class ServiceTranslator implements Translator {
       ...monitorProblems(service, values, isOnNodes),
       ...ranges.problems,
       ...vipProblems,
+      ...unusedPublicAddress(key, values.publicAddress, vips),
     ];
     const pages = readErrorPages(values.errorPages, `Service ${key}`, namespace, certificates);
     reads.push(...pages.reads);

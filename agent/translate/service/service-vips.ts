@@ -139,6 +139,17 @@ export function withPublic(vips: readonly Vip[], ofPools: PoolAddresses | undefi
   });
 }
 
+/** Pools answer for themselves. */
+export function unusedPublicAddress(
+  key: string,
+  asked: readonly string[],
+  vips: readonly Vip[],
+): readonly Problem[] {
+  if (asked.length === 0 || vips.length === 0 || vips.some(({ source }) => source === 'pool')) return [];
+  const message = `Cannot use annotation "headgate.io/public-address": the Service has no address of a pool, which would allow it (public.allowed)`;
+  return [{ object: `Service ${key}`, reason: 'InvalidAnnotation', message }];
+}
+
 /** True if the Service has this port of the address; it has only some ports of a shared address. */
 export function hasPort(
   ofPools: PoolAddresses | undefined,

@@ -57,7 +57,7 @@ async function start(
 }
 
 test('A release lists the Services that still have the address', async (t) => {
-  const { change, calls } = await start(t, { output: 'words that nobody needs' });
+  const { change, calls } = await start(t, { output: 'words without an answer' });
   await change('a', claimOf('default/web', 80));
   await change('b', claimOf('default/api', 81));
   await change('reserved', { ...claimOf('default/other', 82), reserved: true });

@@ -103,12 +103,12 @@ test('An owner keeps its public address when the rule gets stricter, and loses i
   t.is(publicOf(addresses, 'shop/web'), '10.0.0.5');
 });
 
-test('A pool without the rule lets nobody name a public address', (t) => {
+test('A pool without the rule has no public addresses to name', (t) => {
   const addresses = leading([pool('a', ['10.0.0.5'])]);
   ask(addresses, 0, named('shop/web', '203.0.113.9'));
   t.is(publicOf(addresses, 'shop/web'), '10.0.0.5');
   t.deepEqual(problemsOf(addresses, 'shop/web'), [
-    'AddressNotAllowed: Cannot use the public address 203.0.113.9: its pool "a" lets nobody name a public address (public.allowed)',
+    'AddressNotAllowed: Cannot use the public address 203.0.113.9: its pool "a" has no public addresses to name (public.allowed)',
   ]);
 });
 
@@ -118,7 +118,7 @@ test('Nothing is published of a pool whose provisioner answers before it has, an
   t.is(publicOf(addresses, 'shop/web'), '');
   t.regex(
     problemsOf(addresses, 'shop/web')?.[0] ?? '',
-    /^AddressPending: Waiting for the provisioner to answer/,
+    /^AddressPending: Waiting for the program of the setting "provisioner" to answer/,
   );
   const [web = '', api = ''] = ['shop/web', 'shop/api'].map((key) => addresses.claimsOf(key)[0]?.name);
   const { changed, claimChanges } = addresses.update({ answers: new Map([[web, '203.0.113.9']]) }, 1);

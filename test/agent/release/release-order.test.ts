@@ -228,6 +228,7 @@ function claim(name: string, address: string, service: string): AddressClaim {
     sharingKey: '',
     ports: [],
     granted: undefined,
+    publicAddress: '',
     since: 1,
     heldUntil: 0,
     reserved: false,

@@ -286,7 +286,7 @@ const FIELDS: readonly string[] = [
     'selector.matchExpressions[].operator selector.matchExpressions[].values[] announce bgp',
   'kind key uid resourceVersion claim.kind claim.name claim.address claim.family claim.pool ' +
     'claim.service claim.serviceUID claim.sharingKey claim.ports[].protocol claim.ports[].port ' +
-    'claim.granted claim.since claim.heldUntil claim.reserved claim.namespace',
+    'claim.granted claim.since claim.heldUntil claim.reserved claim.namespace claim.publicAddress',
   'kind key name uid generation controllerName hasParameters',
   'kind key namespace name uid created generation gatewayClassName listeners[].name ' +
     'listeners[].hostname listeners[].port listeners[].protocol listeners[].tls.mode ' +

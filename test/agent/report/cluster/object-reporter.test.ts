@@ -220,6 +220,25 @@ test('A Gateway shows an address once it is served, keeps it during a fault, and
   t.deepEqual(shown(), ['192.0.2.1']);
 });
 
+test('An Ingress shows its former address until the next one is served, but not for long', (t) => {
+  const { give, written, delays, place } = start();
+  const name = 'Ingress default/edge';
+  const ingress: IngressStatus = {
+    kind: 'Ingress',
+    ...subject,
+    addresses: ['192.0.2.2'],
+    ports: [80],
+    programmedBy: [LISTENER],
+  };
+  give('ingress:-/edge', ingress);
+  t.is(written.get(name), undefined);
+  const status = JSON.stringify({ loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } });
+  place.shown = { status, hasOwnAddresses: true };
+  give('ingress:-/edge', { ...ingress });
+  t.deepEqual((written.get(name) as IngressStatus | undefined)?.addresses, []);
+  t.is(delays.get(name), 5_000);
+});
+
 test('A route has the entries of all its Gateways, and loses them with these', (t) => {
   const { give, written } = start();
   const parents = () =>

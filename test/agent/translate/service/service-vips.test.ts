@@ -4,6 +4,7 @@ import {
   getsAddresses,
   reasonToIgnore,
   serviceVips,
+  unusedPublicAddress,
 } from '../../../../agent/translate/service/service-vips.ts';
 import type { OwnershipSettings } from '../../../../agent/translate/translate-settings.ts';
 import { service } from '../../../support/values/build.ts';
@@ -292,4 +293,14 @@ test('Its external IPs are served, but not the address of the other controller',
     serviceVips(given, [], settings).vips.map(({ address }) => address),
     ['192.0.2.9'],
   );
+});
+
+test('A Service without an address of a pool is told that its public address is not used', (t) => {
+  const vip = { address: '192.0.2.1', family: 'v4', source: 'annotation' } as const;
+  t.regex(
+    unusedPublicAddress('default/web', ['203.0.113.9'], [vip])[0]?.message ?? '',
+    /no address of a pool/,
+  );
+  t.deepEqual(unusedPublicAddress('default/web', ['203.0.113.9'], [{ ...vip, source: 'pool' }]), []);
+  t.deepEqual(unusedPublicAddress('default/web', [], [vip]), []);
 });
