@@ -15,6 +15,7 @@ import { allocate } from './rows/allocate.ts';
 import { amphora } from './rows/amphora.ts';
 import { amphoraPair } from './rows/amphora-pair.ts';
 import { apiChanges } from './rows/api-changes.ts';
+import { authCost } from './rows/auth-cost.ts';
 import { apiColdStart } from './rows/api-cold-start.ts';
 import { bgp } from './rows/bgp.ts';
 import { burstReloads } from './rows/burst-reloads.ts';
@@ -67,6 +68,7 @@ const benchmarks: readonly Benchmark[] = [
   throughputHaproxy,
   passingCost,
   routeCost,
+  authCost,
   routeChange,
   certificates,
   connectionLog,

@@ -66,12 +66,13 @@ export function route(
   hostnames: readonly string[],
   service: ServiceSpec,
   gateway = 'edge',
+  filters: readonly Json[] = [],
 ): Json {
   const backendRefs = [{ name: nameOf(service), port: service.port }];
   return object('HTTPRoute', name, {
     parentRefs: [{ name: gateway }],
     ...(hostnames.length > 0 && { hostnames }),
-    rules: [{ backendRefs }],
+    rules: [{ backendRefs, ...(filters.length > 0 && { filters }) }],
   });
 }
 
