@@ -52,28 +52,33 @@ local parsed = keeper(function(text)
   return asked
 end)
 
-local function escaped(text)
-  return (text:gsub('[^A-Za-z0-9._~-]', function(character) return string.format('%%%02X', character:byte()) end))
-end
+local escapes = {}
+for code = 0, 255 do escapes[string.char(code)] = string.format('%%%02X', code) end
+
+local function escaped(text) return (text:gsub('[^A-Za-z0-9._~-]', escapes)) end
 
 -- A host has no other characters.
-local function hostOf(text)
-  return (text:gsub('[^A-Za-z0-9.:_%[%]-]', function(character) return string.format('%%%02X', character:byte()) end))
-end
+local function hostOf(text) return (text:gsub('[^A-Za-z0-9.:_%[%]-]', escapes)) end
+
+-- Most questions do not need it.
+local ESCAPED = {
+  __index = function(values, name)
+    if name == 'escaped_request_uri' then return escaped(rawget(values, 'request_uri')) end
+  end,
+}
 
 local function valuesOf(txn)
   local uri = txn.f:pathq()
   local scheme = txn.f:req_fhdr('x-forwarded-proto') == 'https' and 'https' or 'http'
-  return {
+  return setmetatable({
     host = hostOf(txn:get_var('txn.host') or ''),
     http_host = hostOf(txn.f:req_hdr('host') or ''),
     request_uri = uri,
-    escaped_request_uri = escaped(uri),
     scheme = scheme,
     uri = txn:get_var('txn.path') or '',
     request_method = txn.f:method(),
     remote_addr = txn.f:src(),
-  }
+  }, ESCAPED)
 end
 
 -- Within a query, a value cannot become another parameter.
@@ -126,6 +131,24 @@ local function headersOf(txn, asked, values)
   return headers
 end
 
+-- A question holds two more connections of HAProxy's: a service that does not answer must not take those of all namespaces. Counted
+-- by the second in which they began, because the end of a request whose client has gone is not seen here.
+local MOST_OPEN_OF_NAMESPACE, LONGEST_S = 512, 20
+local open = {}
+
+-- nil if the namespace has too many.
+local function opened(pool, second)
+  local namespace = pool:match('^[^:]*:([^:]*)') or ''
+  local seconds, count = open[namespace] or {}, 0
+  open[namespace] = seconds
+  for began, number in pairs(seconds) do
+    if began < second - LONGEST_S then seconds[began] = nil else count = count + number end
+  end
+  if count >= MOST_OPEN_OF_NAMESPACE then return nil end
+  seconds[second] = (seconds[second] or 0) + 1
+  return seconds
+end
+
 local questions = 0
 
 -- nil without one.
@@ -136,10 +159,15 @@ local function answerOf(txn, asked, values)
   if uri:sub(1, 1) ~= '/' then return nil end
   questions = questions + 1
   if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
+  local second = core.now().sec
+  local seconds = opened(asked.pool, second)
+  if seconds == nil then return nil end
   local client = core.httpclient()
   local request = { url = 'http://auth' .. uri, dst = SOCKET, headers = headers, timeout = MOST_MS }
-  if headers['x-headgate-method'][1] == 'HEAD' then return client:head(request) end
-  return client:get(request)
+  local answer
+  if headers['x-headgate-method'][1] == 'HEAD' then answer = client:head(request) else answer = client:get(request) end
+  if seconds[second] ~= nil then seconds[second] = seconds[second] - 1 end
+  return answer
 end
 
 local function all(answer, name)
@@ -192,7 +220,7 @@ end
 local function locationOf(txn, asked, values)
   local location = filled(asked.s, values)
   if #location <= MOST_LOCATION_BYTES then return location end
-  values.request_uri, values.escaped_request_uri, values.uri = '/', '%2F', '/'
+  values.request_uri, values.uri = '/', '/'
   return filled(asked.s, values)
 end
 

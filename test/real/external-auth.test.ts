@@ -5,10 +5,13 @@ import type { ExternalAuth, RouteEntry } from '../../agent/model/routes.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { startRendered } from '../support/haproxy/rendered-haproxy.ts';
+import { TestHost } from '../support/host/agent.ts';
 import { type Authorizer, externalAuth, startAuthorizer } from '../support/traffic/authorizer.ts';
 import { type Answer, request, startEcho } from '../support/traffic/echo.ts';
 import type { Place } from '../support/traffic/traffic.ts';
+import { gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
 import { entryOf, gatewayOf, POOL, poolOf, sectionOf } from '../support/values/routes.ts';
+import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
@@ -272,4 +275,75 @@ test('A variable in the query of the question is one parameter, whatever the cli
   const { searchParams } = new URL(`http://auth${auth.questions[0]?.url}`);
   t.deepEqual(searchParams.getAll('group'), ['users']);
   t.is(searchParams.get('uri'), '/a?x=1&group=admins%23');
+});
+
+test('An HTTPRoute that gets the filter asks from then on, and `why` names the service', async (t) => {
+  const host = await TestHost.create(t);
+  const place = { address: host.address(10), port: VIP_PORT };
+  const auth = await startAuthorizer(t);
+  const spec = {
+    addresses: [{ type: 'IPAddress', value: place.address }],
+    listeners: [{ name: 'http', port: place.port, protocol: 'HTTP' }],
+  };
+  const pool = (name: string, address: string) => {
+    const ports = [{ name: 'http', port: Number(address.split(':')[1]), protocol: 'TCP' }];
+    const metadata = { namespace: 'default', name, labels: { 'kubernetes.io/service-name': name } };
+    return [
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { namespace: 'default', name },
+        spec: {
+          type: 'ClusterIP',
+          clusterIP: '10.96.0.1',
+          ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+        },
+      },
+      {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata,
+        addressType: 'IPv4',
+        ports,
+        endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
+      },
+    ];
+  };
+  await host.write('objects.yaml', [
+    gatewayClassJson(),
+    gatewayJson('edge', spec),
+    ...pool('web', await startEcho(t, 'web')),
+    ...pool('auth', auth.place),
+  ]);
+  const externalAuthOf = (name: string) => ({
+    type: 'ExternalAuth',
+    externalAuth: {
+      protocol: 'HTTP',
+      backendRef: { name, port: 80 },
+      http: { path: '/check', allowedHeaders: ['X-Pass'] },
+    },
+  });
+  const route = (filters: readonly object[]) =>
+    host.write('route.yaml', [
+      routeJson('shop', [{ name: 'edge' }], {
+        rules: [{ filters, backendRefs: [{ name: 'web', port: 80 }] }],
+      }),
+    ]);
+  await route([]);
+  await host.start();
+  await host.until('it is open', async () => (await ask(place)).status === 200);
+  await route([externalAuthOf('auth')]);
+  await host.until('it asks', async () => (await ask(place)).status === 401);
+  t.is((await ask(place, '/a', PASS)).status, 200);
+  t.is(auth.questions.at(-1)?.url, '/check/a');
+  const why = await host.command('why', [`http://${place.address}:${place.port}/a`]);
+  t.regex(
+    why.stdout,
+    /authorization +asked +that Service default\/auth, port 80, lets in \(\/check\/…, only by status 200\); otherwise status 401/,
+  );
+  await route([externalAuthOf('missing')]);
+  await host.until(
+    'without the service it is closed',
+    async () => (await ask(place, '/a', PASS)).status === 503,
+  );
 });

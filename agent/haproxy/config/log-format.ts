@@ -24,7 +24,8 @@ export interface LogFormats {
   readonly refusedLine: string;
 }
 
-export function logFormats({ name, mode, labels, routing, requestIds }: Listener): LogFormats {
+export function logFormats(listener: Listener): LogFormats {
+  const { name, mode, labels, routing, requestIds, asksServers } = listener;
   const begin: readonly Field[] = [
     ...CLIENT,
     ['namespace', text(labels.namespace)],
@@ -33,6 +34,7 @@ export function logFormats({ name, mode, labels, routing, requestIds }: Listener
   ];
   const fields: Field[] = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
   if (routing?.kind === 'http') fields.push(['route', text('%[var(txn.rule)]')]);
+  if (asksServers === true) fields.push(['auth', text('%[var(txn.auth_answer)]')]);
   if (requestIds === true) fields.push(['requestId', text('%[var(txn.request_id)]')]);
   return {
     line: json(fields),

@@ -107,7 +107,7 @@ export function externalAuth({ listener, request }: Way): CheckResult | undefine
   if (service === '') return refused('the authorization server has no pool', 'status 503');
   const name = service.split('.', 1)[0];
   const question = isPrefix ? `${wanted}/…` : wanted;
-  const words = `asked of Service ${namespace}/${name}, port ${port}, ${question}: let in by status ${letsIn} only`;
+  const words = `that Service ${namespace}/${name}, port ${port}, lets in (${question}, only by status ${letsIn})`;
   const away =
     refusal.signIn === '' ? 'status 401, 403 or 503' : `status 302 to ${refusal.signIn}, 403 or 503`;
   return asked(words, away);

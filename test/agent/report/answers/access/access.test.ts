@@ -201,7 +201,7 @@ for (const [what, expected, changes, rule, client] of [
   ],
   [
     'an authorization server',
-    'Open only to clients asked of Service default/auth, port 80, /check: let in by status 2xx only',
+    'Open only to clients that Service default/auth, port 80, lets in (/check, only by status 2xx)',
     {},
     { externalAuth: externalAuth() },
     {},
