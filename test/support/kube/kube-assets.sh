@@ -2,7 +2,7 @@
 # Names the programs of a real Kubernetes, one path a line, in the order of the arguments: etcd, kube-apiserver,
 # kube-controller-manager, kube-scheduler, kube-proxy, kubectl, helm, agnhost, ginkgo; those of Gateway API, gateway.test,
 # echo-basic and gateway-crds.yaml (of the experimental channel), also of another version (gateway-crds-1.4.0.yaml, of the
-# standard channel); h2spec, the tests of HTTP/2; external-dns, with the provider of RFC 2136 alone; and those whose sources
+# standard channel); h2spec, the tests of HTTP/2; external-dns, with the provider of RFC 2136 alone; oauth2-proxy; and those whose sources
 # are here, kubelet (of processes), coredns (a stand-in) and e2e.test. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
 # it fails if one is missing. --can-build says by its status whether there is what a build takes, also of the programs named.
@@ -14,6 +14,7 @@ HELM=3.22.0
 GATEWAY_API=1.6.3
 H2SPEC=2.2.1
 EXTERNAL_DNS=0.23.0
+OAUTH2_PROXY=7.15.6
 GO=1.26.6
 GO_OF_EXTERNAL_DNS=1.27.3
 
@@ -30,6 +31,7 @@ cache_of() {
     gateway.test | gateway-crds*.yaml | echo-basic | coredns) echo "$caches/gateway-api-$GATEWAY_API" ;;
     h2spec) echo "$caches/h2spec-$H2SPEC" ;;
     external-dns) echo "$caches/external-dns-$EXTERNAL_DNS" ;;
+    oauth2-proxy) echo "$caches/oauth2-proxy-$OAUTH2_PROXY" ;;
     helm) echo "$caches/helm-$HELM" ;;
     *) echo "$caches/kube-$KUBERNETES-etcd-$ETCD" ;;
   esac
@@ -122,6 +124,7 @@ build() {
       folder=h2spec package=github.com/summerwind/h2spec/cmd/h2spec flags="-X main.VERSION=$H2SPEC" ;;
     agnhost) package=k8s.io/kubernetes/test/images/agnhost ;;
     external-dns) folder=external-dns package=. flags="-X sigs.k8s.io/external-dns/pkg/apis/externaldns.Version=v$EXTERNAL_DNS" ;;
+    oauth2-proxy) folder=oauth2-proxy package=. flags="-X github.com/oauth2-proxy/oauth2-proxy/v7/pkg/version.VERSION=v$OAUTH2_PROXY" ;;
     ginkgo) package=github.com/onsi/ginkgo/v2/ginkgo ;;
     kubelet) package=./kubelet ;;
     e2e.test) package=./e2e verb='test -c -vet=off' ;;
@@ -160,6 +163,11 @@ build() {
         chmod -R u+w "$copy"
         cd "$copy"
         sh "$sources/external-dns/trim.sh" ;;
+      oauth2-proxy)
+        # Its own go.sum says what belongs to it.
+        module=github.com/oauth2-proxy/oauth2-proxy/v7
+        persist go mod download "$module" >&2
+        cd "$(go mod download -json "$module" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" ;;
     esac
     # shellcheck disable=SC2086 # two words
     persist nice go $verb -trimpath -ldflags "-s -w $flags" -o "$cache/$1.part" "$package" >&2
