@@ -165,7 +165,7 @@ test.serial('If all authorization servers hang, clients get 503', async (t) => {
 });
 
 test.serial(
-  'A slow authorization server is waited for, and a client that goes away meanwhile harms nobody',
+  'A slow authorization server is waited for, and a client that goes away meanwhile harms no other',
   async (t) => {
     const { place, auths } = await served(t, 1);
     for (const auth of auths)
