@@ -30,9 +30,11 @@ import { LEASE } from '../kubernetes/writers/lease.ts';
 import type { Settings } from '../settings/settings.ts';
 import { apiClient } from '../sources/cluster-api.ts';
 import { isOfAnotherController } from '../translate/service/service-vips.ts';
+import { egressFindings } from './check-egress.ts';
 
 /** For each request to the API server. */
 const API_TIMEOUT_MS = 5_000;
+const EGRESS = 'headgate.io/egress';
 /** An agent's class may stand behind those of others. */
 const MAX_CLASSES = '500';
 
@@ -50,6 +52,7 @@ export async function clusterFindings(settings: Settings): Promise<readonly Find
       good('API server', `${plurals} can be listed${without}`),
       await certificates(client, settings.secretNamespaces),
       ...(await ofOtherControllers(client, settings)),
+      ...(await egressFindings(client, await withEgress(client, settings), API_TIMEOUT_MS)),
     ];
   } catch (error) {
     if (!(error instanceof HeadgateError)) throw error;
@@ -145,6 +148,19 @@ async function ofOtherControllers(client: ApiClient, settings: Settings): Promis
       `${count}, such as ${first}: each is left alone, unless an AddressPool has its address; "handleUnclassed: false" leaves alone all Services without the class "${settings.loadBalancerClass}"`,
     ),
   ];
+}
+
+/** The namespaces with Services that ask for egress, sorted. */
+async function withEgress(client: ApiClient, settings: Settings): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const onItem = (text: string): void => {
+    if (!text.includes(EGRESS)) return;
+    const [service] = parseObject({ apiVersion: 'v1', kind: 'Service', ...asMapping(text) }, '').objects;
+    if (service?.kind === 'Service' && service.annotations[EGRESS] === 'true') found.add(service.namespace);
+  };
+  for (const resource of resourcesOf('Service', settings.namespaces, settings.serviceSelector))
+    await new ResourceClient(client, resource).list({}, API_TIMEOUT_MS, onItem, () => found.clear());
+  return [...found].sort();
 }
 
 function asMapping(text: string): object {

@@ -59,6 +59,11 @@ export function certificateRights(namespace: string): readonly Right[] {
   return rights('', 'secrets', ['list', 'watch'], { namespace });
 }
 
+/** To read the Pods of a namespace. */
+export function podRights(namespace: string): readonly Right[] {
+  return rights('', 'pods', ['list', 'watch'], { namespace });
+}
+
 export function rightRequest({ verb, ...of }: Right, timeoutMs: number): ApiRequest {
   return {
     method: 'POST',
