@@ -22,7 +22,9 @@ const MASQUERADERS: readonly Masquerader[] = [
     path: '/apis/crd.projectcalico.org/v1/ippools',
     judge: ({ items }) => {
       const pools = Array.isArray(items) ? items.filter(isMapping) : [];
-      const named = pools.find(({ spec }) => isMapping(spec) && spec.natOutgoing === true && spec.disabled !== true);
+      const named = pools.find(
+        ({ spec }) => isMapping(spec) && spec.natOutgoing === true && spec.disabled !== true,
+      );
       const name = isMapping(named?.metadata) ? String(named.metadata.name) : '';
       return named === undefined ? '' : `set "natOutgoing" of the IPPool ${printable(name)} to false`;
     },
@@ -34,13 +36,16 @@ const MASQUERADERS: readonly Masquerader[] = [
       const of = isMapping(data) ? data : {};
       const isOff = of['enable-ipv4-masquerade'] === 'false' && of['enable-ipv6-masquerade'] !== 'true';
       const isNative = of['ipv4-native-routing-cidr'] === '0.0.0.0/0';
-      return isOff || isNative ? '' : 'set "enable-ipv4-masquerade" (and that of IPv6) of cilium-config to "false"';
+      return isOff || isNative
+        ? ''
+        : 'set "enable-ipv4-masquerade" (and that of IPv6) of cilium-config to "false"';
     },
   },
   {
     program: 'Flannel',
     path: '/apis/apps/v1/namespaces/kube-flannel/daemonsets/kube-flannel-ds',
-    judge: (object) => (JSON.stringify(object).includes('"--ip-masq"') ? 'remove its argument --ip-masq' : ''),
+    judge: (object) =>
+      JSON.stringify(object).includes('"--ip-masq"') ? 'remove its argument --ip-masq' : '',
   },
   {
     program: 'ip-masq-agent',
@@ -52,7 +57,9 @@ const MASQUERADERS: readonly Masquerader[] = [
     program: 'kube-proxy',
     path: `${CONFIG_MAPS}/kube-proxy`,
     judge: (object) =>
-      /masqueradeAll: true/.test(JSON.stringify(object)) ? 'set "masqueradeAll" of its configuration to false' : '',
+      /masqueradeAll: true/.test(JSON.stringify(object))
+        ? 'set "masqueradeAll" of its configuration to false'
+        : '',
   },
 ];
 
@@ -84,14 +91,21 @@ export async function egressFindings(
     const remedy = judge(body);
     if (remedy !== '')
       findings.push(
-        bad(WHAT, `${program} gives packets of pods the address of their node before they reach this host: ${remedy}`),
+        bad(
+          WHAT,
+          `${program} gives packets of pods the address of their node before they reach this host: ${remedy}`,
+        ),
       );
   }
   if (hidden.length > 0)
     findings.push(
-      good(WHAT, `its account may not see whether ${hidden.join(', ')} masquerade before this host: docs/egress.md`),
+      good(
+        WHAT,
+        `its account may not see whether ${hidden.join(', ')} masquerade before this host: docs/egress.md`,
+      ),
     );
-  if (findings.length === 0) findings.push(good(WHAT, 'Pods can be read, and no program that it knows masquerades them'));
+  if (findings.length === 0)
+    findings.push(good(WHAT, 'Pods can be read, and no program that it knows masquerades them'));
   return findings;
 }
 

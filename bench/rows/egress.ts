@@ -157,6 +157,7 @@ async function flowsOverLoss(bench: Bench, scratch: Scratch, flags: readonly str
     run([...network.within(host), 'nft', 'list', 'ruleset']).includes(`${pod} : ${VIP}`);
   await until('Both hosts have the map', async () => HOSTS.every(isMapped), { every: 100, most: 60_000 });
   run([...network.within('client'), 'ip', 'route', 'add', `${outside}/32`, 'via', ANCHOR]);
+  run([...network.within('member'), 'ip', 'route', 'add', '10.10.0.0/16', 'via', ANCHOR]);
   const module = new URL('../pair/flows-process.ts', import.meta.url);
   const flows = startModule(scratch, 'flows', module, [], network.within('client'));
   const [connections, datagrams] = [bench.scaled(CONNECTIONS, 10), bench.scaled(DATAGRAMS, 5)];

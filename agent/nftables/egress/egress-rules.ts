@@ -14,6 +14,7 @@ import type { EgressFacts, EgressStatus, EgressMapping as Mapping } from '../../
 import type { Log } from '../../host/log.ts';
 import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.ts';
 import { objectInWords, objectOf, ownerOf } from '../../model/names.ts';
+import { conntrackUsage, whyFull } from '../flows/conntrack-usage.ts';
 import { whyNotForwarding } from '../forwarding.ts';
 import { egressFile, egressTableOf } from '../paths.ts';
 import { EgressBook } from './egress-book.ts';
@@ -59,6 +60,8 @@ export class EgressRules implements EgressFacts {
   readonly #due = new Set<string>();
   /** Key: a Service; value: the addresses of its pods that an agent before this one had proved. */
   readonly #known: ReadonlyMap<OwnerKey, ReadonlySet<string>>;
+  /** Why connections are dropped, or about to be; '' if there is room. */
+  readonly #full = new Fault();
   #notForwarding = '';
   #checks = 0;
   #isStarted = false;
@@ -143,7 +146,7 @@ export class EgressRules implements EgressFacts {
 
   status(): EgressStatus | undefined {
     if (this.#book.isEmpty) return undefined;
-    const fault = this.#why && `${NOT_SERVED}: ${this.#why}`;
+    const fault = this.#why === '' ? this.#full.text : `${NOT_SERVED}: ${this.#why}`;
     return { pods: this.#book.size, vips: this.#book.vips().size, fault };
   }
 
@@ -233,7 +236,11 @@ export class EgressRules implements EgressFacts {
 
   async #checkForwarding(): Promise<void> {
     const families = new Set([...this.#book.vips()].map(familyOf));
-    const why = await whyNotForwarding(this.#options.settings.netns, families);
+    const { netns } = this.#options.settings;
+    const full = whyFull(await conntrackUsage(netns));
+    if (this.#full.set(full && `New connections of pods may be dropped: ${full}`) && full !== '')
+      this.#options.log.error('New connections of pods may be dropped', { error: full });
+    const why = await whyNotForwarding(netns, families);
     if (why === this.#notForwarding) return;
     this.#notForwarding = why;
     if (why !== '') this.#options.log.error(NOT_SERVED, { error: why });

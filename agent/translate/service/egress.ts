@@ -33,6 +33,8 @@ export interface FoundEgress {
   readonly reads: readonly Dependency[];
 }
 
+/** More endpoints of one Service are left out, so that no author of slices makes each change slow. */
+const MAX_ENDPOINTS = 10_000;
 const FAMILIES: readonly Family[] = ['v4', 'v6'];
 
 /** For a Service with the annotation. */
@@ -53,6 +55,7 @@ export function egressOf(
   const reads = new Set<Dependency>();
   const pods = new Map<string, EgressPod>();
   const refused: string[] = [];
+  let count = 0;
   const { isOfManifest } = facts.pods;
   for (const slice of slices) {
     const isTrusted = (['EndpointSlice', 'Endpoints'] as const).some((kind) =>
@@ -60,12 +63,17 @@ export function egressOf(
     );
     const access: Access = isTrusted ? { kind: 'read' } : facts.access(namespace);
     if (!isTrusted) reads.add(`pods ${namespace}`);
-    for (const { address, target } of slice.endpoints) {
+    for (const { address, target } of slice.endpoints.slice(0, MAX_ENDPOINTS - count)) {
       if (addresses[slice.family] === undefined || pods.has(address)) continue;
       const judged = isTrusted ? '' : judge({ address, target }, namespace, access, facts, reads);
       if (judged === '') pods.set(address, { address, family: slice.family, target });
       else if (judged !== undefined) refused.push(`${address}: ${judged}`);
     }
+    if (count + slice.endpoints.length > MAX_ENDPOINTS && count < MAX_ENDPOINTS)
+      refused.push(
+        `${slice.endpoints[MAX_ENDPOINTS - count]?.address}: the Service has more than ${MAX_ENDPOINTS} endpoints`,
+      );
+    count = Math.min(MAX_ENDPOINTS, count + slice.endpoints.length);
     if (access.kind === 'denied' && !problems.some(({ reason }) => reason === 'NotPermitted'))
       problems.push(
         problem(key, 'NotPermitted', `Cannot find out which pods the Service has: ${access.why}`),

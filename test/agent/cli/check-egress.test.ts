@@ -28,7 +28,9 @@ const before = (program: string, remedy: string): string =>
   `BAD ${program} gives packets of pods the address of their node before they reach this host: ${remedy}`;
 
 test('egressFindings() names each program that masquerades, with the setting that ends it', async (t) => {
-  const pool = (natOutgoing: boolean) => ({ items: [{ metadata: { name: 'default' }, spec: { natOutgoing } }] });
+  const pool = (natOutgoing: boolean) => ({
+    items: [{ metadata: { name: 'default' }, spec: { natOutgoing } }],
+  });
   t.deepEqual(
     await found({
       [POOLS]: [200, pool(true)],

@@ -107,6 +107,24 @@ test('egressOf() leaves from no address that another Service has, and from no cl
   t.is(egressOf(SERVICE, [inside, ...VIPS], slices, facts(pods)).egress?.addresses.v4, '192.0.2.1');
 });
 
+test('egressOf() takes ten thousand endpoints of a Service at most, and says so', (t) => {
+  const endpoints = Array.from(
+    { length: 10_001 },
+    (_, n) => [`10.${1 + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`, ''] as const,
+  );
+  const { egress, problems } = egressOf(
+    SERVICE,
+    VIPS,
+    [slice(endpoints.slice(0, 6_000)), slice(endpoints.slice(6_000)), slice([['10.0.0.1', '']])],
+    facts({}, { isOfManifest: true }),
+  );
+  t.is(egress?.pods.length, 10_000);
+  t.is(
+    problems[0]?.message,
+    'Connections of some endpoints keep their source: 10.1.39.16: the Service has more than 10000 endpoints',
+  );
+});
+
 test('egressOf() is refused on one of several hosts by BGP', (t) => {
   const { egress, problems } = egressOf(SERVICE, VIPS, [], facts({}, { isAmongHosts: true }));
   t.is(egress, undefined);
