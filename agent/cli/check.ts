@@ -229,8 +229,13 @@ async function network(settings: Settings): Promise<readonly Finding[]> {
 }
 
 /** Only manifests can be checked for UDP and SCTP ports here. */
-function kernelPath(settings: Settings, found: Found): Promise<readonly Finding[]> {
-  return kernelPreflight(settings, found.flatMap(kernelListeners), movingSources(settings));
+async function kernelPath(settings: Settings, found: Found): Promise<readonly Finding[]> {
+  const listeners = found.flatMap(kernelListeners);
+  // The check of BGP says what is wrong with the hosts.
+  const group = await Promise.resolve(settings)
+    .then(hostGroup)
+    .catch(() => undefined);
+  return kernelPreflight(settings, listeners, movingSources(settings, group));
 }
 
 async function connectionSync(settings: Settings): Promise<readonly Finding[]> {

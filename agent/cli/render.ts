@@ -138,7 +138,7 @@ async function writeAll(
     const rules = join(output, 'nftables', 'headgate.nft');
     files.push(rules);
     const table = tableOf(settings.stateDir);
-    const sources = movingSources(settings);
+    const sources = movingSources(settings, hostGroup(settings));
     const fixed = {
       table,
       generation: '0'.repeat(16),

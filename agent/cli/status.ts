@@ -249,18 +249,19 @@ function bgpLines(bgp: BgpStatus | undefined): readonly Line[] {
       return [`${router}established since ${since}, ${counted(routes.v4 + routes.v6, 'route')}${withBfd}`];
     }),
     row('BIRD', pid === 0 ? 'not running' : `${version}, process ${pid}`),
-    ...(passing.next === '' ? [] : [passingLine(passing)]),
+    ...(passing.next === '' && passing.adopted === 0 ? [] : [passingLine(passing)]),
     ...rowIfAny('Lowered for', lowered.join(', ')),
     ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
     ...faultRow(fault),
   ];
 }
 
-function passingLine({ next, passed, strays, limited }: BgpStatus['passing']): Line {
+function passingLine({ next, passed, adopted, strays, limited }: BgpStatus['passing']): Line {
   const dropped = limited > 0 ? `, ${limited} dropped because too many came` : '';
+  const taken = adopted > 0 ? `; ${counted(adopted, 'connection')} of dead hosts taken over` : '';
   return row(
     'Passing',
-    `packets of other hosts' connections to ${next}: ${passed} passed on, ${strays} of no connection${dropped}`,
+    `packets of other hosts' connections to ${next || 'no host'}: ${passed} passed on, ${strays} of no connection${dropped}${taken}`,
   );
 }
 

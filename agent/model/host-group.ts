@@ -8,6 +8,8 @@ export interface LbHost {
   readonly address: string;
   /** Its addresses of the network between the hosts, at most one of each family, IPv4 first; [] without such a network. */
   readonly back: readonly string[];
+  /** The source addresses of its packets to members, which routers lead to another host when it is dead; [] for its own address. */
+  readonly anchors: readonly string[];
 }
 
 export interface HostGroup {

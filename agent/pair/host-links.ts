@@ -242,10 +242,10 @@ function bfdOf(isKnown: boolean, lives: boolean): HostStatus['bfd'] {
 }
 
 function digestOf({ hosts }: HostGroup): string {
-  return hash('sha256', JSON.stringify(hosts.map(({ name, address, back }) => [name, address, back]))).slice(
-    0,
-    16,
-  );
+  return hash(
+    'sha256',
+    JSON.stringify(hosts.map(({ name, address, back, anchors }) => [name, address, back, anchors])),
+  ).slice(0, 16);
 }
 
 function othersOf({ self, hosts }: HostGroup): readonly LbHost[] {

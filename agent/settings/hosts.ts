@@ -8,8 +8,14 @@ import { parseYamlDocuments } from '../base/yaml.ts';
 import type { LbHost } from '../model/host-group.ts';
 import type { Kind, Reading } from './kinds.ts';
 
-const ALLOWED = 'a list of 1 to 16 hosts with name, address and optional back; or nothing';
+const ALLOWED = 'a list of 1 to 16 hosts with name, address and optional back and anchors; or nothing';
 const MAX_HOSTS = 16;
+/** Of a host: each is a route of every host. */
+const MAX_ANCHORS = 8;
+const KEYS = [
+  ['back', 'a back address'],
+  ['anchors', 'anchors'],
+] as const;
 
 /** A host could not connect from, or to, an address that only it has, or that needs an interface. */
 const address = textReader((text) => {
@@ -22,6 +28,7 @@ export const hostSchema = object({
   name: textRule(label.check, label.not),
   address,
   back: listOf(address).default([]),
+  anchors: listOf(address).default([]),
 });
 const hostsRule = listOf(hostSchema);
 
@@ -41,9 +48,13 @@ function read(raw: unknown): Reading<readonly LbHost[]> {
   if (!parsed.success) return { errors: [faultsOf(parsed.faults, given)] };
   const errors = conflicts(parsed.data);
   if (errors.length > 0) return { errors };
-  const byFamily = (back: readonly string[]) =>
-    back.toSorted((one, other) => Number(one.includes(':')) - Number(other.includes(':')));
-  const value = parsed.data.map((host) => ({ ...host, back: byFamily(host.back) }));
+  const byFamily = (all: readonly string[]) =>
+    all.toSorted((one, other) => Number(one.includes(':')) - Number(other.includes(':')));
+  const value = parsed.data.map((host) => ({
+    ...host,
+    back: byFamily(host.back),
+    anchors: byFamily(host.anchors),
+  }));
   return { value: value.toSorted((one, other) => (one.name < other.name ? -1 : 1)) };
 }
 
@@ -64,23 +75,33 @@ function conflicts(all: readonly LbHost[]): readonly string[] {
       faults.push(`[${at}].address: "${host.address}" is not of the family of "${first.address}"`);
     if (new Set(host.back.map(familyOf)).size < host.back.length)
       faults.push(`[${at}].back: ${host.back.join(', ')}: at most one address of each family is allowed`);
-    if (first !== undefined && familiesOf(host) !== familiesOf(first))
+    for (const [key, what] of KEYS) {
+      const [own, others] = [familiesOf(host[key]), familiesOf(first?.[key] ?? [])];
+      if (own !== others)
+        faults.push(
+          `[${at}].${key}: every host needs ${what} of the same families, and "${host.name}" has ${own}, but "${first?.name}" ${others}`,
+        );
+    }
+    if (host.anchors.length > MAX_ANCHORS)
+      faults.push(`[${at}].anchors: ${host.anchors.length} anchors: at most ${MAX_ANCHORS} are allowed`);
+    const lone = host.anchors.find((each) => !host.back.map(familyOf).includes(familyOf(each)));
+    if (lone !== undefined)
       faults.push(
-        `[${at}].back: every host needs a back address of the same families, and "${host.name}" has ${familiesOf(host)}, but "${first.name}" ${familiesOf(first)}`,
+        `[${at}].anchors: "${lone}" needs a back address of its family, because packets of connections that a host takes over go over the back network`,
       );
   }
   const twice = (values: readonly string[]) => values.find((one, at) => values.indexOf(one) < at);
   const name = twice(all.map((host) => host.name));
   if (name !== undefined) faults.push(`The name "${name}" is used twice`);
   // A back network of its own is better, but the network of the addresses will do.
-  const used = twice(all.flatMap((host) => [...new Set([host.address, ...host.back])]));
+  const used = twice(all.flatMap((host) => [...new Set([host.address, ...host.back]), ...host.anchors]));
   if (used !== undefined) faults.push(`The address "${used}" is used twice`);
   return faults;
 }
 
-function familiesOf({ back }: LbHost): string {
-  const families = back.map((each) => (familyOf(each) === 'v4' ? 'IPv4' : 'IPv6')).sort();
-  return families.join(' and ') || 'none';
+function familiesOf(addresses: readonly string[]): string {
+  const families = addresses.map((each) => (familyOf(each) === 'v4' ? 'IPv4' : 'IPv6')).sort();
+  return [...new Set(families)].join(' and ') || 'none';
 }
 
 function write(value: readonly LbHost[]): string {

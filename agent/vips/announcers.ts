@@ -3,10 +3,12 @@
 
 import type { MetricFamily } from '../base/metric-family.ts';
 import type { OwnFile } from '../host/own-files.ts';
+import type { HostGroup } from '../model/host-group.ts';
 import type { LoadBalancer, Problem } from '../model/load-balancer.ts';
 import type { SourceGroups } from '../model/source-groups.ts';
 import type { Announcer, StandingReason, Withheld } from './announcer.ts';
 import type { BgpAnnouncer, BgpStatus } from './bgp.ts';
+import { hostAnchors } from './host-anchors.ts';
 import { anchorGroups, type VrrpSettings, type VrrpStatus } from './vrrp.ts';
 
 /** By what the status calls them; undefined if this host has none of the kind. */
@@ -95,7 +97,10 @@ export class Announcers implements Omit<Announcer, 'status'> {
   }
 }
 
-/** The source addresses that the announcers move between the hosts together with the VIPs; none without VRRP. */
-export function movingSources({ vrrp }: { readonly vrrp: VrrpSettings | undefined }): SourceGroups {
-  return anchorGroups(vrrp);
+/** The source addresses that the announcers move between the hosts; none without VRRP, and without anchors of hosts. */
+export function movingSources(
+  { vrrp }: { readonly vrrp: VrrpSettings | undefined },
+  group: HostGroup | undefined,
+): SourceGroups {
+  return vrrp === undefined && group !== undefined ? hostAnchors(group) : anchorGroups(vrrp);
 }

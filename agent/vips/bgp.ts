@@ -125,6 +125,8 @@ export interface BgpStatus extends AnnouncerStatus {
   readonly passing: {
     readonly next: string;
     readonly passed: number;
+    /** Connections of dead hosts that this host has taken over. */
+    readonly adopted: number;
     readonly strays: number;
     readonly limited: number;
   };

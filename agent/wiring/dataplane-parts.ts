@@ -9,6 +9,7 @@ import { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { HaproxyOptions } from '../haproxy/options.ts';
 import { type Log, withFields } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
+import type { HostGroup } from '../model/host-group.ts';
 import { NftablesDataplane } from '../nftables/dataplane.ts';
 import type { Settings } from '../settings/settings.ts';
 import { movingSources } from '../vips/announcers.ts';
@@ -16,6 +17,8 @@ import { movingSources } from '../vips/announcers.ts';
 export interface DataplanePartsOptions {
   /** The settings in force. */
   readonly settings: () => Settings;
+  /** The hosts that serve the same VIPs; undefined if this host knows no other. */
+  readonly group: () => HostGroup | undefined;
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'poolUses'>;
   /** Keys of all owners, also those that are not served. */
   readonly ownerKeys: () => Iterable<string>;
@@ -29,7 +32,7 @@ export interface DataplanePartsOptions {
 }
 
 export function dataplaneOf(options: DataplanePartsOptions) {
-  const { settings, ownerKeys, pems, replan, changed, metrics, log } = options;
+  const { settings, group, ownerKeys, pems, replan, changed, metrics, log } = options;
   const { loadBalancers: desired, poolUses } = options.desired;
   const now = settings();
   const changes = new EngineChanges(desired);
@@ -86,7 +89,7 @@ export function dataplaneOf(options: DataplanePartsOptions) {
     desired: changes.viewOf('kernel'),
     replan,
     onChanged: changed,
-    sources: () => movingSources(settings()),
+    sources: () => movingSources(settings(), group()),
     checkedMembers: (listener) => both.members(listener),
     metrics,
     log,

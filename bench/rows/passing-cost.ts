@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { NO_ADOPTION } from '../../agent/vips/passing/adoption.ts';
 import { renderPassing, renderRemoval } from '../../agent/vips/passing/render.ts';
 import { ringOf } from '../../agent/vips/passing/ring.ts';
 import { demandPair } from '../pair/demand-pair.ts';
@@ -88,7 +89,7 @@ async function costRow(bench: Bench, scratch: Scratch): Promise<Row> {
 
 /** The rules of the first of three hosts, which has many VIPs. */
 function rulesOf(network: PairNetwork): string {
-  const hosts = ['a', 'b', 'c'].map((name) => ({ name, address: '', back: [network.address('b')] }));
+  const hosts = ['a', 'b', 'c'].map((name) => ({ name, address: '', back: [network.address('b')], anchors: [] }));
   const [self] = hosts;
   const ring = self && ringOf({ self, hosts }, new Set(['a', 'b', 'c']));
   if (ring === undefined) throw new Error('No ring');
@@ -97,7 +98,7 @@ function rulesOf(network: PairNetwork): string {
     (_, at) => `10.11.${Math.floor(at / 250)}.${(at % 250) + 1}`,
   );
   const next = [network.address('b')];
-  const knows = { knowsSockets: true, isLoose: true };
+  const knows = { knowsSockets: true, isLoose: true, adoption: NO_ADOPTION };
   return renderPassing({ table: TABLE, ring, device: 'eth0', next, vips: [VIP, ...others], ...knows });
 }
 

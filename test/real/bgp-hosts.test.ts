@@ -145,7 +145,7 @@ test.serial(
     const world = await BgpWorld.create(t, { hosts: names, group: true, prepare: web });
     const { network } = world;
     await world.leadsTo(VIP, ...names);
-    const hosts = names.map((name) => ({ name, address: '', back: [network.back4(name)] }));
+    const hosts = names.map((name) => ({ name, address: '', back: [network.back4(name)], anchors: [] }));
     const group = { self: hosts[0], hosts } as HostGroup;
     const bfd = new HostBfd({
       socket: world.socketOf('a'),

@@ -6,7 +6,7 @@ import { familyOf, parseAddress } from '../../base/ip.ts';
 import { addressText } from '../../base/ip-range.ts';
 import { loadTemplate } from '../../base/template.ts';
 import type { Family } from '../../model/load-balancer.ts';
-import type { SourceGroups } from '../../model/source-groups.ts';
+import { adoptionMark, type SourceGroups } from '../../model/source-groups.ts';
 import { AFFINITY_SECONDS, CHOSEN, MAX_CLIENTS } from './affinity.ts';
 import { additions, comment, MARK_OFFSET, sourceChain, sourceMap } from './command-text.ts';
 import { type Count, type Element, elementChange } from './elements.ts';
@@ -88,14 +88,19 @@ export function* rulesText({
 function tableText(
   family: Family,
   words: Readonly<Record<string, string | boolean>>,
-  { groups }: SourceGroups,
+  { groups, areAdopted }: SourceGroups,
   prefixes: ReadonlySet<number>,
 ): string {
   const remembers = family === 'v4';
   const sources = groups.flatMap(({ id, addresses }) => {
     const ofFamily = addresses.filter((each) => familyOf(each) === family);
     if (ofFamily.length === 0) return [];
-    const choice = { chain: sourceChain(id), count: ofFamily.length, addresses: sourceMap(ofFamily) };
+    const choice = {
+      chain: sourceChain(id),
+      count: ofFamily.length,
+      addresses: sourceMap(ofFamily),
+      adopted: areAdopted === true && [{ mark: hex(adoptionMark(id)), chain: sourceChain(id) }],
+    };
     return [{ ...words, ...choice, seed: hex(SOURCE_SEED) }];
   });
   const offset = hex(MARK_OFFSET);

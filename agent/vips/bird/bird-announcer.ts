@@ -13,6 +13,7 @@ import type { LoadBalancer, OwnerKey, Problem } from '../../model/load-balancer.
 import { objectOf } from '../../model/names.ts';
 import type { StandingReason, Withheld } from '../announcer.ts';
 import type { BgpAnnouncer, BgpPeer, BgpSettings, BgpStatus, VipAnnouncement, Worn } from '../bgp.ts';
+import { anchorRoutes } from '../host-anchors.ts';
 import { localRoutes } from '../local-addresses.ts';
 import { Passing } from '../passing/passing.ts';
 import { BirdDaemon } from './bird-daemon.ts';
@@ -155,7 +156,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
     this.#wear.forgetOthers();
     this.changed(this.#options.desired.keys());
     await makeFolder(this.#paths.directory, 0o700).catch(() => undefined);
-    this.#passing.start();
+    await this.#passing.start();
     await this.#reconciler.reconcile();
     await this.#daemon.keep();
     this.#monitor.start();
@@ -188,6 +189,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
     if (!this.#isOpen) return;
     void this.#daemon.keep();
     void this.#passing.renew();
+    void this.#apply();
   }
 
   follow(keys: Iterable<OwnerKey>, loadBalancers: ReadonlyMap<OwnerKey, LoadBalancer>): void {
@@ -399,11 +401,12 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   /** A route of a VIP comes after its local route and goes before it. */
   async #step(): Promise<boolean> {
-    const addresses = new Set(this.#wear.addresses());
+    const anchors = anchorRoutes(this.#options.group(), this.#passing.isSettled || this.#hadRoutes);
+    const addresses = new Set([...this.#wear.addresses(), ...anchors.map(({ address }) => address)]);
     await makeFolder(this.#paths.directory, 0o700);
     await this.#local.add(addresses);
     await this.#passing.setVips(addresses);
-    this.#files.set(new Map<string, Worn>(this.#wear.routes(this.#lowered)));
+    this.#files.set(new Map<string, Worn>(this.#wear.routes(this.#lowered)), anchors);
     if (await this.#files.apply(this.#daemon.pid !== 0)) this.#monitor.routesChanged();
     await this.#local.keepOnly(addresses);
     return false;

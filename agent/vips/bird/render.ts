@@ -9,6 +9,7 @@ import { loadTemplate, type View } from '../../base/template.ts';
 import type { HostGroup } from '../../model/host-group.ts';
 import type { Family } from '../../model/load-balancer.ts';
 import type { BgpPeer, BgpSettings, VipRoute, Worn } from '../bgp.ts';
+import type { AnchorRoute } from '../host-anchors.ts';
 import { HOST_BFD, watched } from './host-bfd.ts';
 import type { BirdPaths } from './paths.ts';
 
@@ -36,7 +37,10 @@ export function renderBird(
     bfd: hasBfd && [
       { between: hosts.length > 0 && [{ ...HOST_BFD }], hosts: hosts.map((each) => ({ ...each })) },
     ],
-    peers: bgp.peers.map((peer) => peerView(bgp, peer, passwords.get(peer.name) ?? '')),
+    peers: bgp.peers.map((peer) => ({
+      ...peerView(bgp, peer, passwords.get(peer.name) ?? ''),
+      ranks: rankViews(bgp, peer, group),
+    })),
   });
 }
 
@@ -75,6 +79,39 @@ export const LAST = '(65535, 0)';
 
 /** No other route has an extended community: these name the peers that get the route, and never leave. */
 const MARK = '0x43484700';
+
+/** On routes to anchors: how far this host is from the one that has it. */
+const RANK = '0x43484701';
+
+/** The routes to the anchors, of one family. */
+export function renderAnchors(anchors: readonly AnchorRoute[], family: Family): string {
+  return anchors
+    .filter(({ address }) => address.includes(':') === (family === 'v6'))
+    .map(
+      ({ address, rank }) =>
+        `route ${address}/${family === 'v6' ? 128 : 32} blackhole { bgp_ext_community.add((generic, ${RANK}, ${rank})); };\n`,
+    )
+    .join('');
+}
+
+export function isAnchorRoute(line: string): boolean {
+  return line.includes(`(generic, ${RANK}, `);
+}
+
+/** A longer path or, in the own AS, a lower preference for each host in between. */
+function rankViews(bgp: BgpSettings, peer: BgpPeer, group: HostGroup | undefined): readonly View[] {
+  const { hosts = [] } = group ?? {};
+  if (hosts.every(({ anchors }) => anchors.length === 0)) return [];
+  const preference = peer.localPreference ?? DEFAULT_PREFERENCE;
+  const isExternal = peer.asn !== bgp.asn;
+  return hosts.map((_, at) => ({
+    rankMark: RANK,
+    rank: at + 1,
+    isExternal,
+    preference: Math.max(0, preference - at - 1),
+    repeated: Array.from({ length: at + 1 }, () => ({ asn: bgp.asn })),
+  }));
+}
 
 /** The same for a name whichever other peers there are, because routes and peers are in different files. */
 function markOf(peer: string): string {

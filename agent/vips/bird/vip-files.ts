@@ -3,9 +3,10 @@
 
 import { contentOf, replaceInMemory } from '../../host/atomic-file.ts';
 import type { Worn } from '../bgp.ts';
+import type { AnchorRoute } from '../host-anchors.ts';
 import type { BirdSocket } from './bird-socket.ts';
 import type { BirdPaths } from './paths.ts';
-import { LAST, type RouteSpec, renderVips } from './render.ts';
+import { isAnchorRoute, LAST, type RouteSpec, renderAnchors, renderVips } from './render.ts';
 
 type Routes = ReadonlyMap<string, Worn>;
 
@@ -17,6 +18,7 @@ export class VipFiles {
   readonly #socket: Pick<BirdSocket, 'ask'>;
   readonly #routeSpec: RouteSpec;
   #desired: Routes = new Map();
+  #anchors: readonly AnchorRoute[] = [];
   /** BIRD may have other routes than the files. */
   #isDue = true;
 
@@ -38,13 +40,15 @@ export class VipFiles {
       for (const line of ((await contentOf(path)) ?? '').split('\n')) {
         const [, v4, v6, attributes = ''] = ROUTE.exec(line) ?? [];
         const address = v4 ?? v6;
-        if (address !== undefined) routes.set(address, attributes.includes(LAST) ? 'last' : 'first');
+        if (address !== undefined && !isAnchorRoute(line))
+          routes.set(address, attributes.includes(LAST) ? 'last' : 'first');
       }
     return routes;
   }
 
-  set(routes: Routes): void {
+  set(routes: Routes, anchors: readonly AnchorRoute[] = []): void {
     this.#desired = routes;
+    this.#anchors = anchors;
   }
 
   /** Another process runs: it may have read the files before the last change. */
@@ -58,7 +62,7 @@ export class VipFiles {
    */
   async apply(isRunning: boolean): Promise<boolean> {
     for (const family of ['v4', 'v6'] as const) {
-      const text = renderVips(this.#desired, family, this.#routeSpec);
+      const text = renderVips(this.#desired, family, this.#routeSpec) + renderAnchors(this.#anchors, family);
       const path = this.#paths.vips[family];
       if ((await contentOf(path)) === text) continue;
       this.#isDue = true;

@@ -7,11 +7,13 @@ import { runCommand } from '../../host/run-command.ts';
 /** Packets since the tables were loaded. */
 export interface PassingCounts {
   readonly passed: number;
+  /** First packets of connections that were taken over. */
+  readonly adopted: number;
   readonly strays: number;
   readonly limited: number;
 }
 
-export const NO_PASSED: PassingCounts = { passed: 0, strays: 0, limited: 0 };
+export const NO_PASSED: PassingCounts = { passed: 0, adopted: 0, strays: 0, limited: 0 };
 
 const TIMEOUT_MS = 10_000;
 
@@ -56,6 +58,7 @@ export class PassingTable {
         Number(new RegExp(`counter ${name} \\{\\s*packets (\\d+)`).exec(stdout)?.[1] ?? 0);
       sum = {
         passed: sum.passed + of('passed'),
+        adopted: sum.adopted + of('adopted'),
         strays: sum.strays + of('strays'),
         limited: sum.limited + of('limited'),
       };

@@ -8,19 +8,21 @@ import { messageOf } from '../../base/errors.ts';
 import type { MetricFamily } from '../../base/metric-family.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { serial } from '../../base/serial.ts';
-import { replaceInMemory } from '../../host/atomic-file.ts';
+import { contentOf, replaceInMemory } from '../../host/atomic-file.ts';
 import type { Log } from '../../host/log.ts';
 import type { HostGroup, LivingHosts } from '../../model/host-group.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { BgpPeer } from '../bgp.ts';
+import { adoptionOf } from './adoption.ts';
 import { type BackLink, readBackLink } from './back-link.ts';
+import { DeadHosts } from './dead-hosts.ts';
 import { NO_PASSED, type PassingCounts, PassingTable } from './passing-table.ts';
-import { renderChange, renderPassing, renderRemoval } from './render.ts';
-import { type Ring, ringOf } from './ring.ts';
+import { type PassingRules, renderChange, renderPassing, renderRemoval } from './render.ts';
+import { ringOf } from './ring.ts';
 
 export interface PassingOptions {
   readonly settings: { readonly nft: string; readonly netns: string; readonly table: string };
-  /** Is there while the kernel has tables of this agent, or of one before it. */
+  /** Is there while the kernel has tables of this agent, or of one before it; since when hosts are dead. */
   readonly file: string;
   readonly group: () => HostGroup | undefined;
   readonly peers: () => readonly BgpPeer[];
@@ -35,6 +37,8 @@ const ROUND_MS = 10_000;
 /** Other hosts are found within this time after the start, or after all of them were lost. */
 const SETTLE_MS = 6_000;
 
+type Wanted = Pick<PassingRules, 'ring' | 'device' | 'isLoose' | 'next' | 'adoption'>;
+
 interface Loaded {
   readonly key: string;
   readonly next: string;
@@ -48,6 +52,7 @@ export class Passing {
   readonly #table: PassingTable;
   readonly #rounds: Rounds;
   readonly #turns = serial();
+  readonly #dead: DeadHosts;
   #vips: ReadonlySet<string> = new Set();
   #loaded: Loaded | undefined;
   #link: BackLink | undefined;
@@ -66,6 +71,7 @@ export class Passing {
     const { settings, clock = systemClock } = options;
     this.#options = options;
     this.#clock = clock;
+    this.#dead = new DeadHosts(clock);
     this.#table = new PassingTable(settings.nft, settings.netns, settings.table);
     this.#rounds = new Rounds({
       intervalMs: () => ROUND_MS,
@@ -75,7 +81,8 @@ export class Passing {
     });
   }
 
-  start(): void {
+  async start(): Promise<void> {
+    this.#dead.restore((await contentOf(this.#options.file)) ?? '');
     this.#isOpen = true;
     this.#unfollow = this.#options.living.follow(() => void this.renew());
     this.#rounds.start();
@@ -131,12 +138,17 @@ export class Passing {
 
   families(): readonly MetricFamily[] {
     if (!this.#isAsked) return [];
-    const { passed, strays, limited } = this.#counts;
+    const { passed, adopted, strays, limited } = this.#counts;
     return [
       counter(
         'headgate_passing_packets_total',
         'Packets passed on to the next host, whose connections this host does not have',
         passed,
+      ),
+      counter(
+        'headgate_passing_adopted_total',
+        'Connections of dead hosts that this host has taken over',
+        adopted,
       ),
       counter('headgate_passing_strays_total', 'Packets of VIPs whose connection no living host has', strays),
       counter(
@@ -178,46 +190,56 @@ export class Passing {
     }
     const living = this.#options.living.living();
     const ring = ringOf(group, living);
-    if (ring === undefined) {
+    if (this.#dead.follow(group, living) && existsSync(this.#options.file))
+      replaceInMemory(this.#options.file, this.#dead.text(), 0o600);
+    const adoption = adoptionOf(group, living, this.#dead.ages());
+    if (ring === undefined || ring.next === '') {
       this.#aloneSince ??= this.#clock.monotonic();
-      if (this.#clock.monotonic() - this.#aloneSince >= SETTLE_MS) {
+      if (this.#clock.monotonic() - this.#aloneSince < SETTLE_MS) {
+        this.#lookLater();
+      } else {
         this.#settle();
-        await this.#remove();
-      } else this.#lookLater();
-      return;
-    }
-    this.#aloneSince = undefined;
+        if (adoption.last === 0) await this.#remove();
+      }
+      if (ring === undefined || adoption.last === 0) return;
+    } else this.#aloneSince = undefined;
     if (this.#link === undefined || this.#link.device === '') await this.#readLink();
     const { device, isLoose } = this.#link ?? { device: '', isLoose: true };
-    const next = group.hosts.find(({ name }) => name === ring.next);
-    if (device === '' || next === undefined) {
+    const next = group.hosts.find(({ name }) => name === ring.next) ?? group.self;
+    if (device === '') {
       this.#settle();
       await this.#remove();
       return;
     }
-    await this.#load(ring, device, isLoose, next.back);
+    await this.#load({ ring, device, isLoose, next: next.back, adoption });
     if (group.hosts.every(({ name }) => living.has(name))) this.#settle();
     else if (!this.#isSettled) this.#lookLater();
     this.#recovered();
   }
 
-  async #load(ring: Ring, device: string, isLoose: boolean, next: readonly string[]): Promise<void> {
+  async #load(wanted: Wanted): Promise<void> {
     this.#knowsSockets ??= await this.#table.findsSockets();
-    const key = JSON.stringify([ring, device, isLoose, next]);
+    const { ring, device, next, adoption } = wanted;
+    const key = JSON.stringify(wanted);
     if (this.#loaded?.key === key) return;
     const vips = new Set(this.#vips);
     await this.#keepCounts();
-    const knowsSockets = this.#knowsSockets;
-    replaceInMemory(this.#options.file, '', 0o600);
-    await this.#table.load(
-      renderPassing({ table: this.#table.name, ring, device, next, vips, knowsSockets, isLoose }),
-    );
+    const rules = { ...wanted, table: this.#table.name, vips, knowsSockets: this.#knowsSockets };
+    replaceInMemory(this.#options.file, this.#dead.text(), 0o600);
+    // Tables of another version may have other sets.
+    await this.#table.load(renderPassing(rules)).catch(() => this.#table.load(renderPassing(rules, true)));
     const families = (['ip', 'ip6'] as const).filter((family) =>
       next.some((each) => each.includes(':') === (family === 'ip6')),
     );
     this.#loaded = { key, next: ring.next, families, vips };
     this.#recovered();
-    this.#options.log.info('Open connections of other hosts are passed on', { next: ring.next, device });
+    const { hosts = [] } = this.#options.group() ?? {};
+    const heir = adoption.heir.length === 0 ? 'this host' : adoption.heir.join(', ');
+    this.#options.log.info('Open connections of other hosts are passed on', {
+      next: ring.next || 'none',
+      device,
+      ...(adoption.last > 0 && { dead: hosts[adoption.last - 1]?.name ?? '', heir }),
+    });
   }
 
   async #changeVips(): Promise<void> {
@@ -296,6 +318,7 @@ export class Passing {
 function sum(one: PassingCounts, other: PassingCounts): PassingCounts {
   return {
     passed: one.passed + other.passed,
+    adopted: one.adopted + other.adopted,
     strays: one.strays + other.strays,
     limited: one.limited + other.limited,
   };

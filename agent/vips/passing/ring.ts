@@ -5,7 +5,7 @@
 import type { HostGroup } from '../../model/host-group.ts';
 
 export interface Ring {
-  /** Name of the next living host. */
+  /** Name of the next living host; '' for none. */
   readonly next: string;
   /** The DSCP of packets that come in at this host. */
   readonly own: number;
@@ -15,13 +15,14 @@ export interface Ring {
   readonly all: readonly number[];
 }
 
-/** undefined if no other host lives. */
+/** `next` is '' if no other host lives; undefined if this host is none of them. */
 export function ringOf({ self, hosts }: HostGroup, living: ReadonlySet<string>): Ring | undefined {
   const count = hosts.length;
   const at = hosts.findIndex(({ name }) => name === self.name);
   const steps = hosts.findIndex((_, step) => step > 0 && living.has(hosts[(at + step) % count]?.name ?? ''));
-  if (at < 0 || steps < 0) return undefined;
+  if (at < 0) return undefined;
   const all = hosts.map((_, each) => dscpOf(each));
+  if (steps < 0) return { next: '', own: dscpOf(at), before: [], all };
   // A packet from a host between this one and the next, or from the next, has gone round.
   const before = hosts.flatMap((_, each) => ((each - at + count) % count > steps ? dscpOf(each) : []));
   return { next: hosts[(at + steps) % count]?.name ?? '', own: dscpOf(at), before, all };

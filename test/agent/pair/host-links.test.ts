@@ -28,6 +28,7 @@ async function threeHosts(t: ExecutionContext) {
       name: `lb${at}`,
       address: `${network}.${at}`,
       back: [`10.9.9.${at}`],
+      anchors: [],
     }),
   );
   const alive = new Set(hosts.map(({ name }) => name));

@@ -4,8 +4,8 @@ import { hosts } from '../../../agent/settings/hosts.ts';
 
 const { read, write } = hosts();
 
-const lb1 = { name: 'lb1', address: '192.0.2.11', back: ['10.9.9.1'] };
-const lb2 = { name: 'lb2', address: '192.0.2.12', back: ['10.9.9.2'] };
+const lb1 = { name: 'lb1', address: '192.0.2.11', back: ['10.9.9.1'], anchors: [] };
+const lb2 = { name: 'lb2', address: '192.0.2.12', back: ['10.9.9.2'], anchors: [] };
 
 function faultsOf(given: unknown): string {
   const reading = read(given, '/');

@@ -17,6 +17,11 @@ import { makeCredentials } from '../vrrp/pair-credentials.ts';
 
 export const ROUTER_ASN = 65_000;
 export const HOST_ASN = 65_001;
+/** Only the router has a way to them. */
+export function anchorsOf(at: number): readonly string[] {
+  return [`10.77.0.${at + 1}`, `fd77::${at + 1}`];
+}
+
 /** Every VIP of these tests is in it; only the router has a way there. */
 export const VIPS = '198.51.100.0/24';
 
@@ -42,9 +47,13 @@ export interface BgpWorldOptions {
   readonly neighbour?: string;
   /** `objects`: the settings of hosts name no router. */
   readonly peersOf?: 'settings' | 'objects';
+  /** A second session of each host with the router, over IPv6, for IPv6. */
+  readonly hasV6?: boolean;
   readonly flags?: readonly string[];
   /** The hosts know one another by the setting `hosts`, with a network `back` between them. */
   readonly group?: boolean;
+  /** The hosts of the group have anchors. */
+  readonly anchors?: boolean;
   /** Further machines of the network, such as members. */
   readonly others?: readonly string[];
   /** The setting vrrp, for `announce: both`. */
@@ -74,8 +83,10 @@ export class BgpWorld {
       peer = {},
       neighbour = '',
       peersOf = 'settings',
+      hasV6 = false,
       flags = [],
       group = false,
+      anchors = false,
       others = [],
       later = [],
       prepare,
@@ -99,10 +110,12 @@ export class BgpWorld {
       // The agents are connected outside the network that tests cut.
       address: made.get(name)?.host.address(201 + at) ?? '',
       back: [network.back4(name), network.back6(name)],
+      anchors: anchors ? anchorsOf(at) : [],
     }));
     const { host: first } = [...made.values()][0] as { readonly host: TestHost };
     const credentials = group ? await makeCredentials(first.directory, 'group') : '';
     const router = await TestRouter.create(t, network, first.directory, names, neighbour);
+    if (hasV6) await router.add(names.map((name) => sessionOverV6(network, name)).join('\n') + KERNEL_V6);
     const world = new BgpWorld(network, router);
     for (const [at, [name, { host, shared }]] of [...made].entries()) {
       const file: { path: string; bgp: Json; peer: Json; hosts: readonly Json[] } = {
@@ -123,12 +136,14 @@ export class BgpWorld {
         if (at > 0) await copyFile(credentials, file);
         own.push('--pair-address', listed[at]?.address ?? '', '--pair-credentials', file);
       }
+      const peer6 = { name: 'tor-6', address: network.v6('router'), asn: ROUTER_ASN, bfd: true };
+      const others6 = hasV6 ? [peer6] : [];
       const write = () =>
         writeFile(
           file.path,
           JSON.stringify({
             announce: 'bgp',
-            bgp: { ...file.bgp, peers: peersOf === 'settings' ? [file.peer] : [] },
+            bgp: { ...file.bgp, peers: peersOf === 'settings' ? [file.peer, ...others6] : [] },
             ...(file.hosts.length > 0 && { hosts: file.hosts }),
             ...(options.vrrp && { vrrp: options.vrrp(network) }),
           }),
@@ -218,7 +233,9 @@ export class BgpWorld {
     await this.network.kill(name);
     await rm(host.runtimeDir, { recursive: true });
     await mkdir(host.runtimeDir);
-    // A host that boots has none of these routes.
+    // A host that boots has none of these.
+    await this.network.try(name, 'conntrack', '-F');
+    await this.network.try(name, 'nft', 'flush', 'ruleset');
     await this.network.try(name, 'ip', 'route', 'flush', 'table', 'local', 'proto', '243');
   }
 
@@ -233,6 +250,16 @@ export class BgpWorld {
     return new BirdSocket(birdPaths(this.host(name).host.runtimeDir).socket, { isRestricted: true });
   }
 }
+
+function sessionOverV6(network: TestNetwork, name: string): string {
+  return `protocol bgp from_${name}_6 {
+  local ${network.v6('router')} as ${ROUTER_ASN}; neighbor ${network.v6(name)} as ${HOST_ASN};
+  hold time 9; connect retry time 1; error wait time 1, 2; bfd on;
+  ipv6 { import filter gentle; export none; };
+}`;
+}
+
+const KERNEL_V6 = '\nprotocol kernel kernel6 { merge paths yes; ipv6 { export all; import none; }; }';
 
 /** BIRD in the namespace `router`, as an operator would set it up. */
 export class TestRouter {

@@ -189,7 +189,7 @@ const VRRP = new KeepalivedAnnouncer({
   log: createLog({ level: 'error' }),
 });
 
-const HOST = { name: 'this', address: '192.0.2.1', back: ['10.9.9.1'] };
+const HOST = { name: 'this', address: '192.0.2.1', back: ['10.9.9.1'], anchors: [] };
 const BGP = new BirdAnnouncer({
   settings: {
     ...{

@@ -7,6 +7,7 @@ const host = (at: number): LbHost => ({
   name: `lb${at}`,
   address: `192.0.2.${at}`,
   back: [`10.9.9.${at}`],
+  anchors: [],
 });
 const [lb1, lb2, lb3] = [host(1), host(2), host(3)];
 

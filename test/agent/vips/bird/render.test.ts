@@ -81,8 +81,8 @@ test('renderBird() names the interface of a link-local peer, and carries IPv4 ov
 
 test('renderBird() has a BFD session with each other host, between the back addresses', (t) => {
   const [self, other] = [
-    { name: 'lb1', address: '192.0.2.11', back: ['10.9.9.1', 'fd09::1'] },
-    { name: 'lb2', address: '192.0.2.12', back: ['10.9.9.2', 'fd09::2'] },
+    { name: 'lb1', address: '192.0.2.11', back: ['10.9.9.1', 'fd09::1'], anchors: [] },
+    { name: 'lb2', address: '192.0.2.12', back: ['10.9.9.2', 'fd09::2'], anchors: [] },
   ] as const;
   const text = renderBird(bgpSettings(), paths, new Map(), { self, hosts: [self, other] });
   const expected = `protocol bfd hg_bfd {

@@ -1,10 +1,11 @@
 import test from 'ava';
+import { NO_ADOPTION } from '../../../../agent/vips/passing/adoption.ts';
 import { renderChange, renderPassing, renderRemoval } from '../../../../agent/vips/passing/render.ts';
 
 const RING = { next: 'b', own: 3, before: [11], all: [3, 7, 11] };
 const RULES = {
   ...{ table: 'passing', ring: RING, device: 'back', next: ['10.9.9.2'] },
-  ...{ vips: ['198.51.100.1', '2001:db8::1'], knowsSockets: true, isLoose: true },
+  ...{ vips: ['198.51.100.1', '2001:db8::1'], knowsSockets: true, isLoose: true, adoption: NO_ADOPTION },
 };
 
 test('renderPassing() replaces the table of a family, and removes that of one without a back network', (t) => {
