@@ -205,8 +205,9 @@ async function bgp(settings: Settings): Promise<readonly Finding[]> {
   try {
     const routes = bgpSettings(settings);
     if (routes === undefined) return [];
-    const back = hostGroup(settings)?.self.back ?? [];
-    const link = back.length === 0 ? [] : (await readBackLink(settings.netns, back, routes.peers)).findings;
+    const group = hostGroup(settings);
+    const hasBack = group !== undefined && group.self.back.length > 0;
+    const link = hasBack ? (await readBackLink(settings.netns, group, routes.peers)).findings : [];
     return [...(await birdReadiness(settings)), ...link];
   } catch (error) {
     return [bad('announce', messageOf(error))];

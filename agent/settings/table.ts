@@ -477,7 +477,7 @@ export const settingsTable = {
       needRestart: (from, to) => (from.length === 0) !== (to.length === 0),
       inWords: '; beginning or ending to use it needs a restart',
     },
-    doc: 'Every host that serves the VIPs by [BGP](bgp.md#several-hosts), this one too, and the same list on each: 1 to 16 hosts with `name`, `address` (between the agents, on `pairPort`, and between the HAProxies, on `pairTablesPort`) and optional `back` (at most one address of each IP version on the network between the hosts, for BFD and passing). More than one need `pairCredentials`. This host is the one with the address `pairAddress`, or else one that this machine has, or else with its hostname. Empty: this host knows no other.',
+    doc: 'Every host that serves the VIPs by [BGP](bgp.md#several-hosts), this one too, and the same list on each: 1 to 16 hosts with `name`, `address` (between the agents, on `pairPort`, and between the HAProxies, on `pairTablesPort`) and optional `back` (at most one address of each IP version on the network between the hosts, for BFD and passing) and `anchors` (source addresses of packets to members, so that [another host can take connections over](bgp.md#connections-of-a-dead-host)). More than one need `pairCredentials`. This host is the one with the address `pairAddress`, or else one that this machine has, or else with its hostname. Empty: this host knows no other.',
   }),
   hostName: setting(
     text('NAME', (raw) => raw === '' || subdomain.check(raw), 'a name of a host, or nothing'),

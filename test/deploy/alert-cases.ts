@@ -365,6 +365,11 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [b('headgate_host_up', 'host="lb1"')]: always(1),
     },
   },
+  HeadgatePassingLimited: {
+    fires: { [a('headgate_passing_limited_total')]: growing(500) },
+    // The end of a host with many connections.
+    quiet: { [a('headgate_passing_limited_total')]: `0+0x10 900+0x${LONG}` },
+  },
   HeadgateBgpRoutesRefused: {
     fires: { [a('headgate_problems', 'reason="BgpRoutesHeldBack"')]: flapping(0, 1) },
     quiet: { [a('headgate_problems', 'reason="BgpRoutesHeldBack"')]: always(0) },

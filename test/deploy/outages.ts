@@ -277,6 +277,11 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     ends: 11,
   },
   HeadgateHostMissing: { courses: one('headgate_host_up', 1, 0, 'host="lb2"'), fires: 1, ends: 0 },
+  HeadgatePassingLimited: {
+    courses: count('headgate_passing_limited_total', '', 500),
+    fires: 3,
+    ends: 3,
+  },
   HeadgateBgpRoutesRefused: {
     courses: one('headgate_problems', 0, 1, 'reason="BgpRoutesHeldBack"'),
     lasts: 15,

@@ -10,7 +10,7 @@ import { Prometheus } from '../support/report/prometheus.ts';
 const test = requires(ava, {
   haproxy: true,
   root: true,
-  programs: ['bird', 'prometheus', 'ip', 'nsenter', 'openssl', 'sysctl'],
+  programs: ['bird', 'prometheus', 'ip', 'nsenter', 'openssl', 'perl', 'sysctl'],
 });
 
 const VIP = '198.51.100.1';
@@ -93,3 +93,32 @@ test.serial(
     t.pass();
   },
 );
+
+/** Packets of TCP with ACK from all ports of the client. */
+const FLOOD = `
+use Socket; my ($from, $to) = map { inet_aton($_) } @ARGV;
+socket(my $s, AF_INET, SOCK_RAW, 6) or die; my $at = pack_sockaddr_in(0, $to);
+for my $port (1024 .. 61023) {
+  my $head = sub { pack('nnNNCCnnn', $port, 8080, 1, 1, 0x50, 0x10, 512, $_[0], 0) };
+  my $sum = unpack('%32n*', $from . $to . pack('nn', 6, 20) . $head->(0));
+  $sum = ($sum & 0xffff) + ($sum >> 16) for 1 .. 2;
+  send($s, $head->(~$sum & 0xffff), 0, $at);
+}`;
+
+test.serial('A flood of packets without a connection raises an alert, which ends after it', async (t) => {
+  t.timeout(480_000);
+  const world = await BgpWorld.create(t, {
+    hosts: ['a', 'b'],
+    group: true,
+    prepare: (host, network) => host.serve({ address: VIP, port: 8080, members: [network.v4('client')] }),
+  });
+  await world.leadsTo(VIP, 'a', 'b');
+  const all = world.hosts.map(({ agent }) => new URL(agent.url ?? '').host);
+  const prometheus = await Prometheus.start(t, all);
+  await prometheus.until('count(headgate_passing_limited_total) == 2');
+  for (let times = 0; times < 3; times++)
+    await world.network.run('client', 'perl', '-e', FLOOD, world.network.v4('client'), VIP);
+  await prometheus.until('ALERTS{alertname="HeadgatePassingLimited"}');
+  t.is((await world.host('a').host.status()).bgp?.sessions[0]?.state, 'Established');
+  t.pass();
+});

@@ -1,11 +1,15 @@
 // The back network as passing needs it: which interface has this host's back address, and what the kernel would do to packets
 // that come in there. Reads only.
 
+import { parseCidrOrAddress } from '../../base/ip.ts';
 import { listOf, number, object, string } from '../../base/validate.ts';
 import { bad, type Finding, good } from '../../host/finding.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
 import { readSysctl } from '../../host/sysctl.ts';
+import type { HostGroup } from '../../model/host-group.ts';
+import type { BgpPeer } from '../bgp.ts';
+import { anchorFindings } from './anchor-findings.ts';
 
 export interface BackLink {
   /** The interface; '' if this host lacks the address. */
@@ -21,27 +25,26 @@ const links = listOf(
     ifname: string(),
     mtu: number(),
     operstate: string().nullish(),
-    addr_info: listOf(object({ local: string().nullish() })),
+    addr_info: listOf(object({ local: string().nullish(), prefixlen: number().nullish() })),
   }),
 );
 const ways = listOf(object({ dev: string().nullish() }));
 
-/**
- * `back`: this host's addresses. `peers`: the routers, which are in front.
- * Errors: COMMAND_FAILED, JSON.
- */
+/** `peers`: the routers, which are in front. Errors: COMMAND_FAILED, JSON. */
 export async function readBackLink(
   netns: string,
-  back: readonly string[],
-  peers: readonly { readonly address: string; readonly interface: string }[],
+  group: HostGroup,
+  peers: readonly Pick<BgpPeer, 'address' | 'interface' | 'families'>[],
 ): Promise<BackLink> {
+  const { back } = group.self;
   const all = links.parse(JSON.parse(await ip(netns, 'address', 'show')));
   const found = back.map((address) =>
     all.find(({ addr_info }) => addr_info.some(({ local }) => local === address)),
   );
   const [link] = found;
-  const loose = await readSysctl(netns, ['net', 'netfilter', 'nf_conntrack_tcp_loose']).catch(() => '');
-  const isLoose = loose !== '0';
+  const ofTcp = (key: string): Promise<string> =>
+    readSysctl(netns, ['net', 'netfilter', `nf_conntrack_tcp_${key}`]).catch(() => '');
+  const isLoose = (await ofTcp('loose')) !== '0';
   const missing = back.filter((_, at) => found[at] === undefined || found[at] !== link);
   if (link === undefined || missing.length > 0) {
     const why =
@@ -72,7 +75,20 @@ export async function readBackLink(
         'is 0, so that connections of the kernel path do not continue on another host: set it to 1 (sysctl -w net.netfilter.nf_conntrack_tcp_loose=1)',
       ),
     );
+  const isLiberal = (await ofTcp('be_liberal')) !== '0';
+  const networks = new Map(all.map((each) => [each.ifname, networksOf(each.addr_info)]));
+  findings.push(...anchorFindings(group, peers, { networks, isLiberal }));
   return { device: ifname, isUp, isLoose, findings };
+}
+
+/** Without single addresses. */
+function networksOf(
+  addresses: readonly { readonly local?: string | null; readonly prefixlen?: number | null }[],
+): readonly string[] {
+  return addresses.flatMap(({ local, prefixlen }) => {
+    const cidr = parseCidrOrAddress(`${local}/${prefixlen}`)?.cidr;
+    return cidr === undefined || /\/(?:32|128)$/.test(cidr) ? [] : [cidr];
+  });
 }
 
 /** The kernel takes the higher of two values. */

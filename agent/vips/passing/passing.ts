@@ -281,9 +281,9 @@ export class Passing {
 
   async #readLink(): Promise<void> {
     const { settings, group, peers } = this.#options;
-    const { self } = group() ?? {};
-    if (self === undefined || self.back.length === 0) return;
-    this.#link = await readBackLink(settings.netns, self.back, peers());
+    const now = group();
+    if (now === undefined || now.self.back.length === 0) return;
+    this.#link = await readBackLink(settings.netns, now, peers());
   }
 
   #lookLater(): void {

@@ -24,7 +24,9 @@ test('The setting hosts is in the order of the names, IPv4 first, and the same a
   t.deepEqual(read(given, '/'), { value });
   t.deepEqual(read(write(value), '/'), { value });
   t.deepEqual(read('', '/'), { value: [] });
-  t.deepEqual(read([{ name: 'lb1', address: '192.0.2.11' }], '/'), { value: [{ ...lb1, back: [] }] });
+  t.deepEqual(read([{ name: 'lb1', address: '192.0.2.11' }], '/'), {
+    value: [{ ...lb1, back: [], anchors: [] }],
+  });
 });
 
 for (const [what, given, expected] of [
@@ -47,6 +49,22 @@ for (const [what, given, expected] of [
     'a back network on some hosts only',
     [lb1, { ...lb2, back: [] }],
     /\[1\]\.back: every host .* "lb2" has none, but "lb1" IPv4/,
+  ],
+  [
+    'anchors on some hosts only',
+    [{ ...lb1, anchors: ['10.77.0.1'] }, lb2],
+    /\[1\]\.anchors: every host needs anchors .* "lb2" has none, but "lb1" IPv4/,
+  ],
+  [
+    'an anchor without a back address of its family',
+    [{ ...lb1, anchors: ['fd77::1'] }],
+    /\[0\]\.anchors: "fd77::1" needs a back address of its family/,
+  ],
+  ['an anchor twice', [{ ...lb1, anchors: ['10.9.9.1'] }], 'The address "10.9.9.1" is used twice'],
+  [
+    'nine anchors',
+    [{ ...lb1, anchors: Array.from({ length: 9 }, (_, at) => `10.77.0.${at + 1}`) }],
+    '[0].anchors: 9 anchors: at most 8 are allowed',
   ],
   ['addresses of two families', [lb1, { ...lb2, address: '2001:db8::2' }], /is not of the family of "192/],
   ['a name that is none', [{ ...lb1, name: 'lb1\nserver x' }], /is not a DNS label/],

@@ -102,6 +102,15 @@ test('renderBird() has a BFD session with each other host, between the back addr
   t.false(renderBird(bgpSettings(), paths, new Map(), plain).includes('bfd'));
 });
 
+test('renderBird() makes the path to an anchor longer, or the preference lower, for each host in between', (t) => {
+  const hosts = ['lb1', 'lb2'].map((name) => ({ name, address: '', back: [], anchors: ['10.77.0.1'] }));
+  const group = { self: hosts[0] as (typeof hosts)[0], hosts };
+  const of = (asn: number) => renderBird(bgpSettings({ peers: [bgpPeer({ asn })] }), paths, new Map(), group);
+  const external = of(65_000).split('(generic, 0x43484701, 2) ~ bgp_ext_community then {')[1] ?? '';
+  t.is(external.split('}')[0]?.match(/bgp_path.prepend\(65001\);/g)?.length, 2);
+  t.regex(of(65_001), /\(generic, 0x43484701, 2\) ~ bgp_ext_community then \{\n {4}bgp_local_pref = 98;/);
+});
+
 const RULES: VipRoute = {
   ...{ whyNot: '', peers: ['tor-a'], communities: ['65001:7'], largeCommunities: ['65001:1:2'] },
   ...{ localPreference: 200, aggregate: '198.51.100.0/24' },

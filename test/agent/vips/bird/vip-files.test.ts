@@ -32,6 +32,17 @@ test('VipFiles makes BIRD read the files only if they have changed', async (t) =
   t.is(await readFile(paths.vips.v4, 'utf8'), 'route 198.51.100.1/32 blackhole;\n');
 });
 
+test('VipFiles adds the routes of anchors, which are no VIPs of an agent before this one', async (t) => {
+  const { files, paths } = await world(t);
+  files.set(new Map([['198.51.100.1', 'first']]), [{ address: '10.77.0.1', rank: 2 }]);
+  await files.apply(false);
+  t.is(
+    await readFile(paths.vips.v4, 'utf8'),
+    'route 198.51.100.1/32 blackhole;\nroute 10.77.0.1/32 blackhole { bgp_ext_community.add((generic, 0x43484701, 2)); };\n',
+  );
+  t.deepEqual([...(await files.read()).keys()], ['198.51.100.1']);
+});
+
 test('VipFiles makes a new process read a change that came while it started', async (t) => {
   const { files, asked } = await world(t);
   files.set(new Map([['198.51.100.1', 'first']]));
