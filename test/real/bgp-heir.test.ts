@@ -26,7 +26,7 @@ const MOST_LOST = 3;
 /** Longer than a packet that was lost would need to be sent again. */
 const ANSWERED_MS = 4_000;
 /** A client waits ever longer before it sends a packet again. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 function kernelObjects(name: string, address: string, member: string, protocol = 'TCP'): readonly Json[] {
   const annotations = { engine: 'kernel' };
@@ -38,7 +38,7 @@ function kernelObjects(name: string, address: string, member: string, protocol =
 }
 
 async function create(t: ExecutionContext<unknown>, names = ['a', 'b', 'c']): Promise<BgpWorld> {
-  t.timeout(180_000);
+  t.timeout(480_000);
   const world = await BgpWorld.create(t, {
     hosts: names,
     group: true,
@@ -94,10 +94,14 @@ async function connect({ network }: BgpWorld): Promise<Opened> {
   };
   for (const each of [all.haproxy, ...all.kernel]) {
     let seen = '';
-    await until('all are open', async () => (seen = JSON.stringify(await each.count())).includes(`"answered":${COUNT},`), {
-      seconds: 40,
-      seen: () => seen.slice(0, 200),
-    });
+    await until(
+      'all are open',
+      async () => (seen = JSON.stringify(await each.count())).includes(`"answered":${COUNT},`),
+      {
+        seconds: 40,
+        seen: () => seen.slice(0, 200),
+      },
+    );
   }
   await until('all flows are answered', async () => (await all.udp.answered()) === COUNT);
   return all;
@@ -117,20 +121,11 @@ async function lost({ kernel, udp }: Opened): Promise<readonly number[]> {
   return [...(await Promise.all(ofTcp)), COUNT - (await udp.answered())];
 }
 
-async function dump(t: ExecutionContext<unknown>, world: BgpWorld) {
-  for (const { name, agent } of world.hosts) {
-    t.log(name, await world.network.run(name, 'sh', '-c', "for f in ip; do for t in $(nft list tables | grep -o 'headgate.*_passing' | sort -u); do nft list counters table $f $t | tr -d '\\n\\t'; for s in met adopted_2 taken; do echo; echo $s; nft list set $f $t $s | head -12; done; nft list chain $f $t lost; nft list chain $f $t ring;  done; done; conntrack -L -p tcp --dport 17080 | grep -v 'dst=198.51.100.1 ' | head -5;conntrack -L -p tcp --dport 17080 | grep mark=1279 |head -5; nft list tables; ip route show table local | grep 10.77"));
-    t.log(agent.text.slice(-2500));
-  }
-  t.log(await world.network.run('router', 'sh', '-c', 'ip route; conntrack -L -p tcp | head -5; true'));
-}
-
-async function areWhole(t: ExecutionContext<unknown>, world: BgpWorld, all: Opened, after: string): Promise<void> {
+async function areWhole(t: ExecutionContext<unknown>, all: Opened, after: string): Promise<void> {
   const counts = await lost(all);
   const causes = await Promise.all(all.kernel.map(async (each) => [...new Set((await each.count()).broken)]));
   const words = `after ${after} of ${COUNT} each are lost: ${counts.join(', ')} of TCP, TCP by IPv6, UDP; ${causes.flat()}`;
   t.log(words);
-  if (counts.some((count) => count > MOST_LOST)) await dump(t, world);
   for (const count of counts) t.true(count <= MOST_LOST, words);
 }
 
@@ -150,7 +145,7 @@ test.serial(
     const own = shown.split('\n').length - 1;
     await world.fail('b');
     await serve(world, 'a', 'c');
-    await areWhole(t, world, all, 'the power loss of b');
+    await areWhole(t, all, 'the power loss of b');
     const { broken } = await all.haproxy.count();
     t.log(`${broken.length} connections of HAProxy have ended, b had ${own}`);
     t.true(broken.length <= own + MOST_LOST);
@@ -160,14 +155,14 @@ test.serial(
 
     await world.recover('b');
     await serve(world, 'a', 'b', 'c');
-    await areWhole(t, world, all, 'the return of b');
+    await areWhole(t, all, 'the return of b');
 
     await world.fail('b');
     await serve(world, 'a', 'c');
-    await areWhole(t, world, all, 'the second power loss of b');
+    await areWhole(t, all, 'the second power loss of b');
     await world.fail('c');
     await serve(world, 'a');
-    await areWhole(t, world, all, 'the power loss of c, too');
+    await areWhole(t, all, 'the power loss of c, too');
   },
 );
 
@@ -180,15 +175,15 @@ test.serial(
     const all = await connect(world);
     await world.cut('b');
     await serve(world, 'a', 'c');
-    await areWhole(t, world, all, 'b is cut off');
+    await areWhole(t, all, 'b is cut off');
     await world.cut('b', false);
     await serve(world, 'a', 'b', 'c');
-    await areWhole(t, world, all, 'b is back');
+    await areWhole(t, all, 'b is back');
     // The others take b for dead, while the router still leads clients and members to it.
     await network.cutBack('b');
-    await areWhole(t, world, all, 'b has no back network');
+    await areWhole(t, all, 'b has no back network');
     await network.cutBack('b', false);
-    await areWhole(t, world, all, 'b has its back network again');
+    await areWhole(t, all, 'b has its back network again');
   },
 );
 
@@ -201,9 +196,9 @@ test.serial('The heir continues to take connections over after a restart of its 
   await world.fail('b');
   c.agent = await c.host.start();
   await serve(world, 'a', 'c');
-  await areWhole(t, world, all, 'the power loss of b while the agent of its heir was restarted');
+  await areWhole(t, all, 'the power loss of b while the agent of its heir was restarted');
   await c.agent.kill();
   c.agent = await c.host.start();
   await serve(world, 'a', 'c');
-  await areWhole(t, world, all, 'another restart');
+  await areWhole(t, all, 'another restart');
 });

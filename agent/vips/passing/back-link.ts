@@ -83,7 +83,7 @@ export async function readBackLink(
 
 /** Without single addresses. */
 function networksOf(
-  addresses: readonly { readonly local?: string | null; readonly prefixlen?: number | null }[],
+  addresses: readonly { readonly local?: string | undefined; readonly prefixlen?: number | undefined }[],
 ): readonly string[] {
   return addresses.flatMap(({ local, prefixlen }) => {
     const cidr = parseCidrOrAddress(`${local}/${prefixlen}`)?.cidr;
