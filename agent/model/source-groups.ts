@@ -12,7 +12,7 @@ export function adoptionMark(group: number): number {
   return ADOPTION_MARK + group;
 }
 
-/** Of no group; the lowest byte is that of the group. */
+/** The lowest byte is that of the group. */
 const ADOPTION_MARK = 0x4c43_0000;
 /** The bits that are the same for all groups. */
 export const ADOPTION_MARKS = 0xffff_ff00;

@@ -10,7 +10,7 @@ import type { Kind, Reading } from './kinds.ts';
 
 const ALLOWED = 'a list of 1 to 16 hosts with name, address and optional back and anchors; or nothing';
 const MAX_HOSTS = 16;
-/** Of a host: each is a route of every host. */
+/** Each anchor is a route of every host. */
 const MAX_ANCHORS = 8;
 const KEYS = [
   ['back', 'a back address'],

@@ -89,7 +89,12 @@ async function costRow(bench: Bench, scratch: Scratch): Promise<Row> {
 
 /** The rules of the first of three hosts, which has many VIPs. */
 function rulesOf(network: PairNetwork): string {
-  const hosts = ['a', 'b', 'c'].map((name) => ({ name, address: '', back: [network.address('b')], anchors: [] }));
+  const hosts = ['a', 'b', 'c'].map((name) => ({
+    name,
+    address: '',
+    back: [network.address('b')],
+    anchors: [],
+  }));
   const [self] = hosts;
   const ring = self && ringOf({ self, hosts }, new Set(['a', 'b', 'c']));
   if (ring === undefined) throw new Error('No ring');

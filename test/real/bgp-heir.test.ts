@@ -93,15 +93,13 @@ async function connect({ network }: BgpWorld): Promise<Opened> {
     udp: new OpenFlows(network, UDP_VIP, VIP_PORT, COUNT),
   };
   for (const each of [all.haproxy, ...all.kernel]) {
-    let seen = '';
-    await until(
-      'all are open',
-      async () => (seen = JSON.stringify(await each.count())).includes(`"answered":${COUNT},`),
-      {
-        seconds: 40,
-        seen: () => seen.slice(0, 200),
-      },
-    );
+    let seen: unknown;
+    const areOpen = async (): Promise<boolean> => {
+      const { answered, open, broken } = await each.count();
+      seen = `${answered} of ${open}; ${[...new Set(broken)]}`;
+      return answered === COUNT;
+    };
+    await until('all are open', areOpen, { seconds: 40, seen: () => seen });
   }
   await until('all flows are answered', async () => (await all.udp.answered()) === COUNT);
   return all;

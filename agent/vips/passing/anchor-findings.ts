@@ -9,7 +9,7 @@ import type { BgpPeer } from '../bgp.ts';
 export interface AnchorFacts {
   /** The networks of each interface, as CIDRs. */
   readonly networks: ReadonlyMap<string, readonly string[]>;
-  /** Of nf_conntrack_tcp_be_liberal. */
+  /** By nf_conntrack_tcp_be_liberal. */
   readonly isLiberal: boolean;
 }
 
