@@ -105,5 +105,6 @@ function familiesOf(addresses: readonly string[]): string {
 }
 
 function write(value: readonly LbHost[]): string {
-  return value.length === 0 ? '' : JSON.stringify(value);
+  const hosts = value.map(({ anchors, ...host }) => (anchors.length === 0 ? host : { ...host, anchors }));
+  return hosts.length === 0 ? '' : JSON.stringify(hosts);
 }

@@ -50,7 +50,6 @@ export async function agentParts(settings: CurrentSettings) {
   // HAProxy carries TCP, the kernel UDP and SCTP.
   const { dataplane, haproxy } = dataplaneOf({
     settings: () => settings.now,
-    group: common.group,
     desired,
     ownerKeys: () => [...cluster.ownerKeys(), ...desired.loadBalancers.keys()],
     pems: certificates.pems,

@@ -9,16 +9,14 @@ import { HaproxyDataplane } from '../haproxy/dataplane.ts';
 import type { HaproxyOptions } from '../haproxy/options.ts';
 import { type Log, withFields } from '../host/log.ts';
 import type { DesiredState } from '../model/desired-state.ts';
-import type { HostGroup } from '../model/host-group.ts';
 import { NftablesDataplane } from '../nftables/dataplane.ts';
+import { currentGroup } from '../settings/host-group.ts';
 import type { Settings } from '../settings/settings.ts';
 import { movingSources } from '../vips/announcers.ts';
 
 export interface DataplanePartsOptions {
   /** The settings in force. */
   readonly settings: () => Settings;
-  /** The hosts that serve the same VIPs; undefined if this host knows no other. */
-  readonly group: () => HostGroup | undefined;
   readonly desired: Pick<DesiredState, 'loadBalancers' | 'poolUses'>;
   /** Keys of all owners, also those that are not served. */
   readonly ownerKeys: () => Iterable<string>;
@@ -32,9 +30,10 @@ export interface DataplanePartsOptions {
 }
 
 export function dataplaneOf(options: DataplanePartsOptions) {
-  const { settings, group, ownerKeys, pems, replan, changed, metrics, log } = options;
+  const { settings, ownerKeys, pems, replan, changed, metrics, log } = options;
   const { loadBalancers: desired, poolUses } = options.desired;
   const now = settings();
+  const group = currentGroup(settings);
   const changes = new EngineChanges(desired);
   const ofHaproxy = changes.viewOf('haproxy');
   const placements = new Placements(ofHaproxy, poolUses);
