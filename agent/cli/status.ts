@@ -219,6 +219,7 @@ function vrrpLines(vrrp: VrrpStatus | undefined, isPair: boolean): readonly Line
       );
     }),
     row('keepalived', pid === 0 ? 'not running' : `${version}, process ${pid}`),
+    ...authLines(vrrp.auth),
     ...rowIfAny('Lowered for', isPair ? '' : lowered.join(', ')),
     ...refused
       .slice(0, MAX_REFUSED_VIPS)
@@ -226,6 +227,19 @@ function vrrpLines(vrrp: VrrpStatus | undefined, isPair: boolean): readonly Line
     ...unready.map(({ what, detail }) => row('Not ready', `${what}: ${detail}`)),
     ...faultRow(fault),
   ];
+}
+
+/** Nothing without a key: as every keepalived before 2.4. */
+function authLines({ level, key, why }: VrrpStatus['auth']): readonly Line[] {
+  if (level === 'off' && why === '') return [];
+  const words = {
+    off: 'none',
+    receive: 'checked, not signed yet',
+    sign: 'signed, not enforced yet',
+    enforce: 'enforced',
+  };
+  const state = level === 'enforce' ? `enforced, key ${key}` : bad(words[level]);
+  return [row('Advertisements', state, why === '' ? '' : `: ${why}`)];
 }
 
 function bgpLines(bgp: BgpStatus | undefined): readonly Line[] {

@@ -7,7 +7,7 @@ import type { HostGroup, LbHost, LivingHosts } from '../model/host-group.ts';
 import type { PairCredentials } from './peers/credentials.ts';
 import type { Refusal } from './peers/heard-peer.ts';
 import { PeerLink } from './peers/peer-link.ts';
-import { noHandover, type PairReport } from './peers/report.ts';
+import { noAuthReport, noHandover, type PairReport } from './peers/report.ts';
 import { VipQuestions, type VipSeen } from './peers/vip-questions.ts';
 import { type PairParity, parityOf } from './standing/readiness.ts';
 
@@ -140,6 +140,7 @@ export class HostLinks {
       announced: [],
       unannounced: 0,
       vips: this.#questions.report,
+      vrrpAuth: noAuthReport,
       hosts: digestOf(this.#options.group()),
     };
   }

@@ -18,7 +18,7 @@ import { type PairSettings, tablesAddresses } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
 import type { Refusal } from './peers/heard-peer.ts';
 import { PeerLink } from './peers/peer-link.ts';
-import { noArrivals, noHandover, noVips, type PairReport } from './peers/report.ts';
+import { type AuthReport, noArrivals, noHandover, noVips, type PairReport } from './peers/report.ts';
 import type { Priorities, Roles } from './roles.ts';
 import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts';
 import { Parity } from './standing/parity.ts';
@@ -34,6 +34,9 @@ export interface PairOptions {
   readonly dataplane: Pick<DataplaneFacts, 'served'> & Pick<Meter, 'status' | 'liveness'>;
   readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
+    /** How keepalived authenticates advertisements, here and at the peer (undefined: it is not heard). */
+    auth(): AuthReport;
+    hearAuth(peer: AuthReport | undefined): void;
     /** The priorities of a host that these reasons lower. */
     priorities(reasons: readonly StandingReason[]): Priorities;
     /** Milliseconds between two advertisements. */
@@ -118,6 +121,7 @@ export class Pair {
       hooks: {
         onPeer: () => {
           this.#onReleased();
+          vrrp.hearAuth(this.#peer?.vrrpAuth);
           this.#judge();
           this.#announced.look();
           this.#handover?.peerChanged();
@@ -222,6 +226,11 @@ export class Pair {
   roleChanged(): void {
     this.#judge();
     this.#announced.look();
+    this.#link.send();
+  }
+
+  /** The authentication of advertisements has changed here. */
+  authChanged(): void {
     this.#link.send();
   }
 
@@ -336,6 +345,7 @@ export class Pair {
       announcesAll: false,
       isBlind: false,
       released: this.#options.host.released(),
+      vrrpAuth: vrrp.auth(),
     };
   }
 

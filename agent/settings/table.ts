@@ -437,6 +437,10 @@ export const settingsTable = {
     restart: true,
     doc: 'The address of this host for the same connections. Empty: the address of `vrrp`.',
   }),
+  vrrpKey: setting(file(), 'The pair', {
+    default: '',
+    doc: 'A file with the key by which keepalived of both hosts [authenticates advertisements](high-availability.md#advertisements-that-cannot-be-forged): 64 to 128 hex digits on one line; mode 0600, or a credential of systemd. The agent reads the file again at SIGHUP. Needs a pair and keepalived 2.4.2; empty, and with an older one: advertisements are not authenticated.',
+  }),
   pairCredentials: setting(file(), 'The pair', {
     default: '',
     restart: true,

@@ -62,6 +62,12 @@ export interface VrrpStatus extends AnnouncerStatus {
   readonly version: string;
   /** 0 if keepalived does not run. */
   readonly pid: number;
+  /** How far advertisements are authenticated; see AuthStatus. */
+  readonly auth: {
+    readonly level: 'off' | 'receive' | 'sign' | 'enforce';
+    readonly key: string;
+    readonly why: string;
+  };
   readonly instances: readonly VrrpInstanceStatus[];
   /** The number of VIPs that keepalived was seen to have. */
   readonly vips: number;

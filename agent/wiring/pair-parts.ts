@@ -7,6 +7,7 @@ import type { Log } from '../host/log.ts';
 import { HandoverKernel } from '../pair/handover/kernel.ts';
 import { Pair, type PairOptions } from '../pair/pair.ts';
 import { pairSettings, tablesAddresses } from '../pair/pair-settings.ts';
+import { noAuthReport } from '../pair/peers/report.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Announcers } from '../vips/announcers.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
@@ -49,6 +50,8 @@ export function pairOf({
       roles: () => vrrp?.roles() ?? {},
       holds: (address) => announcers.withheld(address) === '',
       standing: (reasons) => announcers.standing(reasons),
+      auth: () => vrrp?.auth.report ?? noAuthReport,
+      hearAuth: (peer) => vrrp?.hearAuth(peer),
       priorities: (reasons) => vrrp?.priorities(reasons) ?? {},
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,
       isRefused: (loadBalancer) => announcers.problemsOf(loadBalancer).length > 0,
@@ -68,6 +71,7 @@ export function pairOf({
     log,
   });
   vrrp?.onState(() => pair.roleChanged());
+  vrrp?.auth.onChanged(() => pair.authChanged());
   return pair;
 }
 
@@ -82,8 +86,8 @@ export async function configureVrrp(
 ): Promise<void> {
   await pair?.beforePriorities((reasons) => prioritiesOf(settings().vrrp?.instances ?? [], reasons));
   // Read after the wait, because the settings may have changed again.
-  const { vrrp, auditInterval } = settings();
-  if (vrrp !== undefined) announcer?.configure({ vrrp, auditInterval });
+  const { vrrp, vrrpKey, auditInterval } = settings();
+  if (vrrp !== undefined) announcer?.configure({ vrrp, vrrpKey, auditInterval });
 }
 
 function handoverOf(

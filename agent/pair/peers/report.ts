@@ -115,6 +115,19 @@ export type ArrivalsReport = Readonly<Valid<typeof arrivalsSchema>>;
 
 export const noArrivals: ArrivalsReport = arrivalsSchema.parse({});
 
+const authSchema = object({
+  level: oneOf('off', 'receive', 'sign', 'enforce'),
+  wants: oneOf('off', 'receive', 'sign', 'enforce'),
+  /** The names of the keys that it accepts. */
+  keys: tokens,
+  active: text(/^([0-9a-f]{8})?$/),
+});
+
+/** The part of a report about the authentication of advertisements. */
+export type AuthReport = Readonly<Valid<typeof authSchema>>;
+
+export const noAuthReport: AuthReport = { level: 'off', wants: 'off', keys: [], active: '' };
+
 /**
  * A field without a default must be there. The default of a field that an agent of another version does not send is
  * what makes the peer the least ready.
@@ -149,6 +162,8 @@ const reportSchema = object({
   hosts: token.default(''),
   /** A router has every VIP of this host. */
   announcesAll: boolean().default(false),
+  /** How its keepalived authenticates advertisements. */
+  vrrpAuth: authSchema.default(noAuthReport),
   /** What an operator has released. */
   released: scopeSchema.default(nothingReleased),
   /** BIRD of this host does not answer, or has just started: the host lives although others miss its BFD. */

@@ -5,6 +5,8 @@ import { type HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import { Reconciler } from '../../base/reconciler.ts';
 import { instanceName, type VrrpSettings } from '../vrrp.ts';
+import type { AuthState } from './auth/auth-steps.ts';
+import type { Authentication } from './auth/authentication.ts';
 import type { Daemon } from './daemon.ts';
 import type { ConfigFile } from './files/config-file.ts';
 import { renderKeepalived } from './files/render.ts';
@@ -25,6 +27,7 @@ export interface ApplierOptions extends Pick<KeepalivedOptions, 'settings' | 'lo
   readonly choice: VipChoice;
   readonly states: VrrpStates;
   readonly readiness: HostReadiness;
+  readonly auth: Authentication;
 }
 
 /** The rest after a step, so that many changes at once need few reloads. */
@@ -40,6 +43,8 @@ export class Applier {
   /** The last settings that keepalived accepted. */
   #accepted: VrrpSettings;
   #isOpen = false;
+  /** In the text that was written last. */
+  #auth: AuthState | undefined;
 
   constructor(options: ApplierOptions) {
     this.#options = options;
@@ -98,9 +103,16 @@ export class Applier {
     if (this.#isOpen) void this.reconciler.reconcile();
   }
 
+  /** The key of advertisements may be another one. */
+  async renewKey(): Promise<void> {
+    if (!this.#isOpen) return;
+    await this.#options.auth.readKey();
+    if (this.#options.auth.isDue) await this.reconciler.reconcile();
+  }
+
   /** True if it changed anything. Errors: any of the files, of the program and of keepalived. */
   async #step(): Promise<boolean> {
-    const { standing, daemon, file } = this.#options;
+    const { standing, daemon, file, auth } = this.#options;
     const isFifoNew = daemon.version === '' && (await this.#prepare());
     await standing.write();
     await daemon.refresh(file.text);
@@ -117,16 +129,19 @@ export class Applier {
     const isReloaded = !isStarted && !daemon.isVerified;
     if (isStarted) await this.#start(text);
     else if (isReloaded) await daemon.reload(text);
+    if (this.#auth !== undefined) auth.applied(this.#auth);
     if (refusal !== undefined) throw refusal;
     return isStarted || isReloaded;
   }
 
   /** Before the first step; true if the FIFO is new. Errors: FILE_WRITE, FILE_READ, KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async #prepare(): Promise<boolean> {
-    const { fifo, standing, file, daemon, readiness } = this.#options;
+    const { fifo, standing, file, daemon, readiness, auth } = this.#options;
     const isFifoNew = await fifo.open();
     await standing.make();
     file.adopt(await file.read());
+    auth.adopt(file.text);
+    await auth.readKey();
     await daemon.findProgram();
     void readiness.check();
     return isFifoNew;
@@ -134,10 +149,13 @@ export class Applier {
 
   /** The error if keepalived refuses the file for these settings, or if the disk fails. Errors: COMMAND_FAILED. */
   async #write(vrrp: VrrpSettings): Promise<HeadgateError | undefined> {
-    const { paths, choice, file, daemon, states, readiness } = this.#options;
-    const text = renderKeepalived(vrrp, paths, await choice.choose(this.#vips, vrrp));
+    const { paths, choice, file, daemon, states, readiness, auth } = this.#options;
+    const vips = await choice.choose(this.#vips, vrrp);
+    const { next } = auth;
+    const text = renderKeepalived(vrrp, paths, vips, next);
     const outcome = await file.replace(text);
     if (typeof outcome !== 'string') return outcome;
+    this.#auth = next;
     if (outcome === 'changed') daemon.needsReload();
     if (vrrp !== this.#accepted) {
       this.#accepted = vrrp;

@@ -40,8 +40,10 @@ export class Daemon {
   readonly #options: DaemonOptions;
   readonly #process: DaemonProcess;
   readonly #dumps: DumpReader;
-  #program: KeepalivedProgram = { version: '', dumpSignal: 0 };
+  #program: KeepalivedProgram = { version: '', dumpSignal: 0, canAuthenticate: false };
   #isVerified = false;
+  /** As of the last dump of this process. */
+  #doesCountForgeries = false;
   #isReloading = false;
   /** Addresses of an ended keepalived may still be on the interfaces. */
   #hasLeftovers = true;
@@ -59,6 +61,11 @@ export class Daemon {
   /** '' until the program is found. */
   get version(): string {
     return this.#program.version;
+  }
+
+  /** Also the keepalived that runs, which may be an older one than the program by now. */
+  get canAuthenticate(): boolean {
+    return this.#program.canAuthenticate && (this.pid === 0 || this.#doesCountForgeries);
   }
 
   /** 0 if keepalived does not run. */
@@ -160,8 +167,11 @@ export class Daemon {
   }
 
   /** The state of keepalived; undefined if it does not run or does not answer. Never rejects. */
-  readonly readDump = (): Promise<readonly InstanceDump[] | undefined> =>
-    this.#dumps.read(this.pid, this.#program.dumpSignal);
+  readonly readDump = async (): Promise<readonly InstanceDump[] | undefined> => {
+    const dump = await this.#dumps.read(this.pid, this.#program.dumpSignal);
+    if (dump !== undefined) this.#doesCountForgeries = dump.every(({ forgeries }) => forgeries !== undefined);
+    return dump;
+  };
 
   /** Reads the state; false if keepalived does not run or does not answer. Never rejects. */
   async readStates(): Promise<boolean> {

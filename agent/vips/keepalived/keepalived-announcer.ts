@@ -16,6 +16,8 @@ import {
   type VrrpStatus,
 } from '../vrrp.ts';
 import { Applier } from './applier.ts';
+import type { PeerAuth } from './auth/auth-steps.ts';
+import { Authentication } from './auth/authentication.ts';
 import { Daemon } from './daemon.ts';
 import { ConfigFile } from './files/config-file.ts';
 import { StandingFile } from './files/standing-file.ts';
@@ -55,6 +57,8 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
   readonly #readiness: HostReadiness;
   readonly #ownAddress: OwnAddress;
   readonly #applier: Applier;
+  readonly auth: Authentication;
+  #keyPath: string;
   readonly #notices: Notices;
   readonly #monitor: KeepalivedMonitor;
   readonly #onState: ((state: VrrpState) => void)[] = [];
@@ -67,6 +71,7 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
     const paths = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const advertInterval = (): number => this.#applier.vrrp.advertInterval;
     this.#auditInterval = settings.auditInterval;
+    this.#keyPath = settings.vrrpKey ?? '';
     this.#counters = new VrrpCounters(paths.counters);
     this.#states = new VrrpStates(
       (state) => {
@@ -116,7 +121,14 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
       },
       log,
     });
+    this.auth = new Authentication({
+      path: () => this.#keyPath,
+      canUse: () => this.#daemon.canAuthenticate,
+      version: () => this.#daemon.version,
+      log,
+    });
     this.#applier = new Applier({
+      auth: this.auth,
       settings,
       paths,
       fifo: this.#fifo,
@@ -165,7 +177,13 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
   }
 
   /** New settings. Settings of VRRP that keepalived refuses are a fault and change nothing. */
-  configure({ vrrp, auditInterval }: Pick<KeepalivedSettings, 'vrrp' | 'auditInterval'>): void {
+  configure({
+    vrrp,
+    vrrpKey = '',
+    auditInterval,
+  }: Pick<KeepalivedSettings, 'vrrp' | 'vrrpKey' | 'auditInterval'>): void {
+    this.#keyPath = vrrpKey;
+    void this.#applier.renewKey();
     if (auditInterval !== this.#auditInterval) {
       this.#auditInterval = auditInterval;
       this.#monitor.retime();
@@ -184,6 +202,16 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
     this.#lowered = [...reasons];
     this.#standing.set(loweredBy(reasons));
     this.#writeStanding();
+  }
+
+  /** What the peer reports of the authentication of its advertisements; undefined if it is not heard. */
+  hearAuth(peer: PeerAuth | undefined): void {
+    if (this.auth.hear(peer) && this.#applier.isOpen) void this.#applier.reconciler.reconcile();
+  }
+
+  /** Reads the key of advertisements again. */
+  renewKey(): Promise<void> {
+    return this.#applier.renewKey();
   }
 
   /** `callback` gets each transition of an instance. */
@@ -241,6 +269,7 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
       daemon: this.#daemon,
       held: this.#file.held,
       lowered: this.#lowered ?? [],
+      auth: this.auth.status(),
       rivals: this.#rivals.instances,
       refused: this.#choice.refused,
       fault: this.#fault,

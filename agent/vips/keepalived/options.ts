@@ -13,6 +13,8 @@ export interface KeepalivedSettings {
   readonly netns: string;
   /** Changes by configure(), as does `auditInterval`; the other settings are fixed. */
   readonly vrrp: VrrpSettings;
+  /** A file with the key of advertisements, '' for none; changes by configure(), too. */
+  readonly vrrpKey?: string;
   /** Milliseconds. */
   readonly auditInterval: number;
 }

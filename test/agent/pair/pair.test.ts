@@ -9,6 +9,7 @@ import type { DataplaneStatus } from '../../../agent/dataplane/status.ts';
 import { HaproxyLiveness } from '../../../agent/haproxy/worker/liveness.ts';
 import type { Listener, LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { Pair } from '../../../agent/pair/pair.ts';
+import { noAuthReport } from '../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../agent/pair/roles.ts';
 import type { ObjectsState } from '../../../agent/pair/standing/own-standing.ts';
 import { nothingReleased } from '../../../agent/state/release-mark.ts';
@@ -79,6 +80,8 @@ class Side {
         holds: () => true,
         standing: (reasons) => this.told.push(reasons.join() || 'full'),
         priorities: (reasons) => ({ 'vrrp-51': this.priority - (reasons.length > 0 ? 100 : 0) }),
+        auth: () => noAuthReport,
+        hearAuth: () => undefined,
         advertInterval: () => 200,
         isRefused: () => false,
       },

@@ -210,6 +210,7 @@ const others: Readonly<Record<SettingName, string>> = {
   healthReadInterval: '1s',
   pairPeer: '192.0.2.2',
   pairAddress: '192.0.2.1',
+  vrrpKey: '/etc/headgate/vrrp-key',
   pairCredentials: '/etc/headgate/pair.pem',
   pairPort: '9281',
   pairTablesPort: '9282',

@@ -17,7 +17,15 @@ function fake(withheld: Withheld, asked: string[], fault = ''): Fake {
     problemsOf: ({ key }) => [{ object: key, reason: 'AddressUnavailable', message: 'x' }],
     families: () => [{ name: 'n', type: 'gauge', help: 'h', parts: [] }],
     status: () => ({
-      ...{ version: '', pid: 0, instances: [], vips: 0, lowered: [], rivals: [] },
+      ...{
+        version: '',
+        pid: 0,
+        instances: [],
+        auth: { level: 'off', key: '', why: '' },
+        vips: 0,
+        lowered: [],
+        rivals: [],
+      },
       ...rest,
       fault,
     }),

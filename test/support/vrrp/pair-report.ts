@@ -1,7 +1,7 @@
 // The report of the other agent of a pair whose host has no fault; tests change single fields.
 
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
-import { noArrivals, noHandover, noVips } from '../../../agent/pair/peers/report.ts';
+import { noArrivals, noAuthReport, noHandover, noVips } from '../../../agent/pair/peers/report.ts';
 import { nothingReleased } from '../../../agent/state/release-mark.ts';
 
 export const pairReport: PairReport = {
@@ -24,4 +24,5 @@ export const pairReport: PairReport = {
   hosts: '',
   isBlind: false,
   released: nothingReleased,
+  vrrpAuth: noAuthReport,
 };

@@ -14,6 +14,8 @@ import {
   type VrrpInstanceSettings,
   type VrrpSettings,
 } from '../../vrrp.ts';
+import { type AuthState, noAuth } from '../auth/auth-steps.ts';
+import { authValues } from '../auth/auth-text.ts';
 import type { KeepalivedPaths } from '../paths.ts';
 
 const templates = {
@@ -26,6 +28,7 @@ export function renderKeepalived(
   vrrp: VrrpSettings,
   paths: Pick<KeepalivedPaths, 'fifo' | 'standing'>,
   vips: Iterable<string>,
+  auth: AuthState = noAuth,
 ): string {
   const global = templates.global({
     fifo: paths.fifo,
@@ -37,10 +40,15 @@ export function renderKeepalived(
   const instances = [...vrrp.instances].sort((a, b) => a.virtualRouterId - b.virtualRouterId);
   const shares = instances.map((): string[] => []);
   for (const vip of new Set(vips)) shares[instances.indexOf(instanceOf(vip, instances))]?.push(vip);
-  return [global, ...instances.map((one, at) => renderInstance(vrrp, one, shares[at] ?? []))].join('');
+  return [global, ...instances.map((one, at) => renderInstance(vrrp, one, shares[at] ?? [], auth))].join('');
 }
 
-function renderInstance(vrrp: VrrpSettings, instance: VrrpInstanceSettings, vips: readonly string[]): string {
+function renderInstance(
+  vrrp: VrrpSettings,
+  instance: VrrpInstanceSettings,
+  vips: readonly string[],
+  auth: AuthState,
+): string {
   const [anchor = '', ...others] = instance.anchors;
   return templates.instance({
     name: instanceName(instance.virtualRouterId),
@@ -50,6 +58,7 @@ function renderInstance(vrrp: VrrpSettings, instance: VrrpInstanceSettings, vips
     advertInterval: vrrp.advertInterval / 1000,
     address: vrrp.address,
     peers: [...vrrp.peers].sort().map(withTtl),
+    auth: authValues(auth),
     anchor: held(anchor, vrrp),
     excluded: [...others, ...[...vips].sort(byNumber)].map((address) => held(address, vrrp)),
   });

@@ -5,7 +5,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { sleep } from '../../../base/clock.ts';
 import { parseJson } from '../../../base/parse-json.ts';
 import { serial } from '../../../base/serial.ts';
-import { isMapping, listOf, number, object, string } from '../../../base/validate.ts';
+import { isMapping, listOf, number, object, string, type Valid } from '../../../base/validate.ts';
 import { runsWith } from '../../../host/daemon/find.ts';
 import type { VrrpStateName } from '../../vrrp.ts';
 import type { KeepalivedPaths } from '../paths.ts';
@@ -28,6 +28,8 @@ export interface InstanceDump {
   readonly advertsSent: number;
   /** How often it has become master. */
   readonly becameMaster: number;
+  /** Advertisements that it has refused by their signature; undefined if it cannot authenticate them. */
+  readonly forgeries?: number | undefined;
 }
 
 /** An answer takes keepalived a few milliseconds. */
@@ -73,7 +75,17 @@ const dump = listOf(
       vips: listOf(string()).nullish(),
       evips: listOf(string()).nullish(),
     }),
-    stats: object({ advert_rcvd: number(), advert_sent: number(), become_master: number() }),
+    stats: object({
+      advert_rcvd: number(),
+      advert_sent: number(),
+      become_master: number(),
+      auth_ext_missing: number().nullish(),
+      auth_ext_malformed: number().nullish(),
+      auth_ext_unknown_key: number().nullish(),
+      auth_ext_invalid_hmac: number().nullish(),
+      auth_ext_stale: number().nullish(),
+      auth_ext_replay: number().nullish(),
+    }),
   }),
 );
 
@@ -97,8 +109,19 @@ export function parseDump(text: string): readonly InstanceDump[] | undefined {
       advertsReceived: stats.advert_rcvd,
       advertsSent: stats.advert_sent,
       becameMaster: stats.become_master,
+      forgeries: forgeriesOf(stats),
     };
   });
+}
+
+function forgeriesOf(stats: Valid<typeof dump>[number]['stats']): number | undefined {
+  if (stats.auth_ext_missing === undefined) return undefined;
+  const { auth_ext_missing, auth_ext_malformed, auth_ext_unknown_key } = stats;
+  const { auth_ext_invalid_hmac, auth_ext_stale, auth_ext_replay } = stats;
+  return [
+    ...[auth_ext_missing, auth_ext_malformed, auth_ext_unknown_key],
+    ...[auth_ext_invalid_hmac, auth_ext_stale, auth_ext_replay],
+  ].reduce<number>((sum, each) => sum + (each ?? 0), 0);
 }
 
 /** keepalived/include/vrrp.h: init, backup, master, fault. */

@@ -28,6 +28,8 @@ export interface KeepalivedProgram {
   readonly version: string;
   /** The number of the signal that makes keepalived write its state to a file. */
   readonly dumpSignal: number;
+  /** It has `auth_hmac` with every mode. */
+  readonly canAuthenticate: boolean;
 }
 
 /** Errors: KEEPALIVED_MISSING; KEEPALIVED_VERSION if it is too old, or built without JSON. */
@@ -38,10 +40,11 @@ export async function keepalivedProgram(executable: string): Promise<KeepalivedP
       throw new HeadgateError('KEEPALIVED_MISSING', message, { retry: 'later', cause });
     });
   const { stdout, stderr } = await run('--version');
-  const [, version, major, minor] = /Keepalived v((\d+)\.(\d+)[\d.]*)/.exec(`${stdout}${stderr}`) ?? [];
+  const output = `${stdout}${stderr}`;
+  const [, version, major, minor] = /Keepalived v((\d+)\.(\d+)[\d.]*)/.exec(output) ?? [];
   if (version === undefined || Number(major) < 2 || (Number(major) === 2 && Number(minor) < 2)) {
-    const [output = ''] = `${stderr}${stdout}`.trim().split('\n');
-    const fault = output === '' ? 'prints no version' : `prints ${quote(output)}`;
+    const [first = ''] = `${stderr}${stdout}`.trim().split('\n');
+    const fault = first === '' ? 'prints no version' : `prints ${quote(first)}`;
     const found = version === undefined ? fault : `is ${version}`;
     const message = `"${executable}" ${found}: keepalived 2.2.7 or newer is needed`;
     throw new HeadgateError('KEEPALIVED_VERSION', message, { retry: 'never' });
@@ -51,7 +54,14 @@ export async function keepalivedProgram(executable: string): Promise<KeepalivedP
     const message = `"${executable}" was built without JSON, in which it reports its state`;
     throw new HeadgateError('KEEPALIVED_VERSION', message, { retry: 'never' });
   }
-  return { version, dumpSignal };
+  return { version, dumpSignal, canAuthenticate: canAuthenticate(version, output) };
+}
+
+/** `output`: of `--version`, with the options it was built with. */
+export function canAuthenticate(version: string, output: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const isNew = major > 2 || (major === 2 && (minor > 4 || (minor === 4 && patch >= 2)));
+  return isNew && /\bVRRP_AUTH\b/.test(output);
 }
 
 /** SIGTERM ends keepalived in order: it hands its addresses over to the other host first. */

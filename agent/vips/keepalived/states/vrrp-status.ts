@@ -11,7 +11,8 @@ import {
 } from '../../vrrp.ts';
 import type { VrrpStates } from './vrrp-states.ts';
 
-export interface VrrpFacts extends Pick<VrrpStatus, 'lowered' | 'rivals' | 'refused' | 'unready' | 'fault'> {
+export interface VrrpFacts
+  extends Pick<VrrpStatus, 'auth' | 'lowered' | 'rivals' | 'refused' | 'unready' | 'fault'> {
   readonly vrrp: VrrpSettings;
   readonly states: Pick<VrrpStates, 'of'>;
   readonly daemon: { readonly version: string; readonly pid: number; readonly isVerified: boolean };
@@ -20,7 +21,7 @@ export interface VrrpFacts extends Pick<VrrpStatus, 'lowered' | 'rivals' | 'refu
 }
 
 export function vrrpStatus(facts: VrrpFacts): VrrpStatus {
-  const { vrrp, states, daemon, held, lowered, rivals, refused, unready, fault } = facts;
+  const { vrrp, states, daemon, held, auth, lowered, rivals, refused, unready, fault } = facts;
   const instances = vrrp.instances.map(({ virtualRouterId, priority, anchors }): VrrpInstanceStatus => {
     const name = instanceName(virtualRouterId);
     const { state, since, transitions, priority: reported } = states.of(name);
@@ -38,7 +39,7 @@ export function vrrpStatus(facts: VrrpFacts): VrrpStatus {
   });
   const vips = instances.reduce((sum, each) => sum + each.vips, 0);
   const { version, pid } = daemon;
-  return { version, pid, instances, vips, lowered, rivals, refused, unready, fault };
+  return { version, pid, auth, instances, vips, lowered, rivals, refused, unready, fault };
 }
 
 /** As of the last dump, which is read at each audit and after each transition. */

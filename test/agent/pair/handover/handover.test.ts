@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Handover } from '../../../../agent/pair/handover/handover.ts';
 import type { OwnDiversion } from '../../../../agent/pair/handover/kernel.ts';
 import type { PairReport } from '../../../../agent/pair/peers/report.ts';
-import { noArrivals, noLink, noVips } from '../../../../agent/pair/peers/report.ts';
+import { noArrivals, noAuthReport, noLink, noVips } from '../../../../agent/pair/peers/report.ts';
 import type { Roles } from '../../../../agent/pair/roles.ts';
 import { nothingReleased } from '../../../../agent/state/release-mark.ts';
 import { FakeClock, settled } from '../../../support/basics/fake-clock.ts';
@@ -97,6 +97,7 @@ class Host {
       hosts: '',
       isBlind: false,
       released: nothingReleased,
+      vrrpAuth: noAuthReport,
     };
   }
 

@@ -4,6 +4,7 @@ import {
   type HandoverReport,
   MAX_REPORT_BYTES,
   noArrivals,
+  noAuthReport,
   noHandover,
   noVips,
   type PairReport,
@@ -43,6 +44,7 @@ const REPORT: PairReport = {
   hosts: '0123456789abcdef',
   announcesAll: true,
   isBlind: true,
+  vrrpAuth: { level: 'sign', wants: 'enforce', keys: ['0123abcd'], active: '0123abcd' },
   released: { at: 1_767_225_600_000, all: false, namespaces: ['shop'] },
 };
 
@@ -91,6 +93,12 @@ const anyReport: fc.Arbitrary<PairReport> = fc.record({
   hosts: fc.constantFrom('', '0123456789abcdef'),
   announcesAll: fc.boolean(),
   isBlind: fc.boolean(),
+  vrrpAuth: fc.record({
+    level: fc.constantFrom('off', 'receive', 'sign', 'enforce'),
+    wants: fc.constantFrom('off', 'enforce'),
+    keys: fc.array(fc.stringMatching(/^[0-9a-f]{8}$/), { maxLength: 3 }),
+    active: fc.stringMatching(/^([0-9a-f]{8})?$/),
+  }),
   released: fc.record({
     at: fc.nat(),
     all: fc.boolean(),
@@ -222,6 +230,7 @@ test('parseReport() fills missing fields with what makes the peer the least read
     announcesAll: false,
     isBlind: false,
     released: nothingReleased,
+    vrrpAuth: noAuthReport,
   });
   const own = { model: 'a'.repeat(32), running: 'a'.repeat(32), roles };
   for (const told of [{}, { synced: true }, { synced: true, running: own.running }]) {
