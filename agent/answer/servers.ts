@@ -3,6 +3,7 @@
 import type { Metrics } from '../../health/metrics.ts';
 import { startHealthServer } from '../../health/server.ts';
 import { ServiceNotifier } from '../../health/service-notifier.ts';
+import { systemClock } from '../base/clock.ts';
 import { counted } from '../base/counted.ts';
 import { messageOf } from '../base/errors.ts';
 import type { RoundPace } from '../dataplane/meter.ts';
@@ -10,6 +11,7 @@ import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
 import { ownerOf } from '../model/names.ts';
 import type { HostAlone } from '../pair/host-alone.ts';
+import { type KeyedVrrp, takeKey } from '../pair/orders/key-order.ts';
 import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
 import type { ReleaseOrder } from '../release/release-order.ts';
@@ -37,6 +39,7 @@ export interface ServersOptions {
   readonly sources: Pick<Sources, 'objects'>;
   readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
   readonly releaseOrder: ReleaseOrder;
+  readonly vrrp: KeyedVrrp | undefined;
   readonly page: PageParts;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -66,6 +69,7 @@ export async function startServers({
   statusSources,
   alone,
   releaseOrder,
+  vrrp,
   sources,
   page: { overview, rows, traffic },
   metrics,
@@ -93,6 +97,7 @@ export async function startServers({
   await useStateDir(stateDir, path);
   const agentSocket = new AgentSocketFile(path, answers, {
     ...ordersOf(pair, alone),
+    'vrrp-key': () => takeKey(vrrp, settings.now.vrrpKey !== '', systemClock),
     release: (query) =>
       query.get('undo') === 'true' ? releaseOrder.undo(scopeOf(query)) : releaseOrder.release(scopeOf(query)),
   });

@@ -13,6 +13,7 @@ import { render } from './render.ts';
 import { run } from './run.ts';
 import { status } from './status.ts';
 import { version } from './version.ts';
+import { vrrpKey } from './vrrp-key.ts';
 import { why } from './why.ts';
 
 export const commands: readonly Command[] = [
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   why,
   failover,
   maintenance,
+  vrrpKey,
   release,
   convert,
   completion,

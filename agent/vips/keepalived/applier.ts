@@ -128,7 +128,7 @@ export class Applier {
     const isStarted = daemon.pid === 0;
     const isReloaded = !isStarted && !daemon.isVerified;
     if (isStarted) await this.#start(text);
-    else if (isReloaded) await daemon.reload(text);
+    else if (isReloaded) await daemon.reload(text, auth.isDue);
     if (this.#auth !== undefined) auth.applied(this.#auth);
     if (refusal !== undefined) throw refusal;
     return isStarted || isReloaded;

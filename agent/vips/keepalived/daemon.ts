@@ -150,12 +150,17 @@ export class Daemon {
     await this.#verify(text);
   }
 
-  /** Resolves when keepalived has the state of `text`. Errors: KEEPALIVED_START, KEEPALIVED_RELOAD. */
-  async reload(text: string): Promise<void> {
+  /**
+   * Resolves when keepalived has the state of `text`. `isHidden`: its state does not show what is new in it, so that the
+   * notification at the end of the reload counts. Errors: KEEPALIVED_START, KEEPALIVED_RELOAD.
+   */
+  async reload(text: string, isHidden = false): Promise<void> {
     const { metrics } = this.#options;
     this.#isReloading = true;
     try {
+      const isDone = isHidden ? this.#firstNotification() : undefined;
       signalKeepalived(this.pid, 'SIGHUP');
+      await isDone;
       await this.#verify(text);
       metrics.keepalivedReloaded('done');
     } catch (error) {

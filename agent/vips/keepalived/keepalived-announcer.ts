@@ -106,7 +106,7 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
       onRefused: (addresses) => onRefused?.(this.#book.usersOf(addresses)),
     });
     this.#readiness = new HostReadiness(
-      () => preflight({ ...settings, vrrp: this.#applier.vrrp }, paths),
+      () => preflight({ ...settings, vrrpKey: this.#keyPath, vrrp: this.#applier.vrrp }, paths),
       log,
     );
     this.#ownAddress = new OwnAddress({

@@ -46,6 +46,8 @@ export interface AgentPairOptions {
   readonly landing?: boolean;
   /** Whether the client is served at the VIP; by default a member of this file answers. */
   readonly isServed?: (network: TestNetwork) => Promise<boolean>;
+  /** The file with the key of advertisements, by host; '' for none. */
+  readonly vrrpKey?: (host: TestHost) => string;
   /** Additional hosts of the network. */
   readonly others?: readonly string[];
 }
@@ -62,6 +64,7 @@ export async function startAgentPair(
     landing = false,
     isServed = async (own) => (await own.whoServes(vip)) === 'member',
     others = [],
+    vrrpKey,
   }: AgentPairOptions,
 ): Promise<AgentPair> {
   const network = await TestNetwork.create(t, ['a', 'b', 'client', ...others]);
@@ -109,6 +112,7 @@ export async function startAgentPair(
     const configure = settings[name] ?? (async () => undefined);
     await configure({});
     await prepare(host, network);
+    if (vrrpKey !== undefined) flags[name]?.push('--vrrp-key', vrrpKey(host));
     const agent = await host.start();
     t.teardown(async () => {
       await agent.stop();

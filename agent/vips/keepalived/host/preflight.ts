@@ -10,13 +10,17 @@ import { runCommand } from '../../../host/run-command.ts';
 import { readSysctl } from '../../../host/sysctl.ts';
 import { hostAddresses } from '../../host-addresses.ts';
 import type { VrrpSettings } from '../../vrrp.ts';
+import { readAdvertKey } from '../auth/advert-key.ts';
+import { AUTH_VERSION } from '../auth/authentication.ts';
 import type { KeepalivedPaths } from '../paths.ts';
-import { keepalivedProgram, networkOf } from '../process/process.ts';
+import { type KeepalivedProgram, keepalivedProgram, networkOf } from '../process/process.ts';
 
 export interface PreflightSettings {
   readonly keepalived: string;
   readonly netns: string;
   readonly vrrp: VrrpSettings;
+  /** See KeepalivedSettings. */
+  readonly vrrpKey?: string;
 }
 
 /** `now` in milliseconds since the epoch. */
@@ -26,14 +30,13 @@ export async function preflight(
   now = Date.now(),
 ): Promise<readonly Finding[]> {
   const { keepalived, netns, vrrp } = settings;
-  const program = await keepalivedProgram(keepalived).then(
-    ({ version }) => good('keepalived', version),
-    (error) => bad('keepalived', messageOf(error)),
-  );
+  const found = await keepalivedProgram(keepalived).catch((error: unknown) => messageOf(error));
+  const program = typeof found === 'string' ? bad('keepalived', found) : good('keepalived', found.version);
   const network = await networkFinding(netns);
   if (network.what === 'netns') return [program, network];
   return [
     program,
+    ...(typeof found === 'string' ? [] : [await advertisements(found, settings.vrrpKey ?? '')]),
     network,
     await ownAddress(settings),
     ...(await sysctls(netns, vrrp)),
@@ -41,6 +44,24 @@ export async function preflight(
     await routerIds(settings, paths),
     clock(now),
   ];
+}
+
+/** Whether keepalived authenticates advertisements. */
+async function advertisements(
+  { version, canAuthenticate }: KeepalivedProgram,
+  key: string,
+): Promise<Finding> {
+  const what = 'advertisements';
+  if (key === '') return good(what, 'are not authenticated: the setting vrrpKey is empty');
+  if (!canAuthenticate)
+    return bad(
+      what,
+      `are not authenticated: keepalived ${version} cannot, ${AUTH_VERSION} or newer can; until then only rules of the network protect them`,
+    );
+  return readAdvertKey(key).then(
+    ({ name }) => good(what, `can be authenticated, with key ${name}`),
+    (error: unknown) => bad(what, messageOf(error)),
+  );
 }
 
 /** The network namespace and its loopback interface, which HAProxy needs without VRRP as well. */
