@@ -66,6 +66,7 @@ export function commandPage({ version, date }: ManualDate): string {
       ...entry('/etc/headgate/headgate.yaml', ['The settings of headgate.service.']),
       ...entry('/etc/credstore/headgate.kubeconfig', ['Optional credentials for the cluster.']),
       ...entry('/etc/credstore/headgate.pair', ['Optional credentials of the pair.']),
+      ...entry('/etc/credstore/headgate.vrrp-key', ['Optional key of the advertisements of VRRP.']),
       ...entry('/var/lib/headgate', ['The last good state, which a host serves after a reboot.']),
       ...entry('/run/headgate', ['Sockets and process ids.']),
     ),

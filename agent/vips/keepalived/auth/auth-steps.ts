@@ -84,7 +84,7 @@ function levelOf(
   const there = AUTH_LEVELS.indexOf(peer.level);
   const wanted = key === undefined ? 0 : AUTH_LEVELS.indexOf(peer.wants);
   if (wanted < here) {
-    // One that only checks what is signed hinders nobody.
+    // One that only checks what is signed hinders no host.
     const least = key === undefined ? 0 : 1;
     return here > least && there <= here ? here - 1 : here;
   }

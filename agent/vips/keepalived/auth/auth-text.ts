@@ -1,5 +1,5 @@
 // The part of keepalived.conf that authenticates advertisements: its values for the template, and back from a text of the agent,
-// from which the next agent goes on. Pure.
+// from which the next agent continues. Pure.
 
 import { type AdvertKey, advertKey } from './advert-key.ts';
 import { type AuthLevel, type AuthState, noAuth } from './auth-steps.ts';

@@ -85,7 +85,10 @@ export class Authentication {
     const before = this.#running;
     this.#running = state;
     if (JSON.stringify(before ?? noAuth) === JSON.stringify(state)) return;
-    log.info('The authentication of advertisements has changed', { level: state.level, key: state.active });
+    log.info('The authentication of advertisements has changed', {
+      level: state.level,
+      signsWith: state.active,
+    });
     for (const callback of this.#onChanged) callback();
   }
 

@@ -168,6 +168,9 @@ test('authIn() reads back what a text of the agent has', (t) => {
         : { level, keys: [ONE, TWO].toSorted((a, b) => a.id - b.id), active: TWO.name };
     t.deepEqual(authIn(renderKeepalived(reading.value, paths, ['10.0.0.20'], state)), state);
   }
+  const state: AuthState = { level: 'sign', keys: [ONE], active: ONE.name };
+  const block = `  auth_hmac {\n    key ${ONE.id} hex:${ONE.hex}\n    active_key ${ONE.id}\n    time_window 60\n    mode permissive\n  }\n`;
+  t.true(renderKeepalived(reading.value, paths, [], state).includes(block));
   t.is(
     renderKeepalived(reading.value, paths, ['10.0.0.20'], noAuth),
     renderKeepalived(reading.value, paths, ['10.0.0.20']),
