@@ -42,8 +42,8 @@ export class Daemon {
   readonly #dumps: DumpReader;
   #program: KeepalivedProgram = { version: '', dumpSignal: 0, canAuthenticate: false };
   #isVerified = false;
-  /** As of the last dump of this process. */
-  #doesCountForgeries = false;
+  /** As of the last dump of this process; undefined before the first. */
+  #doesCountForgeries: boolean | undefined;
   #isReloading = false;
   /** Addresses of an ended keepalived may still be on the interfaces. */
   #hasLeftovers = true;
@@ -65,7 +65,7 @@ export class Daemon {
 
   /** Also the keepalived that runs, which may be an older one than the program by now. */
   get canAuthenticate(): boolean {
-    return this.#program.canAuthenticate && (this.pid === 0 || this.#doesCountForgeries);
+    return this.#program.canAuthenticate && (this.pid === 0 || this.#doesCountForgeries !== false);
   }
 
   /** 0 if keepalived does not run. */
@@ -109,6 +109,7 @@ export class Daemon {
     }
     if (this.pid !== before) {
       this.#isVerified = false;
+      this.#doesCountForgeries = undefined;
       if (this.pid !== 0) await this.#adopt(this.pid, text);
     }
     if (this.pid === 0 && this.#hasLeftovers) await this.#removeLeftovers(text);

@@ -76,6 +76,9 @@ export class Authentication {
 
   /** What keepalived gets next. */
   get next(): AuthState {
+    const { canUse, version } = this.#options;
+    // A keepalived that was replaced by an older one would refuse its file.
+    if (version() !== '' && !canUse()) return noAuth;
     return nextAuth(this.#running, this.#usable, this.#peer);
   }
 

@@ -31,6 +31,7 @@ test('parseDump() reads the JSON of keepalived', (t) => {
       advertsReceived: 3,
       advertsSent: 7,
       becameMaster: 1,
+      forgeries: undefined,
     },
   ]);
 });

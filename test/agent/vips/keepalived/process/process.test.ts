@@ -5,7 +5,11 @@ import test from 'ava';
 import { keepalivedProgram } from '../../../../../agent/vips/keepalived/process/process.ts';
 
 const outcome = test.macro({
-  async exec(t, script: string, expected: { version?: string; dumpSignal?: number; message?: RegExp }) {
+  async exec(
+    t,
+    script: string,
+    expected: { version?: string; dumpSignal?: number; canAuthenticate?: boolean; message?: RegExp },
+  ) {
     const directory = await mkdtemp(join(tmpdir(), 'headgate-keepalived-'));
     t.teardown(() => rm(directory, { recursive: true }));
     const path = join(directory, 'keepalived');
@@ -23,6 +27,7 @@ const VERSION = '[ "$1" = --version ] && echo "Keepalived v2.3.3 (03/30,2025)" >
 test('reads version and signal', outcome, `${VERSION}\n[ "$1" = --signum=JSON ] && echo 36`, {
   version: '2.3.3',
   dumpSignal: 36,
+  canAuthenticate: false,
 });
 test('refuses a version that is too old', outcome, 'echo "Keepalived v2.1.5 (07/13,2020)" >&2', {
   message: /is 2\.1\.5: keepalived 2\.2\.7 or newer is needed/,
