@@ -33,13 +33,18 @@ import type { ReleaseScope } from '../state/release-mark.ts';
 import { AgentSocketFile, agentSocketPath } from './agent-socket.ts';
 import { useStateDir } from './state-dir-owner.ts';
 
+/** What carries out orders, besides the pair. */
+export interface OrderedParts {
+  readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
+  readonly releaseOrder: ReleaseOrder;
+  readonly vrrp: KeyedVrrp | undefined;
+}
+
 export interface ServersOptions {
   readonly settings: CurrentSettings;
   readonly statusSources: StatusSources;
   readonly sources: Pick<Sources, 'objects'>;
-  readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
-  readonly releaseOrder: ReleaseOrder;
-  readonly vrrp: KeyedVrrp | undefined;
+  readonly ordered: OrderedParts;
   readonly page: PageParts;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -67,9 +72,7 @@ const MAX_ROUND_MS = 30_000;
 export async function startServers({
   settings,
   statusSources,
-  alone,
-  releaseOrder,
-  vrrp,
+  ordered: { alone, releaseOrder, vrrp },
   sources,
   page: { overview, rows, traffic },
   metrics,
@@ -156,7 +159,7 @@ function reachedBy(loadBalancers: ReadonlyMap<string, unknown>): number {
 
 function ordersOf(
   pair: Pair | undefined,
-  alone: ServersOptions['alone'],
+  alone: OrderedParts['alone'],
 ): Readonly<Record<string, (query: URLSearchParams) => Promise<OrderOutcome>>> {
   return {
     failover: async (query) =>

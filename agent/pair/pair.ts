@@ -18,7 +18,14 @@ import { type PairSettings, tablesAddresses } from './pair-settings.ts';
 import type { PairCredentials } from './peers/credentials.ts';
 import type { Refusal } from './peers/heard-peer.ts';
 import { PeerLink } from './peers/peer-link.ts';
-import { type AuthReport, noArrivals, noHandover, noVips, type PairReport } from './peers/report.ts';
+import {
+  type AuthReport,
+  noArrivals,
+  noAuthReport,
+  noHandover,
+  noVips,
+  type PairReport,
+} from './peers/report.ts';
 import type { Priorities, Roles } from './roles.ts';
 import { OwnStanding, type OwnStandingOptions } from './standing/own-standing.ts';
 import { Parity } from './standing/parity.ts';
@@ -35,7 +42,7 @@ export interface PairOptions {
   readonly vrrp: OwnStandingOptions['vrrp'] & {
     standing(reasons: readonly StandingReason[]): void;
     /** How keepalived authenticates advertisements, here and at the peer (undefined: it is not heard). */
-    auth(): AuthReport;
+    auth(): AuthReport | undefined;
     hearAuth(peer: AuthReport | undefined): void;
     /** The priorities of a host that these reasons lower. */
     priorities(reasons: readonly StandingReason[]): Priorities;
@@ -345,7 +352,7 @@ export class Pair {
       announcesAll: false,
       isBlind: false,
       released: this.#options.host.released(),
-      vrrpAuth: vrrp.auth(),
+      vrrpAuth: vrrp.auth() ?? noAuthReport,
     };
   }
 

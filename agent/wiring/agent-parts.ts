@@ -133,6 +133,7 @@ export async function agentParts(settings: CurrentSettings) {
     pair,
     alone,
     ...releasing,
+    ordered: { alone, vrrp: reached.vrrp, ...releasing },
     ...reports,
     hostReports: ofHosts,
     poolsChanged: (): void => {

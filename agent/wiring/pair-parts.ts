@@ -7,7 +7,6 @@ import type { Log } from '../host/log.ts';
 import { HandoverKernel } from '../pair/handover/kernel.ts';
 import { Pair, type PairOptions } from '../pair/pair.ts';
 import { pairSettings, tablesAddresses } from '../pair/pair-settings.ts';
-import { noAuthReport } from '../pair/peers/report.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Announcers } from '../vips/announcers.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
@@ -50,7 +49,7 @@ export function pairOf({
       roles: () => vrrp?.roles() ?? {},
       holds: (address) => announcers.withheld(address) === '',
       standing: (reasons) => announcers.standing(reasons),
-      auth: () => vrrp?.auth.report ?? noAuthReport,
+      auth: () => vrrp?.auth.report,
       hearAuth: (peer) => vrrp?.hearAuth(peer),
       priorities: (reasons) => vrrp?.priorities(reasons) ?? {},
       advertInterval: () => settings().vrrp?.advertInterval ?? 0,

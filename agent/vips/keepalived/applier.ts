@@ -25,8 +25,7 @@ export interface ApplierOptions extends Pick<KeepalivedOptions, 'settings' | 'lo
   readonly file: ConfigFile;
   readonly daemon: Daemon;
   readonly choice: VipChoice;
-  readonly states: VrrpStates;
-  readonly readiness: HostReadiness;
+  readonly facts: { readonly states: VrrpStates; readonly readiness: HostReadiness };
   readonly auth: Authentication;
 }
 
@@ -136,20 +135,20 @@ export class Applier {
 
   /** Before the first step; true if the FIFO is new. Errors: FILE_WRITE, FILE_READ, KEEPALIVED_MISSING, KEEPALIVED_VERSION. */
   async #prepare(): Promise<boolean> {
-    const { fifo, standing, file, daemon, readiness, auth } = this.#options;
+    const { fifo, standing, file, daemon, facts, auth } = this.#options;
     const isFifoNew = await fifo.open();
     await standing.make();
     file.adopt(await file.read());
     auth.adopt(file.text);
     await auth.readKey();
     await daemon.findProgram();
-    void readiness.check();
+    void facts.readiness.check();
     return isFifoNew;
   }
 
   /** The error if keepalived refuses the file for these settings, or if the disk fails. Errors: COMMAND_FAILED. */
   async #write(vrrp: VrrpSettings): Promise<HeadgateError | undefined> {
-    const { paths, choice, file, daemon, states, readiness, auth } = this.#options;
+    const { paths, choice, file, daemon, facts, auth } = this.#options;
     const vips = await choice.choose(this.#vips, vrrp);
     const { next } = auth;
     const text = renderKeepalived(vrrp, paths, vips, next);
@@ -159,8 +158,8 @@ export class Applier {
     if (outcome === 'changed') daemon.needsReload();
     if (vrrp !== this.#accepted) {
       this.#accepted = vrrp;
-      states.retain(vrrp.instances.map(({ virtualRouterId }) => instanceName(virtualRouterId)));
-      void readiness.check();
+      facts.states.retain(vrrp.instances.map(({ virtualRouterId }) => instanceName(virtualRouterId)));
+      void facts.readiness.check();
     }
     return undefined;
   }

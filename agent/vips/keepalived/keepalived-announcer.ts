@@ -136,8 +136,7 @@ export class KeepalivedAnnouncer implements Announcer<VrrpStatus> {
       file: this.#file,
       daemon: this.#daemon,
       choice: this.#choice,
-      states: this.#states,
-      readiness: this.#readiness,
+      facts: { states: this.#states, readiness: this.#readiness },
       log,
     });
     const { reconciler } = this.#applier;
