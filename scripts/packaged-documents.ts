@@ -18,6 +18,7 @@ const PACKAGED = [
   'deploy/kubeconfig.sh',
   'deploy/helm',
   'deploy/egress',
+  'deploy/policies',
   'deploy/tls',
   'deploy/prometheus',
   'deploy/grafana',

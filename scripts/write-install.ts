@@ -1,6 +1,6 @@
 // Writes what is made of deploy/kubernetes, or checks it with --check: install.yaml from the files that kustomization.yaml
-// names; the same objects, the rights of deploy/tls and deploy/egress and the rules of deploy/prometheus for the chart; and these rules for the
-// Prometheus operator.
+// names; the same objects, the rights of deploy/tls, deploy/egress and deploy/policies and the rules of deploy/prometheus for the
+// chart; and these rules for the Prometheus operator.
 // After write-crds.ts, which writes some of these.
 
 import { readFileSync } from 'node:fs';
@@ -30,6 +30,7 @@ writeForChart('tls-all-namespaces.yaml', 'deploy/tls', read('tls/all-namespaces.
 writeForChart('tls-namespace.yaml', 'deploy/tls', read('tls/namespace.yaml'));
 writeForChart('egress-all-namespaces.yaml', 'deploy/egress', read('egress/all-namespaces.yaml'));
 writeForChart('egress-namespace.yaml', 'deploy/egress', read('egress/namespace.yaml'));
+writeForChart('policies.yaml', 'deploy/policies', read('policies/rbac.yaml'));
 const rules = read('prometheus/headgate.rules.yaml');
 writeForChart('headgate.rules.yaml', 'deploy/prometheus', rules);
 write(

@@ -3,7 +3,7 @@
 
 import type { Family } from '../model/load-balancer.ts';
 import { familyOf } from './ip.ts';
-import { type AddressRange, addressNumber, cidrRange } from './ip-range.ts';
+import { type AddressRange, addressNumber, addressText, cidrRange } from './ip-range.ts';
 
 export type AddressSet = readonly Pick<AddressRange, 'first' | 'last'>[];
 
@@ -15,12 +15,18 @@ export function allAddresses(family: Family): AddressSet {
 
 /** The addresses of the CIDRs that are of the family. */
 export function addressesOf(cidrs: readonly string[], family: Family): AddressSet {
-  const ranges = cidrs.flatMap((cidr) => {
-    const range = familyOf(cidr) === family ? cidrRange(cidr) : undefined;
-    return range === undefined ? [] : [range];
-  });
+  return union(
+    cidrs.flatMap((cidr) => {
+      const range = familyOf(cidr) === family ? cidrRange(cidr) : undefined;
+      return range === undefined ? [] : [range];
+    }),
+  );
+}
+
+/** All addresses of the ranges, which may touch one another, in any order. */
+export function union(ranges: readonly AddressSet[number][]): AddressSet {
   const joined: { first: bigint; last: bigint }[] = [];
-  for (const { first, last } of ranges.sort((a, b) => (a.first < b.first ? -1 : 1))) {
+  for (const { first, last } of ranges.toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
     const before = joined.at(-1);
     if (before === undefined || first > before.last + 1n) joined.push({ first, last });
     else if (last > before.last) before.last = last;
@@ -30,15 +36,18 @@ export function addressesOf(cidrs: readonly string[], family: Family): AddressSe
 
 /** The addresses that both have. */
 export function common(a: AddressSet, b: AddressSet): AddressSet {
-  return a.flatMap((x) =>
-    b.flatMap((y) => {
-      // biome-ignore lint/complexity/useMathMinMax: Math.max() takes no bigint.
-      const first = x.first > y.first ? x.first : y.first;
-      // biome-ignore lint/complexity/useMathMinMax: Math.min() takes no bigint.
-      const last = x.last < y.last ? x.last : y.last;
-      return first > last ? [] : [{ first, last }];
-    }),
-  );
+  const found: { first: bigint; last: bigint }[] = [];
+  for (let [at, of] = [0, 0]; ; ) {
+    const [x, y] = [a[at], b[of]];
+    if (x === undefined || y === undefined) return found;
+    // biome-ignore lint/complexity/useMathMinMax: Math.max() takes no bigint.
+    const first = x.first > y.first ? x.first : y.first;
+    // biome-ignore lint/complexity/useMathMinMax: Math.min() takes no bigint.
+    const last = x.last < y.last ? x.last : y.last;
+    if (first <= last) found.push({ first, last });
+    if (x.last < y.last) at++;
+    else of++;
+  }
 }
 
 /** The addresses that are not in the set. */
@@ -51,6 +60,22 @@ export function others(set: AddressSet, family: Family): AddressSet {
   }
   if (next <= LAST[family]) gaps.push({ first: next, last: LAST[family] });
   return gaps;
+}
+
+/** The fewest CIDRs that have exactly the set, sorted; undefined if these are more than `most`. */
+export function cidrsOf(set: AddressSet, family: Family, most: number): readonly string[] | undefined {
+  const bits = family === 'v4' ? 32n : 128n;
+  const cidrs: string[] = [];
+  for (const { first, last } of set)
+    for (let at = first; at <= last; ) {
+      let size = 0n;
+      // A block begins at a multiple of its size.
+      while (size < bits && at % (2n << size) === 0n && at + (2n << size) - 1n <= last) size++;
+      if (cidrs.length === most) return undefined;
+      cidrs.push(`${addressText(at, family)}/${bits - size}`);
+      at += 1n << size;
+    }
+  return cidrs.sort();
 }
 
 export function hasAll(set: AddressSet, family: Family): boolean {

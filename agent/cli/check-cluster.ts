@@ -86,7 +86,9 @@ async function listKinds(client: ApiClient, settings: Settings): Promise<ListedK
       if (response.status === 200) listed.add(kind);
       else if (isUnknown && resource.orVersion === undefined) lacking.add(resource.plural);
       else if (!isUnknown)
-        faults.push(`${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status)}`);
+        faults.push(
+          `${cannot('list', resource)}: ${refusalText(response)}${adviceFor(response.status, kind)}`,
+        );
       if (response.status === 401) return { listed, lacking: [...lacking], classes, faults };
       if (parseObject(response.body, '').objects.some(isOwnClass)) classes.add(kind);
     }
@@ -175,7 +177,8 @@ async function notAllowed(client: ApiClient, needed: readonly Right[]): Promise<
   return needed.filter((_, index) => isAllowed(answers[index]?.body) === false);
 }
 
-function adviceFor(status: number): string {
+function adviceFor(status: number, kind?: ReflectedKind): string {
   if (status === 401) return ': correct the credentials';
-  return status === 403 ? ': apply deploy/kubernetes/rbac.yaml' : '';
+  const rights = kind === 'Pod' || kind === 'NetworkPolicy' ? 'policies' : 'kubernetes';
+  return status === 403 ? `: apply deploy/${rights}/rbac.yaml` : '';
 }

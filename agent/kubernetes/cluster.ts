@@ -21,8 +21,10 @@ import type {
 import type { Route } from './gateway/route-objects.ts';
 import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
 import { ALL_KINDS, type Kind } from './kinds.ts';
+import type { NetworkPolicy } from './network-policy.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { EndpointSlice, KubernetesObject, Node, Pod, Service } from './objects.ts';
+import { PodIndex } from './pod-index.ts';
 import { SliceIndex } from './slice-index.ts';
 
 /** In order of precedence: if two sources have an object, the first one's counts. `files`: certificates that the settings name. */
@@ -79,6 +81,7 @@ export class Cluster {
   /** Services of the API that do not count, because a manifest has one of the same key. */
   readonly #shadowed = new Map<string, Service>();
   readonly #slices = new SliceIndex();
+  readonly #pods = new PodIndex();
   #sortedNodes: readonly Node[] | undefined;
   readonly #index = new ObjectIndex();
 
@@ -217,6 +220,16 @@ export class Cluster {
     return this.#index.at(`ingresses ${className}`) as readonly Ingress[];
   }
 
+  /** Unordered; the same list as before unless one of them has changed. */
+  networkPoliciesIn(namespace: string): readonly NetworkPolicy[] {
+    return this.#index.at(`networkpolicies ${namespace}`) as readonly NetworkPolicy[];
+  }
+
+  /** Pods with this address of their own; usually one. */
+  podsAt(address: string): readonly Pod[] {
+    return this.#pods.at(address);
+  }
+
   has({ kind, key }: ObjectRef): boolean {
     return this.#objects[kind].has(key);
   }
@@ -313,6 +326,8 @@ export class Cluster {
     if (before?.kind === 'EndpointSlice') this.#slices.delete(before as EndpointSlice, dirty);
     if (now?.kind === 'EndpointSlice') this.#slices.add(now as EndpointSlice, dirty);
     if (kind === 'Node') this.#sortedNodes = undefined;
+    if (before?.kind === 'Pod') this.#pods.delete(before as Pod);
+    if (now?.kind === 'Pod') this.#pods.add(now as Pod);
     return true;
   }
 

@@ -46,6 +46,7 @@ export const KINDS: Readonly<Record<Kind, KindOfApi>> = {
   Namespace: ofCluster(inCore('namespaces')),
   IngressClass: ofCluster(ofNetworking('ingressclasses')),
   Ingress: ofNetworking('ingresses'),
+  NetworkPolicy: ofNetworking('networkpolicies'),
 };
 
 export const ALL_KINDS = Object.keys(KINDS) as readonly Kind[];

@@ -1,5 +1,5 @@
 // Finds objects of the Gateway API and Ingresses by the objects that they name: routes by parent, ListenerSets by Gateway,
-// BackendTLSPolicies by Service, Ingresses by class, ReferenceGrants by namespace. The keys are the dependencies of
+// BackendTLSPolicies by Service, Ingresses by class, ReferenceGrants and NetworkPolicies by namespace. The keys are the dependencies of
 // translation, so that the index also says what a change of an object concerns.
 // Owns its index; touches nothing else.
 
@@ -13,9 +13,10 @@ import {
 import { GATEWAY_GROUP } from './gateway/names.ts';
 import type { Route } from './gateway/route-objects.ts';
 import type { Ingress } from './ingress/ingress-objects.ts';
+import type { NetworkPolicy } from './network-policy.ts';
 import type { KubernetesObject } from './objects.ts';
 
-type Indexed = Route | ListenerSet | BackendTlsPolicy | ReferenceGrant | Ingress;
+type Indexed = Route | ListenerSet | BackendTlsPolicy | ReferenceGrant | Ingress | NetworkPolicy;
 
 /** Where translation finds the object, and what it reads of it; each once. */
 export function placesOf(object: KubernetesObject): readonly Dependency[] {
@@ -24,8 +25,6 @@ export function placesOf(object: KubernetesObject): readonly Dependency[] {
       return [`service ${object.key}`];
     case 'Node':
       return ['nodes'];
-    case 'Pod':
-      return [`pod ${object.key}`];
     case 'Secret':
       return [`secret ${object.key}`];
     case 'ConfigMap':
@@ -38,6 +37,8 @@ export function placesOf(object: KubernetesObject): readonly Dependency[] {
       return [`namespace ${object.key}`];
     case 'IngressClass':
       return [`ingressclass ${object.key}`];
+    case 'Pod':
+      return [`pod ${object.key}`, ...object.addresses.map((address): Dependency => `podaddress ${address}`)];
     default:
       return isIndexed(object) ? indexedPlaces(object) : [];
   }
@@ -105,7 +106,8 @@ function isRoute(object: KubernetesObject): object is Route {
 
 function isIndexed(object: KubernetesObject): object is Indexed {
   return (
-    isRoute(object) || ['ListenerSet', 'BackendTLSPolicy', 'ReferenceGrant', 'Ingress'].includes(object.kind)
+    isRoute(object) ||
+    ['ListenerSet', 'BackendTLSPolicy', 'ReferenceGrant', 'Ingress', 'NetworkPolicy'].includes(object.kind)
   );
 }
 
@@ -123,6 +125,8 @@ function indexedPlaces(object: Indexed): readonly Dependency[] {
       return [`grants ${object.namespace}`];
     case 'Ingress':
       return [`ingresses ${object.className}`];
+    case 'NetworkPolicy':
+      return [`networkpolicies ${object.namespace}`];
     default:
       return unique(object.parents.flatMap((parent) => parentPlace(parent, object.namespace)));
   }

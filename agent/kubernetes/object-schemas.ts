@@ -25,6 +25,7 @@ import {
   wholeNumber,
 } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
+import { containersOfPod } from './network-policy.ts';
 import { named, namedOrEmpty, time, uid } from './object-names.ts';
 
 /** The bound of texts that the translator checks later, whose messages show them. */
@@ -242,8 +243,13 @@ export const nodeSchema = object({
 });
 
 export const podSchema = object({
-  metadata: object({ name: named(subdomain), namespace: namespace(), uid: uid().nullish() }),
-  spec: object({ hostNetwork: boolean().nullish() }).nullish(),
+  metadata: object({
+    name: named(subdomain),
+    namespace: namespace(),
+    uid: uid().nullish(),
+    labels: textsByName(qualifiedName, labelValue).nullish(),
+  }),
+  spec: object({ hostNetwork: boolean().nullish(), ...containersOfPod }).nullish(),
   status: object({
     phase: string().nullish(),
     podIPs: listOf(

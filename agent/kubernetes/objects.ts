@@ -8,6 +8,7 @@ import type { StoredPeer } from './bgp-peer.ts';
 import type { ConfigMap, Secret } from './certificate-objects.ts';
 import type { GatewayApiObject } from './gateway/gateway-objects.ts';
 import type { Ingress, IngressClass } from './ingress/ingress-objects.ts';
+import type { Labels, NamedPort, NetworkPolicy } from './network-policy.ts';
 
 export type KubernetesObject =
   | Service
@@ -22,7 +23,8 @@ export type KubernetesObject =
   | StoredPeer
   | GatewayApiObject
   | IngressClass
-  | Ingress;
+  | Ingress
+  | NetworkPolicy;
 
 interface NamespacedObject {
   /** `namespace/name`. */
@@ -135,7 +137,7 @@ export interface Node {
   readonly deleting: boolean;
 }
 
-/** Read only to know that an address of an EndpointSlice is a pod's. */
+/** Read only to know that an address of an EndpointSlice is a pod's, and which NetworkPolicies select the pod. */
 export interface Pod extends NamespacedObject {
   readonly kind: 'Pod';
   /** Canonical. */
@@ -144,4 +146,8 @@ export interface Pod extends NamespacedObject {
   readonly hostNetwork: boolean;
   /** All its containers have ended: another pod may have its addresses. */
   readonly hasEnded: boolean;
+  /** One value for all pods with the same labels. */
+  readonly labels: Labels;
+  /** Ports of its containers that have a name. */
+  readonly ports: readonly NamedPort[];
 }

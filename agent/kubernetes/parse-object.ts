@@ -37,6 +37,7 @@ import {
 import { ingressClassOf, ingressClassSchema, ingressOf, ingressSchema } from './ingress/ingress-schemas.ts';
 import { ALL_KINDS, isKind, KINDS, type Kind } from './kinds.ts';
 import { misplacedRanges } from './misplaced-ranges.ts';
+import { networkPolicyOf, networkPolicySchema } from './network-policy.ts';
 import { endpointsSchema, nodeSchema, podSchema, serviceSchema, sliceSchemas } from './object-schemas.ts';
 import type { KubernetesObject } from './objects.ts';
 import { endpointsOf, nodeOf, podOf, serviceOf, sliceOf } from './prune-object.ts';
@@ -194,6 +195,7 @@ const READERS: Readonly<Record<Exclude<Kind, 'EndpointSlice'>, Reader>> = {
   Namespace: (json) => read(namespaceSchema, json, namespaceOf),
   IngressClass: (json) => read(ingressClassSchema, json, ingressClassOf),
   Ingress: (json) => read(ingressSchema, json, ingressOf),
+  NetworkPolicy: (json) => read(networkPolicySchema, json, (policy) => networkPolicyOf(policy, json)),
 };
 
 function read<T>(

@@ -5,6 +5,7 @@ import { labelValue, subdomain } from '../base/name-forms.ts';
 import type { Valid } from '../base/validate.ts';
 import type { Family } from '../model/load-balancer.ts';
 import { IP_ALLOCATED } from './class-names.ts';
+import { namedPortsOf, sharedLabels } from './network-policy.ts';
 import type {
   endpointsSchema,
   nodeSchema,
@@ -159,6 +160,8 @@ export function podOf({ metadata, spec, status }: Valid<typeof podSchema>): Pod 
     addresses: compactList(status?.podIPs?.flatMap((address) => address ?? [])),
     hostNetwork: spec?.hostNetwork ?? false,
     hasEnded: status?.phase === 'Succeeded' || status?.phase === 'Failed',
+    labels: sharedLabels(metadata.labels),
+    ports: namedPortsOf(spec),
   };
 }
 

@@ -61,6 +61,8 @@ export function emptyDesiredState(bounds: () => NamespaceBounds = () => NO_BOUND
  * `routes listenerset default/extra`: all that name it as a parent; `grants shop`: all ReferenceGrants of that namespace;
  * `namespace shop`: its labels; `policies default/web`: all BackendTLSPolicies of that Service.
  * `ingresses edge`: all Ingresses of that class.
+ * With the setting `enforceNetworkPolicy`: `networkpolicies shop`: all NetworkPolicies of that namespace; `pod shop/web-1`;
+ * `podaddress 10.0.0.5`: the pods that have this address.
  */
 export type Dependency =
   | `service ${string}`
@@ -79,7 +81,10 @@ export type Dependency =
   | `namespace ${string}`
   | `policies ${string}`
   | `ingressclass ${string}`
-  | `ingresses ${string}`;
+  | `ingresses ${string}`
+  | `networkpolicies ${string}`
+  | `pod ${string}`
+  | `podaddress ${string}`;
 
 /** What routes attach to. */
 export type RouteParent = `gateway ${string}` | `listenerset ${string}`;

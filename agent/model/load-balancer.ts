@@ -268,6 +268,8 @@ export interface Pool {
   readonly whenAllDown: 'serve' | 'reject';
   /** Sorted by name; names are unique. */
   readonly members: readonly Member[];
+  /** A pool of routes: canonical CIDRs of both families whose clients it may serve; absent: all. */
+  readonly clients?: readonly string[] | undefined;
 }
 
 export interface Ejection {
@@ -361,6 +363,7 @@ export type ProblemReason =
   | 'KindIgnored'
   | 'InvalidAnnotation'
   | 'InvalidSourceRange'
+  | 'ClosedByPolicy'
   | 'InvalidAddress'
   | 'AddressPending'
   | 'AddressInUse'

@@ -241,6 +241,12 @@ export const SETTINGS_THAT_PROTECT: readonly OtherProtection[] = [
       'The agent does not start with a wrong or missing value, and a reload of the settings keeps those in force',
   },
   {
+    name: 'enforceNetworkPolicy',
+    of: 'settings',
+    by: 'the clients that NetworkPolicies of members let in',
+    otherwise: 'As above; what a policy lets in and an address cannot tell is refused',
+  },
+  {
     name: 'dotSegments',
     of: 'settings',
     by: 'one reading of paths',

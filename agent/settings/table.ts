@@ -222,6 +222,11 @@ export const settingsTable = {
     restart: true,
     doc: 'Serve the Ingresses of the cluster whose IngressClass has the controller `headgate.io/ingress-controller`. Without such a class the agent reads no Ingress.',
   }),
+  enforceNetworkPolicy: setting(choice('off', 'ingress'), 'Services', {
+    default: 'off',
+    restart: true,
+    doc: 'With `ingress`, the NetworkPolicies that select the pods of a Service also decide by the addresses of clients who may connect to it, because behind the load balancer pods see its address instead. The agent then reads all Pods and NetworkPolicies: [NetworkPolicy](network-policy.md).',
+  }),
   zone: setting(
     text('ZONE', labelValue.check, "a zone's name as in topology.kubernetes.io/zone, or nothing"),
     'Services',

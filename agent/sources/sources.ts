@@ -194,6 +194,9 @@ export class Sources {
 
   /** Whether the Pods of a namespace of the cluster can be read. Reads them from now on. */
   accessToPods(namespace: string): Access {
+    // With NetworkPolicies all are read in any case, and must not go when no load balancer asks for a namespace any more.
+    if (this.#options.settings.enforceNetworkPolicy !== 'off' && this.api !== undefined)
+      return { kind: 'read' };
     return this.#certificates?.accessToPods(namespace) ?? { kind: 'pending' };
   }
 

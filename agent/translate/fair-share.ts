@@ -33,12 +33,12 @@ export function needsOf(result: LoadBalancer | Ignored | undefined): Needs {
 }
 
 /** What a listener takes as servers, besides its members. */
-function withoutMembers({ addresses, allowedCidrs, tls }: Listener): number {
+function withoutMembers({ addresses, allowedCidrs, tls, pool: { clients = [] } }: Listener): number {
   const certificates = tls?.certificates.length ?? 0;
   return (
     addresses.length * SERVERS_PER_ADDRESS +
     certificates * SERVERS_PER_CERTIFICATE +
-    Math.floor(allowedCidrs.length / RANGES_PER_SERVER)
+    Math.floor((allowedCidrs.length + clients.length) / RANGES_PER_SERVER)
   );
 }
 

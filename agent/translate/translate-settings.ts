@@ -31,6 +31,8 @@ export interface TranslateSettings extends OwnershipSettings, MemberRules {
   readonly isAmongHosts: boolean;
   /** A host of Ingresses belongs to the namespace that had it first. */
   readonly hostsOfOneNamespace: boolean;
+  /** `ingress`: NetworkPolicies of the members decide which clients may connect. */
+  readonly enforceNetworkPolicy: 'off' | 'ingress';
   /** The connection log of Services without the annotation. */
   readonly connectionLog: ConnectionLog;
   /** The values of annotations that a Service does not have. */
@@ -41,14 +43,17 @@ export function translateSettings(
   settings: OwnershipSettings &
     Omit<MemberRules, 'agentPorts'> &
     ListeningSettings &
-    Pick<TranslateSettings, 'members' | 'zone' | 'hostsOfOneNamespace' | 'connectionLog'> & {
+    Pick<
+      TranslateSettings,
+      'members' | 'zone' | 'hostsOfOneNamespace' | 'enforceNetworkPolicy' | 'connectionLog'
+    > & {
       readonly defaults: Readonly<Record<string, string>>;
       readonly hosts: readonly unknown[];
     },
 ): TranslateSettings {
   const { loadBalancerClass, handleUnclassed, externalIPs, clusterIPs, members, zone } = settings;
   const { refusedMembers, memberRanges, membersWithoutTarget } = settings;
-  const { hostsOfOneNamespace, connectionLog } = settings;
+  const { hostsOfOneNamespace, enforceNetworkPolicy, connectionLog } = settings;
   return {
     loadBalancerClass,
     handleUnclassed,
@@ -58,6 +63,7 @@ export function translateSettings(
     zone,
     isAmongHosts: settings.hosts.length > 1,
     hostsOfOneNamespace,
+    enforceNetworkPolicy,
     connectionLog,
     refusedMembers,
     memberRanges,

@@ -26,6 +26,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   KindIgnored: 0,
   InvalidAnnotation: 0,
   InvalidSourceRange: 0,
+  ClosedByPolicy: 0,
   InvalidAddress: 0,
   AddressPending: 0,
   AddressInUse: 0,

@@ -125,6 +125,22 @@ test('The chart has the definitions, the account and the rights of deploy/kubern
   t.deepEqual(sorted(own.map(withoutAnnotations)), sorted(theirs.map(withoutAnnotations)));
 });
 
+test('With the setting for NetworkPolicies the account may read Pods and NetworkPolicies, and only list and watch them', async (t) => {
+  const settings = { enforceNetworkPolicy: 'ingress' };
+  const text = await template({ settings }, 'elsewhere');
+  t.is(settingsIn(text, 'headgate.yaml').enforceNetworkPolicy, 'ingress');
+  t.false(text.includes('namespace: headgate-system'));
+  const roles = (all: string) => objectsIn(all).filter(({ kind }) => kind === 'ClusterRole');
+  const names = (all: string) => roles(all).map(({ metadata }) => metadata.name);
+  t.deepEqual(names(text), [...names(await template({})), 'headgate-policies']);
+  const rules = (roles(text).at(-1) as unknown as { rules: { resources: string[]; verbs: string[] }[] })
+    .rules;
+  t.deepEqual(
+    rules.map(({ resources, verbs }) => [...resources, ...verbs].join(' ')),
+    ['pods list watch', 'networkpolicies list watch'],
+  );
+});
+
 test('In another namespace the account, its rights and the Lease are there', async (t) => {
   const text = await template({ certificates: { namespaces: ['shop'] } }, 'elsewhere');
   t.false(text.includes('namespace: headgate-system'));

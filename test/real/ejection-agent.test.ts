@@ -10,6 +10,12 @@ import { MEMBER_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { haproxy: true });
 
+/**
+ * An agent that has run for 50 ms takes longer for its first lines than a client for some requests; how many fail at most is
+ * counted in ejection.test.ts. Of the requests in these tests 15 or 20 would fail if no member rested.
+ */
+const MOST_FAILURES = 12;
+
 /** Four members, of which the first one will fail. */
 async function serving(
   t: ExecutionContext<unknown>,
@@ -38,7 +44,7 @@ async function serving(
 test.serial('`why`, status, metrics and log say that a member rests', async (t) => {
   const { host, agent, bad, failures, said } = await serving(t, { mode: 'http' });
   bad.fault = 'answers 500';
-  t.true((await failures(80)) <= 3);
+  t.true((await failures(80)) <= MOST_FAILURES);
   t.regex(await said(), /ready {2}ERROR .*it rests, because of 3 errors in a row: it answered 500/);
   t.regex((await host.command('why', ['default/web'])).stdout, /^Service default\/web: .*DEGRADED/m);
   const metric = await agent.metrics();
@@ -57,7 +63,7 @@ for (const log of ['errors', 'all'])
       const flags = ['--connection-log-target', 'socket:/nonexistent', '--connection-log-format', format];
       const { bad, failures, said } = await serving(t, { mode: 'http', log }, flags);
       bad.fault = 'resets';
-      t.true((await failures(60)) <= 3);
+      t.true((await failures(60)) <= MOST_FAILURES);
       t.regex(await said(), /it rests, because of 3 errors in a row: it reset the connection/);
     });
 
@@ -92,7 +98,7 @@ test.serial('A member with a health monitor rests until the monitor says that it
   };
   const { bad, failures, said } = await serving(t, { mode: 'http', ...monitor });
   bad.fault = 'answers 500';
-  t.true((await failures(80)) <= 3);
+  t.true((await failures(80)) <= MOST_FAILURES);
   t.regex(await said(), /ERROR/);
   bad.fault = undefined;
   const before = bad.requests;

@@ -98,7 +98,16 @@ export function bindsOf(listener: Listener): readonly string[] {
  */
 export function allowedLines(listener: Listener): readonly (readonly string[])[] {
   if (!isForHaproxy(listener)) return [];
-  const cidrs = listener.allowedCidrs.length > 0 ? listener.allowedCidrs : [NO_CLIENT[listener.family]];
+  return linesOf(listener.allowedCidrs, [NO_CLIENT[listener.family]]);
+}
+
+/** The clients that a pool of routes may serve; they belong to its structure. */
+export function clientLines({ pool: { clients } }: Listener): readonly (readonly string[])[] {
+  return clients === undefined ? [] : linesOf(clients, Object.values(NO_CLIENT));
+}
+
+function linesOf(some: readonly string[], none: readonly string[]): readonly (readonly string[])[] {
+  const cidrs = some.length > 0 ? some : none;
   const lines: string[][] = [];
   for (let at = 0; at < cidrs.length; at += CIDRS_PER_LINE) lines.push(cidrs.slice(at, at + CIDRS_PER_LINE));
   return lines;
@@ -154,6 +163,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
       pool.timeouts,
       pool.memberConnectionLimit,
     ],
+    ...(pool.clients === undefined ? [] : ['clients', pool.clients]),
     pool.monitor === undefined ? '' : pool.whenAllDown,
     // How many errors, which ones and which share may change without a reload.
     ...(pool.ejection === undefined ? [] : ['errors']),

@@ -5,7 +5,15 @@
 import { loadTemplate, type Template, type View } from '../../base/template.ts';
 import type { Listener } from '../../model/load-balancer.ts';
 import { isOnlyChecked, isRouted, isRoutePool } from './listener-config.ts';
-import { besideView, clientsView, fallbackView, httpView, membersView, poolView } from './listener-view.ts';
+import {
+  besideView,
+  clientsView,
+  fallbackView,
+  httpView,
+  membersView,
+  poolClientsView,
+  poolView,
+} from './listener-view.ts';
 import type { RenderContext } from './render-context.ts';
 
 const templates = {
@@ -33,7 +41,15 @@ export function listenerText(listener: Listener, context: RenderContext): string
   if (isOnlyChecked(listener))
     return templates.checkedMembers({ name, connectTimeout: pool.timeouts.connect, members });
   const ofPool = (): string => part(templates.pool, poolView(listener));
-  if (isRoutePool(listener)) return templates.routePool({ name, mode, persistence, pool: ofPool(), members });
+  if (isRoutePool(listener))
+    return templates.routePool({
+      name,
+      mode,
+      persistence,
+      pool: ofPool(),
+      members,
+      ...poolClientsView(listener),
+    });
   const http = mode === 'http' ? part(templates.http, httpView(listener, context)) : '';
   const clients = part(templates.clients, { ...clientsView(listener, context), http });
   const beside = part(templates.beside, besideView(listener, context));

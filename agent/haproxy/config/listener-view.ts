@@ -13,6 +13,7 @@ import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
 import {
   algorithmOf,
   allowedLines,
+  clientLines,
   cookieKeyOf,
   hasFallback,
   isRouted,
@@ -175,6 +176,16 @@ export function poolView(listener: Listener): View {
     // Clients of a pool of routes may have addresses of both families.
     tableType: listener.family === 'v4' && !isRoutePool(listener) ? 'ip' : 'ipv6',
     isRoutePool: isRoutePool(listener) && mode === 'http',
+  };
+}
+
+/** Which clients a pool of routes may serve, by NetworkPolicies. */
+export function poolClientsView(listener: Listener): View {
+  return {
+    // Views of their own, because lines do not see the values around them.
+    clients: clientLines(listener).map((cidrs) => ({ cidrs: cidrs.join(' ') })),
+    areRestricted: listener.pool.clients !== undefined,
+    areAnswered: listener.mode === 'http',
   };
 }
 

@@ -40,7 +40,8 @@ export function spareListeners(profile: Listener): readonly Listener[] {
  * checks are kept over a reload by name.
  */
 const spareShape = memoByIdentity((listener: Listener): string => {
-  const { cookie, persistence, tls, monitor } = listener.pool;
-  const isPlain = cookie === '' && persistence === 0 && tls === undefined && monitor === undefined;
+  const { cookie, persistence, tls, monitor, clients } = listener.pool;
+  const isPlain =
+    cookie === '' && persistence === 0 && tls === undefined && monitor === undefined && clients === undefined;
   return isRoutePool(listener) && isPlain ? shapeOf(listener) : '';
 });

@@ -14,10 +14,13 @@ interface Reading extends Pick<ReflectedResource<never>, 'orVersion' | 'isOption
   readonly after?: 'GatewayClass' | 'IngressClass';
   /** Or once a pool needs the kind. */
   readonly orAfterPool?: boolean;
+  /** Only with the setting `enforceNetworkPolicy`. */
+  readonly isForPolicies?: boolean;
 }
 
 /** Only in clusters that have its definition. */
 const OPTIONAL = { isOptional: true } as const;
+const OF_POLICIES = { isForPolicies: true } as const;
 const OF_GATEWAYS = { ...OPTIONAL, after: 'GatewayClass' } as const;
 
 const READ = {
@@ -40,6 +43,8 @@ const READ = {
   Namespace: { ...OPTIONAL, after: 'GatewayClass', orAfterPool: true },
   IngressClass: OPTIONAL,
   Ingress: { ...OPTIONAL, after: 'IngressClass' },
+  NetworkPolicy: OF_POLICIES,
+  Pod: OF_POLICIES,
 } as const satisfies Partial<Record<Kind, Reading>>;
 
 export type ReflectedKind = keyof typeof READ;
@@ -50,13 +55,16 @@ const READ_KINDS = Object.keys(READ) as readonly ReflectedKind[];
 export function kindsOf({
   gatewayApi,
   ingress,
+  enforceNetworkPolicy = 'off',
 }: {
   readonly gatewayApi: boolean;
   readonly ingress: boolean;
+  readonly enforceNetworkPolicy?: 'off' | 'ingress';
 }): readonly ReflectedKind[] {
   return READ_KINDS.filter((kind) => {
     const ofClass = classKindOf(kind);
-    const { orAfterPool = false }: Reading = READ[kind];
+    const { orAfterPool = false, isForPolicies = false }: Reading = READ[kind];
+    if (isForPolicies) return enforceNetworkPolicy !== 'off';
     return orAfterPool || ofClass === undefined || (ofClass === 'GatewayClass' ? gatewayApi : ingress);
   });
 }
@@ -105,7 +113,7 @@ export function resourcesOf(
   serviceSelector: string,
 ): (Omit<ReflectedResource<KubernetesObject>, 'parse'> & { readonly kind: ReflectedKind })[] {
   const { isOfCluster, ...ofApi } = KINDS[kind];
-  const { after, orAfterPool, ...reading }: Reading = READ[kind];
+  const { after, orAfterPool, isForPolicies, ...reading }: Reading = READ[kind];
   const places = isOfCluster || namespaces.length === 0 ? [''] : [...new Set(namespaces)];
   return places.map((namespace) => ({
     ...ofApi,

@@ -47,6 +47,7 @@ export function neededRights({
     ...rights('', 'nodes', ['watch']),
     ...(kinds.has('AddressPool') && kinds.has('AddressClaim') ? OF_POOLS : []),
     ...(kinds.has('BGPPeer') ? OF_PEERS : []),
+    ...[...kinds].flatMap((kind) => rightsOfPolicies(kind, namespaces)),
     ...[...kinds].flatMap((kind) => rightsOfClasses(kind, namespaces, classes)),
     ...(kinds.has('BGPPeer') ? rights('', 'secrets', ['list', 'watch'], ofLease) : []),
     ...rights('coordination.k8s.io', 'leases', ['create'], ofLease),
@@ -98,6 +99,14 @@ function rights(
 ): readonly Right[] {
   const [resource = '', subresource = ''] = path.split('/');
   return verbs.map((verb) => ({ verb, group, resource, subresource, namespace, name }));
+}
+
+/** With the setting `enforceNetworkPolicy`. */
+function rightsOfPolicies(kind: ReflectedKind, namespaces: readonly string[]): readonly Right[] {
+  if (kind !== 'NetworkPolicy' && kind !== 'Pod') return [];
+  return resourcesOf(kind, namespaces, '').flatMap(({ apiVersion, plural, namespace }) =>
+    rights(groupOf(apiVersion), plural, ['watch'], { namespace }),
+  );
 }
 
 /** The rights for a kind of the Gateway API, or for Ingresses. */

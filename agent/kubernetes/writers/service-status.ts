@@ -258,19 +258,24 @@ function programmed(
   return no(first.fault, `${notServed(faults)}: ${first.message}`);
 }
 
-const ABOUT_CERTIFICATES: readonly ProblemReason[] = [...CERTIFICATE_FAULTS, 'CertificateExpired'];
+const TOLD_WHILE_SERVED: readonly ProblemReason[] = [
+  ...CERTIFICATE_FAULTS,
+  'CertificateExpired',
+  'ClosedByPolicy',
+];
 
 /**
  * The load balancer cannot make pods ready, and an owner may want none: the condition stays true, and its reason says
- * that there are none. The same holds for a certificate that is served although it has a problem.
+ * that there are none. The same holds for a certificate that is served although it has a problem, and for clients that policies
+ * keep out.
  */
 function served(states: readonly PortState[], problems: readonly Problem[]): DesiredCondition {
   const empty = states.filter(
     ({ listener }) => !listener.pool.members.some(({ state }) => state === 'ready'),
   );
-  const certificate = problems.find(({ reason }) => ABOUT_CERTIFICATES.includes(reason));
-  if (empty.length === 0 && certificate !== undefined)
-    return condition(PROGRAMMED, 'True', certificate.reason, `All ports are served. ${certificate.message}`);
+  const told = problems.find(({ reason }) => TOLD_WHILE_SERVED.includes(reason));
+  if (empty.length === 0 && told !== undefined)
+    return condition(PROGRAMMED, 'True', told.reason, `All ports are served. ${told.message}`);
   if (empty.length === 0) return condition(PROGRAMMED, 'True', 'Programmed', 'All ports are served');
   const message = `All ports are served, but these refuse connections because no member is ready: ${portsOf(empty)}`;
   return condition(PROGRAMMED, 'True', 'NoMembers', message);

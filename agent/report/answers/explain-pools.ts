@@ -13,6 +13,8 @@ export interface PoolExplanation {
   readonly weight: number;
   readonly ready: number;
   readonly members: number;
+  /** CIDRs of the clients that NetworkPolicies let in; absent: all. */
+  readonly clients?: readonly string[];
 }
 
 export function poolsOf({ action }: RouteRule, sources: StatusSources): readonly PoolExplanation[] {
@@ -30,11 +32,13 @@ export function poolsOfBackends(
       loadBalancer &&
       operatingStatus(loadBalancer, sources.dataplane).listeners.find(({ name }) => name === pool);
     const members = status?.members ?? [];
+    const clients = loadBalancer?.listeners.find(({ name }) => name === pool)?.pool.clients;
     return {
       name: poolName(backend) ?? '',
       weight,
       ready: members.filter(takesConnections).length,
       members: members.length,
+      ...(clients && { clients }),
     };
   });
 }

@@ -142,7 +142,7 @@ export class GatewayTranslator implements Translator {
     const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);
 
     // The listeners of the model, and the status of each object that had a part in them.
-    const model = modelListeners({
+    const { listeners: model, problems: ofMembers } = modelListeners({
       owner: { key, vips: addresses.vips },
       listeners,
       certificatesOf: found.certificates,
@@ -169,6 +169,7 @@ export class GatewayTranslator implements Translator {
         ...userProblems,
         ...problems,
         ...problemsOf(routes),
+        ...ofMembers,
         ...shadowedOn(model, memory),
       ]),
       reads: [...reads],

@@ -12,9 +12,10 @@ import type { Route } from '../../kubernetes/gateway/route-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { Dependency, RouteParent } from '../../model/desired-state.ts';
 import type { SlicesView } from '../pool/route-slices.ts';
+import type { PoliciesView } from '../service/policy-clients.ts';
 
 /** The part of the store of objects that translation reads. */
-export interface GatewayView extends SlicesView {
+export interface GatewayView extends SlicesView, PoliciesView {
   gatewayClass(name: string): GatewayClass | undefined;
   gateway(key: string): Gateway | undefined;
   /** True if it comes from a folder of manifests of this host. */

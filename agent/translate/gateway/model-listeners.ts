@@ -4,7 +4,7 @@
 import { compactList } from '../../base/compact.ts';
 import { portRefusal } from '../../kubernetes/port-limit.ts';
 import type { Dependency } from '../../model/desired-state.ts';
-import type { Family, Listener, Member, OwnerKey, Tls, Vip } from '../../model/load-balancer.ts';
+import type { Listener, OwnerKey, Problem, Tls, Vip } from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { HttpRouting, Routing, TcpRouting, TlsHost, TlsRouting } from '../../model/routes.ts';
 import { ownAddresses } from '../own-addresses.ts';
@@ -24,7 +24,7 @@ import {
   transportOf,
 } from './listeners.ts';
 import type { AttachedRoute, RoutesByListener } from './route-portions.ts';
-import { udpMembers } from './udp-members.ts';
+import { type UdpMembers, udpMembers } from './udp-members.ts';
 
 export interface ModelOptions {
   readonly owner: { readonly key: OwnerKey; readonly vips: readonly Vip[] };
@@ -38,10 +38,16 @@ export interface ModelOptions {
   readonly reads: Set<Dependency>;
 }
 
-export function modelListeners(options: ModelOptions): readonly Listener[] {
+export interface ModelListeners {
+  readonly listeners: readonly Listener[];
+  readonly problems: readonly Problem[];
+}
+
+export function modelListeners(options: ModelOptions): ModelListeners {
   const { owner, places, translator, clients } = options;
   const { key, vips } = owner;
   const listeners: Listener[] = [];
+  const problems: Problem[] = [];
   for (const ofPort of byPort(options.listeners.filter(isUsable))) {
     const [first] = ofPort;
     if (first === undefined) continue;
@@ -65,15 +71,17 @@ export function modelListeners(options: ModelOptions): readonly Listener[] {
       );
       const place = { key, protocol, port, family, addresses, routing, tls, ...clients };
       const listener = routedListener(place, translator.settings());
-      const members = protocol === 'UDP' ? membersByUdp(options, ofPort, places, family) : [];
+      const ofUdp = protocol === 'UDP' ? membersByUdp(options, ofPort, places, listener) : undefined;
+      problems.push(...(ofUdp?.problems ?? []));
       listeners.push({
         ...listener,
         ...(isMixed && { dispatch: dispatchOf(passed, others, places) }),
-        pool: { ...listener.pool, members },
+        ...(ofUdp && { allowedCidrs: ofUdp.allowed }),
+        pool: { ...listener.pool, members: ofUdp?.members ?? [] },
       });
     }
   }
-  return compactList(listeners);
+  return { listeners: compactList(listeners), problems };
 }
 
 /** The name of the model's listeners that serve one of the Gateway's. */
@@ -195,8 +203,8 @@ function membersByUdp(
   { translator, reads }: ModelOptions,
   listeners: readonly GatewayListener[],
   routes: RoutesByListener,
-  family: Family,
-): readonly Member[] {
+  { family, allowedCidrs: allowed }: Listener,
+): UdpMembers {
   const [oldest] = byAge(listeners.flatMap((listener) => routes.get(listener) ?? []));
-  return udpMembers(oldest?.resolved.members ?? [], family, { ...translator, reads });
+  return udpMembers(oldest?.resolved.members ?? [], { family, allowed }, { ...translator, reads });
 }

@@ -10,16 +10,20 @@ import type {
   Member,
   MemberTls,
   OwnerKey,
+  Pool,
   Problem,
 } from '../../model/load-balancer.ts';
 import { poolListener, serviceOfPool } from '../../model/names.ts';
 import type { PortAddress } from '../../model/port-owners.ts';
 import { type ReadAnnotations, readAnnotations } from '../annotations/annotations.ts';
 import { healthMonitor } from '../service/health-monitor.ts';
+import { type MemberClients, memberClients } from '../service/member-clients.ts';
 import { usableMembers } from '../service/member-rules.ts';
 import { membersFromEndpoints } from '../service/members.ts';
 import { ejectionOf, loadBalancerOf, plainListener, plainPool } from '../service/plain-listener.ts';
+import type { PoliciesView } from '../service/policy-clients.ts';
 import { selectEndpoints } from '../service/select-endpoints.ts';
+import { ALL_CLIENTS } from '../service/source-ranges.ts';
 import { type CertificatesView, certificateOf, memberTlsOf } from '../service/tls.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
@@ -28,7 +32,7 @@ import { poolProfile } from './pool-profile.ts';
 import { routeSlices, type SlicesView } from './route-slices.ts';
 
 /** The part of the store of objects that translation reads. */
-export interface PoolView extends SlicesView {
+export interface PoolView extends SlicesView, PoliciesView {
   service(key: string): Service | undefined;
   policiesOf(service: string): readonly BackendTlsPolicy[];
 }
@@ -104,7 +108,10 @@ export class PoolTranslator implements Translator {
       policy === undefined
         ? !annotated.isServed || isMeantByMistake(service, port, policies)
         : judged?.tls === undefined;
-    const members = isClosed ? [] : this.#members(service, port, reads, problems);
+    const found = isClosed ? [] : this.#members(service, port, reads, problems);
+    const context = { cluster, settings: this.#options.settings(), reads };
+    const ofPolicies = memberClients({ service, port, members: found, allowed: ALL_CLIENTS }, context);
+    problems.push(...ofPolicies.problems);
     const tls = judged?.tls ?? annotated.memberTls ?? (isTls ? UNVERIFIED : undefined);
     const { namespace, name: serviceName } = service;
     const place = { name: poolListener(key, port.port), namespace, service: serviceName };
@@ -123,7 +130,8 @@ export class PoolTranslator implements Translator {
         proxyProtocol: values.proxyProtocol,
         memberConnectionLimit: values.memberConnectionLimit,
         ...ejectionOf(values, mode),
-        members,
+        members: ofPolicies.members,
+        ...clientsOf(ofPolicies),
       },
     };
   }
@@ -162,6 +170,11 @@ export class PoolTranslator implements Translator {
     }
     return usable;
   }
+}
+
+/** Without the field if all clients are served. */
+function clientsOf({ allowed: { v4 = [], v6 = [] } }: MemberClients): Pick<Pool, 'clients'> {
+  return v4 === ALL_CLIENTS.v4 && v6 === ALL_CLIENTS.v6 ? {} : { clients: [...v4, ...v6] };
 }
 
 /** One name for all, so that HAProxy needs no section of its own for each. */

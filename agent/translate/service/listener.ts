@@ -17,7 +17,6 @@ import { listenerName } from '../../model/names.ts';
 import type { AnnotationValues } from '../annotations/annotations.ts';
 import { engineOf } from './engine.ts';
 import { ejectionOf, plainListener, plainPool } from './plain-listener.ts';
-import type { SourceRanges } from './source-ranges.ts';
 
 export interface ListenerParts {
   readonly service: Service;
@@ -30,13 +29,14 @@ export interface ListenerParts {
   readonly tls: Tls | undefined;
   readonly memberTls: MemberTls | undefined;
   readonly errorPages: ErrorPages | undefined;
-  readonly ranges: SourceRanges;
+  /** Canonical CIDRs. */
+  readonly allowed: readonly string[];
   readonly members: readonly Member[];
   readonly monitor: HealthMonitor | undefined;
 }
 
 export function listenerOf(parts: ListenerParts): Listener {
-  const { service, port, family, addresses, values, ranges } = parts;
+  const { service, port, family, addresses, values, allowed } = parts;
   const { namespace, name } = service;
   const place = { ...port, name: serviceListenerName(service, port, family), namespace, service: name };
   const engine = engineOf(port, values);
@@ -44,7 +44,7 @@ export function listenerOf(parts: ListenerParts): Listener {
     ...plainListener({ ...place, portName: port.name, family }, values),
     engine,
     addresses,
-    allowedCidrs: ranges.allowed[family],
+    allowedCidrs: allowed,
     connectionLimit: values.connectionLimit,
     rateLimit: values.rateLimit,
     pool: poolOf(parts, engine),

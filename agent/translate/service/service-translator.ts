@@ -18,17 +18,19 @@ import { engineOf, engineProblems, needsTcpPort } from './engine.ts';
 import { readErrorPages } from './error-pages.ts';
 import { healthMonitor, monitorProblems } from './health-monitor.ts';
 import { listenerOf, serviceListenerName } from './listener.ts';
+import { memberClients } from './member-clients.ts';
 import { type RefusedMember, usableMembers } from './member-rules.ts';
 import { membersFromEndpoints, membersFromNodes } from './members.ts';
 import { loadBalancerOf } from './plain-listener.ts';
-import { firstEndpoints, selectEndpoints } from './select-endpoints.ts';
+import type { PoliciesView } from './policy-clients.ts';
+import { firstEndpoints, type Selection, selectEndpoints } from './select-endpoints.ts';
 import { hasPort, reasonToIgnore, serviceVips, unusedPublicAddress } from './service-vips.ts';
 import { sourceRanges } from './source-ranges.ts';
 import { tlsOf } from './tls.ts';
 import type { TranslatorOptions } from './translator-options.ts';
 
 /** The part of the store of objects that translation reads. */
-export interface ClusterView extends PodsView {
+export interface ClusterView extends PodsView, PoliciesView {
   service(key: string): Service | undefined;
   /** True if this Service comes from a folder of manifests of this host. */
   isOfFolder(key: string): boolean;
@@ -133,6 +135,7 @@ export class ServiceTranslator implements Translator {
     problems.push(...(found?.problems ?? []));
     reads.push(...(found?.reads ?? []));
     const slices = this.#slices(service);
+    const ofPolicies = new Set<Dependency>();
     const listeners: Listener[] = [];
     for (const port of service.ports) {
       const monitor = healthMonitor(service, port, values, isOnNodes);
@@ -154,8 +157,15 @@ export class ServiceTranslator implements Translator {
         for (const { member, isVip } of refused) if (isVip) reads.push(`vip ${member.address}`);
         const kept = keepLast(values, now, () => usable(last).usable);
         const isDirect = values.members === 'direct' && engineOf(port, values) === 'kernel';
-        const members = isDirect ? kept.filter((member) => member.port === port.port) : kept;
-        if (members.length < kept.length) problems.push(otherPorts(key, port, kept));
+        const reached = isDirect ? kept.filter((member) => member.port === port.port) : kept;
+        if (reached.length < kept.length) problems.push(otherPorts(key, port, kept));
+        const behind = isOnNodes ? behindNodes(slices, port, family) : undefined;
+        const allowed = { [family]: ranges.allowed[family] };
+        const clients = memberClients(
+          { service, port, members: reached, behind, allowed },
+          { cluster, settings, reads: ofPolicies },
+        );
+        problems.push(...clients.problems);
         const granted = ofFamily
           .map(({ address }) => address)
           .filter((address) => isServed && !isClosed && hasPort(pools, address, port));
@@ -172,9 +182,11 @@ export class ServiceTranslator implements Translator {
           memberTls,
           errorPages: pages.pages,
         };
-        listeners.push(listenerOf({ ...parts, ranges, members, monitor }));
+        const { members } = clients;
+        listeners.push(listenerOf({ ...parts, allowed: clients.allowed[family] ?? [], members, monitor }));
       }
     }
+    for (const read of ofPolicies) reads.push(read);
     const egress = found?.egress;
     return { ...loadBalancerOf(key, vips, listeners, problems), ...(egress && { egress }) };
   }
@@ -224,6 +236,15 @@ export class ServiceTranslator implements Translator {
     problems.push({ ...problem(service.key, 'NodePortMissing', message), port: { protocol, port } });
     return [];
   }
+}
+
+/** The endpoints that kube-proxy on a node may send to. */
+function behindNodes(
+  slices: readonly EndpointSlice[],
+  { name, protocol }: ServicePort,
+  family: Family,
+): Selection {
+  return selectEndpoints(slices, { name, protocol }, family, { zone: '', ignoreHints: true });
 }
 
 function annotationsOf(service: Service, settings: TranslateSettings): ReadAnnotations {

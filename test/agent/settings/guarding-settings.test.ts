@@ -27,6 +27,15 @@ const CASES: Readonly<Partial<Record<SettingName, Case>>> = {
       'hostsofonenamespace: true',
     ],
   },
+  enforceNetworkPolicy: {
+    good: 'enforceNetworkPolicy: ingress',
+    wrong: [
+      'enforceNetworkPolicy: true',
+      'enforceNetworkPolicy: Ingress',
+      'enforceNetworkPolicy: [ingress]',
+      'enforceNetworkPolicies: ingress',
+    ],
+  },
   maxRsaBits: {
     good: 'maxRsaBits: 2048',
     wrong: ['maxRsaBits: 1024', 'maxRsaBits: 32768', 'maxRsaBits: many', 'maxRSABits: 2048'],

@@ -158,6 +158,7 @@ const others: Readonly<Record<SettingName, string>> = {
   finalizer: 'false',
   hostsOfOneNamespace: 'true',
   publishUnready: 'true',
+  enforceNetworkPolicy: 'ingress',
   dotSegments: 'pass',
   ambiguousPaths: 'reject',
   gatewayApi: 'false',

@@ -29,6 +29,7 @@ export const SETTINGS: TranslateSettings = {
   zone: '',
   isAmongHosts: false,
   hostsOfOneNamespace: false,
+  enforceNetworkPolicy: 'off',
   connectionLog: 'none',
   refusedMembers: [],
   memberRanges: [],

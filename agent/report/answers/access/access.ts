@@ -22,6 +22,7 @@ import {
   fixedAnswer,
   members,
   path,
+  poolClients,
   preflight,
   rangesOfRoute,
   redirect,
@@ -69,6 +70,7 @@ const REQUEST: readonly Check[] = [
   { name: 'authorization', of: externalAuth },
   { name: 'redirect', of: redirect },
   { name: 'answer', of: fixedAnswer },
+  { name: 'clients of members', of: poolClients },
   { name: 'members', of: members },
 ];
 

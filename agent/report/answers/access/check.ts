@@ -56,8 +56,16 @@ export interface RequestWay {
   readonly rule: RouteRule | undefined;
   /** Names of rules before it of which only HAProxy can tell whether they match. */
   readonly perhaps: readonly string[];
-  /** '' as the name of one that does not exist; `ready`: its members that take requests. */
-  readonly pools: readonly { readonly name: string; readonly weight: number; readonly ready: number }[];
+  /**
+   * '' as the name of one that does not exist; `ready`: its members that take requests; `clients`: CIDRs of those that NetworkPolicies
+   * let in, absent for all.
+   */
+  readonly pools: readonly {
+    readonly name: string;
+    readonly weight: number;
+    readonly ready: number;
+    readonly clients?: readonly string[];
+  }[];
 }
 
 export const CLOSED = 'the connection is closed';

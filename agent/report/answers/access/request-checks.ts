@@ -39,10 +39,13 @@ export function route({ request }: Way): CheckResult | undefined {
   return found.isFound ? passed(found.words) : refused(found.words, found.answer);
 }
 
-export function routeRanges({ listener, client, request }: Way): CheckResult | undefined {
-  const ranges = rangesOfRoute(request);
-  if (ranges === undefined) return undefined;
-  const answer = 'status 403';
+export function routeRanges(way: Way): CheckResult | undefined {
+  const ranges = rangesOfRoute(way.request);
+  return ranges && rangesBehindProxies(ranges, way, 'status 403');
+}
+
+/** `answer`: what the others get. */
+function rangesBehindProxies(ranges: Ranges, { listener, client }: Way, answer: string): CheckResult {
   const proxy = proxyInWords(listener, client);
   if (proxy === '') return rangesResult(ranges, listener.family, client, answer);
   const sets = (['v4', 'v6'] as const).map((family) => [admittedBy(ranges, family), family] as const);
@@ -130,6 +133,24 @@ export function fixedAnswer({ request }: Way): CheckResult | undefined {
   const known = sum(action.backends.filter(({ pool }) => pool !== undefined));
   if (known === 0) return refused('it has no backend with a weight', answer);
   return known === total ? undefined : limited(`${known} of ${total} requests have a backend`, answer);
+}
+
+/** A client that some pools refuse has luck with the others. */
+export function poolClients(way: Way): CheckResult | undefined {
+  const pools = way.request?.pools.filter(({ weight }) => weight > 0) ?? [];
+  if (pools.every(({ clients }) => clients === undefined)) return undefined;
+  const answer = way.listener.mode === 'http' ? 'status 403' : CLOSED;
+  const results = pools.map(({ clients: allowed, weight }) => ({
+    weight,
+    ...rangesBehindProxies({ allowed, denied: [] }, way, answer),
+  }));
+  const isAsked = results.find(({ result }) => result === 'asked');
+  if (isAsked !== undefined) return asked(`${isAsked.detail}, by NetworkPolicies of members`, answer);
+  const [total, open] = [sum(results), sum(results.filter(({ result }) => result === 'passed'))];
+  if (open === 0) return refused(`${results[0]?.detail}, by NetworkPolicies of members`, answer);
+  return open === total
+    ? passed(results[0]?.detail ?? '')
+    : limited(`${open} of ${total} have a pool that lets it in`, answer);
 }
 
 /** What is not there has had its answer before, but for connections. */

@@ -141,6 +141,8 @@ function pod(addresses: readonly string[]): Pod {
     addresses,
     hostNetwork: false,
     hasEnded: false,
+    labels: {},
+    ports: [],
   };
 }
 

@@ -11,7 +11,7 @@ import { accessOf, checksOf } from '../../../../../agent/report/answers/access/a
 import { type Client, clientOf } from '../../../../../agent/report/answers/access/client.ts';
 import type { AmbiguousPaths } from '../../../../../agent/report/answers/access/path-rules.ts';
 import { externalAuth } from '../../../../support/traffic/authorizer.ts';
-import { entryOf, gatewayOf, ruleOf, sectionOf } from '../../../../support/values/routes.ts';
+import { entryOf, gatewayOf, POOL, poolOf, ruleOf, sectionOf } from '../../../../support/values/routes.ts';
 
 /** Lines of the configuration by the check that they carry out; every line that can end a request is one of them. */
 const LINES: readonly (readonly [check: string, line: RegExp])[] = [
@@ -39,17 +39,11 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['redirect', /^http-request redirect /],
   ['answer', /^http-request return status (403|404|503).* if \{ var\(txn\.target\) -m str e/],
   ['answer', /^http-request return status 500/],
-  ['members', /^use_backend /],
+  ['clients of members', /^http-request deny deny_status 403 unless allowed/],
+  ['members', /^server /],
 ];
 /** In the order in which HAProxy comes to them, whatever their place in the file. */
-const PHASES = [
-  /^maxconn /,
-  /^tcp-request connection /,
-  /^bind /,
-  /^tcp-request session /,
-  /^http-request /,
-  /^use_backend /,
-];
+const PHASES = [/^maxconn /, /^tcp-request connection /, /^bind /, /^tcp-request session /, /^http-request /];
 /** `why` explains a GET. */
 const OF_CONNECT = 'http-request deny deny_status 405 if METH_CONNECT';
 const ENDING = /^(tcp|http)-request (?!.*\bset-var).*\b(reject|deny|tarpit|return|redirect|silent-drop)\b/;
@@ -75,6 +69,15 @@ function listenerOf(changes: Partial<Listener> = {}): Listener {
     userLists: [{ name: 'secret default/users', fingerprint: 'f' }],
     asksServers: true,
     ...changes,
+  }).listeners;
+  if (listener === undefined) throw new Error('No listener');
+  return listener;
+}
+
+/** A pool of routes with clients that NetworkPolicies let in. */
+function restrictedPool(): Listener {
+  const [listener] = poolOf('web', ['10.0.0.1:8080'], {
+    pool: { ...POOL, clients: ['192.0.2.0/24'] },
   }).listeners;
   if (listener === undefined) throw new Error('No listener');
   return listener;
@@ -118,7 +121,10 @@ for (const [acceptProxy, ambiguousPaths, what] of [
       (line) => line !== OF_CONNECT && ENDING.test(line) && !LINES.some(([, pattern]) => pattern.test(line)),
     );
     t.deepEqual(missed, [], 'a line that can end a request is no check that `why` names');
-    const found = PHASES.flatMap((phase) => lines.filter((line) => phase.test(line))).flatMap((line) =>
+    // After the listener's own.
+    const ofPool = linesOf(restrictedPool(), ambiguousPaths);
+    const inOrder = [...PHASES.flatMap((phase) => lines.filter((line) => phase.test(line))), ...ofPool];
+    const found = inOrder.flatMap((line) =>
       LINES.filter(([, pattern]) => pattern.test(line)).map(([check]) => check),
     );
     t.deepEqual(
@@ -146,6 +152,7 @@ function access(
   rule: Partial<RouteRule> = {},
   client: Partial<Client> = {},
   perhaps: readonly string[] = [],
+  clients?: readonly string[],
 ) {
   return accessOf({
     listener: listenerOf({ ...OPEN, ...changes }),
@@ -158,12 +165,42 @@ function access(
       route: { words: 'host example.org, path /…', isFound: true, answer: 'status 404' },
       rule: ruleOf('web', rule),
       perhaps,
-      pools: [{ name: 'pool:default/web port 80', weight: 1, ready: 1 }],
+      pools: [{ name: 'pool:default/web port 80', weight: 1, ready: 1, ...(clients && { clients }) }],
     },
     knowsUser: (_, user) => user === 'ann',
     atEachHost: '',
   });
 }
+
+for (const [what, expected, clients, changes, client] of [
+  ['all', 'Open to everybody', ['0.0.0.0/0', '::/0'], {}, {}],
+  [
+    'a range',
+    'Open only to clients from 192.0.2.0/24, by NetworkPolicies of members',
+    ['192.0.2.0/24'],
+    {},
+    {},
+  ],
+  ['no client', 'Closed to everybody (clients of members, status 403)', [], {}, {}],
+  ['ranges of IPv6', 'Closed to everybody (clients of members, status 403)', ['2001:db8::/32'], {}, {}],
+  [
+    'another range',
+    'Closed to 198.51.100.7 (clients of members, status 403)',
+    ['192.0.2.0/24'],
+    {},
+    { from: { address: '198.51.100.7', family: 'v4' } },
+  ],
+  [
+    'proxies that name their clients',
+    'Open only to clients from 192.0.2.0/24 (trusted proxies name their clients), by NetworkPolicies of members',
+    ['192.0.2.0/24'],
+    { trustedProxies: ['203.0.113.1/32'] },
+    {},
+  ],
+] as const)
+  test(`Members whose NetworkPolicies let in ${what}`, (t) => {
+    t.is(access(changes, {}, client, [], clients).sentence, expected);
+  });
 
 const SOMEBODY = { from: { address: '198.51.100.7', family: 'v4' } } as const;
 const HALVES = ['0.0.0.0/1', '128.0.0.0/1'];
