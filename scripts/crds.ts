@@ -91,6 +91,8 @@ export function crdFiles(): ReadonlyMap<string, string> {
         ['Used-IPv6', 'string', '.status.ipv6.used', 'wide'],
         ['Held-IPv6', 'string', '.status.ipv6.held', 'wide'],
         ['Free-IPv6', 'string', '.status.ipv6.free', 'wide'],
+        ['Namespaces', 'string', '.spec.allowed.namespaces', 'wide'],
+        ['Ports', 'string', '.spec.allowed.ports', 'wide'],
         ['Announce', 'string', '.spec.announce', 'wide'],
         ['Peers', 'string', '.spec.bgp.peers', 'wide'],
         ['Hosts', 'string', '.status.hostsUp', 'wide'],
