@@ -98,7 +98,7 @@ const NOTHING: IngressRule = { ports: [], blocks: [], hasOthers: true };
 
 /** An empty list of ports or sources is as no list: all. */
 function ruleOf(rule: unknown): IngressRule {
-  if (!isMapping(rule)) return NOTHING;
+  if (!hasOnly(rule, ['ports', 'from'])) return NOTHING;
   const { ports, from } = rule;
   if (!isListOrNone(ports) || !isListOrNone(from)) return NOTHING;
   const found = from?.map(blockOf);
@@ -109,13 +109,18 @@ function ruleOf(rule: unknown): IngressRule {
   };
 }
 
+/** A field of a later version of the API may restrict the others. */
+function hasOnly(value: unknown, fields: readonly string[]): value is Readonly<Record<string, unknown>> {
+  return isMapping(value) && Object.keys(value).every((field) => fields.includes(field));
+}
+
 function isListOrNone(value: unknown): value is readonly unknown[] | null | undefined {
   return value === undefined || value === null || Array.isArray(value);
 }
 
 function portOf(written: unknown): readonly PolicyPort[] {
   const judged = portSchema.judge(written);
-  if (!judged.success || !isMapping(written)) return [];
+  if (!judged.success || !hasOnly(written, ['protocol', 'port', 'endPort'])) return [];
   const { port } = written;
   const { protocol: spoken = 'TCP', endPort: last } = judged.data;
   if (port === undefined || port === null)
@@ -129,7 +134,7 @@ function portOf(written: unknown): readonly PolicyPort[] {
 function blockOf(peer: unknown): IpBlock | undefined {
   if (!isMapping(peer) || Object.values(peer).filter((each) => each !== null).length !== 1) return undefined;
   const judged = blockSchema.judge(peer.ipBlock);
-  if (!judged.success) return undefined;
+  if (!judged.success || !hasOnly(peer.ipBlock, ['cidr', 'except'])) return undefined;
   const block = parseCidr(judged.data.cidr)?.cidr;
   const except = (judged.data.except ?? []).map((each) => parseCidr(each)?.cidr);
   // An exception that cannot be read could be any part of the block.

@@ -121,7 +121,7 @@ type Sets = Readonly<Record<Family, AddressSet>>;
 const NOBODY: Sets = { v4: [], v6: [] };
 
 /**
- * By its address, because the author of an EndpointSlice can name any pod; by its name if it has the address of its node.
+ * By its address, because the author of an EndpointSlice can name any pod; by its name only if it has the address of its node.
  * Empty: it is no pod. undefined: it is not known yet.
  */
 function podsOf(
@@ -136,7 +136,7 @@ function podsOf(
   const key = `${namespace}/${target.slice('Pod/'.length)}`;
   reads.add(`pod ${key}`);
   const pod = view.pod(key);
-  return pod && [pod];
+  return pod?.hostNetwork && pod.addresses.includes(address) ? [pod] : undefined;
 }
 
 /** By the list of policies of a namespace, by labels. */

@@ -227,6 +227,14 @@ const CASES: readonly Case[] = [
     told: ['they let in no address of IPv4'],
   },
   {
+    title: 'fields that are not known let no client in, because they may restrict the others',
+    policies: [
+      `{ podSelector: {}, ingress: [{ from: [${BLOCK}], when: night }, { from: [${BLOCK}], ports: [{ port: 8080, appProtocol: http }] }, { from: [{ ipBlock: { cidr: 203.0.113.0/24, excpt: [203.0.113.7/32] } }] }] }`,
+    ],
+    allowed: [],
+    told: ['also lets in what is no "ipBlock"', 'they let in no address of IPv4'],
+  },
+  {
     title: 'a selector that cannot be read selects all pods',
     policies: ['{ podSelector: { matchExpressions: [{ key: app, operator: Like, values: [d*] }] } }'],
     allowed: [],
@@ -319,6 +327,15 @@ test('A pod is found by its address, whatever an EndpointSlice calls it', (t) =>
       ON,
     );
     t.deepEqual(listenerOf(desired).allowedCidrs, [], target);
+  }
+});
+
+test('An EndpointSlice with the name of an open pod and another address has no member', (t) => {
+  const own = pod({ name: 'web-1', labels: {}, addresses: ['10.0.0.9'] });
+  for (const mine of [own, pod({ spec: { hostNetwork: true }, addresses: ['198.51.100.1'] })]) {
+    const desired = translated([service(), slice({ endpoints: [MEMBER] }), mine], ON);
+    t.deepEqual(membersOf(desired), []);
+    t.regex(loadBalancerOf(desired).problems[0]?.message ?? '', /is not known yet: it is no member/);
   }
 });
 
