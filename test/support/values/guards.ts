@@ -140,7 +140,7 @@ export const GIVEN: readonly Guard[] = [
     wrong: [
       ...['', 'web', '/check', 'ftp://web.default.svc/', 'http://web', 'http://web.default', 'http://$evil/'],
       ...['http://web.default.svc:81/', 'http://missing.default.svc/', 'http://web.other.svc.cluster.local/'],
-      ...['https://sso.example/auth', 'https://$host/auth', 'http://127.0.0.1/', 'http://169.254.169.254/'],
+      ...['https://sso.example/auth', 'http://127.0.0.1/', 'http://169.254.169.254/'],
       ...['http://web.default.svc$request_uri', 'http://web.default.svc/$uri', 'http://web.default.svc/../a'],
       ...['http://a@web.default.svc/', 'http://web.default.svc/#a', 'http://web.default.svc/ HTTP/1.1'],
       ...['http://[::1]/', 'http://web.default.svc/?a=$arg_b', 'http://web.default.svc:0/', 'http://x.svc/'],
@@ -167,7 +167,7 @@ export const GIVEN: readonly Guard[] = [
     wrong: ['', 'X User', 'X-User,', 'Host', 'X-User,Transfer-Encoding', 'Content-Length'],
     with: ASKED,
   },
-  { name: 'enable-global-auth', kinds: INGRESS, good: [], wrong: ['', 'yes', 'true'] },
+  { name: 'enable-global-auth', kinds: INGRESS, good: [], wrong: ['true', '', 'yes'] },
   {
     name: 'global-auth-url',
     kinds: CLASS,
