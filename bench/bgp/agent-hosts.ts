@@ -1,6 +1,6 @@
 // Hosts with whole agents that announce by BGP. The first VIPs are of HAProxy; those that `isOfKernel` names, of the kernel path.
 
-import { BgpWorld } from '../../test/support/bgp/bgp-world.ts';
+import { ANCHORS, BgpWorld } from '../../test/support/bgp/bgp-world.ts';
 import { webObjects } from '../../test/support/values/service-objects.ts';
 import { order } from '../../test/support/vrrp/agent-pair.ts';
 import type { Bench } from '../support/row.ts';
@@ -36,11 +36,14 @@ export async function startAgentHosts(
     hosts,
     others: [MEMBER],
     group: hosts.length > 1,
+    anchors: hosts.length > 1,
     peer: { bfd: { interval: '100ms' } },
     neighbour: FAST_BFD,
     flags: ['--stop-dataplane-on-exit', '--landing'],
     prepare: async (host, network) => {
-      for (const name of hosts) await network.run(name, 'sysctl', '-qw', 'net.ipv4.ip_forward=1');
+      for (const name of hosts)
+        for (const key of ['ipv4.ip_forward', 'netfilter.nf_conntrack_tcp_be_liberal'])
+          await network.run(name, 'sysctl', '-qw', `net.${key}=1`);
       const first = Array.from({ length: vips }, (_, at) =>
         objects(`web-${at}`, vipAt(at), network.v4(MEMBER)),
       );
@@ -50,6 +53,7 @@ export async function startAgentHosts(
   });
   const { network, router } = world;
   await prepareNetwork(scratch, bench.haproxy, 'agents', network);
+  await network.run(MEMBER, 'ip', 'route', 'add', ANCHORS, 'via', network.v4('router'));
   let added = 0;
   const add = async (vip: string, isOfKernel: boolean): Promise<void> => {
     const name = `new-${added++}`;

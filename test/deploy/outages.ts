@@ -279,8 +279,8 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
   HeadgateHostMissing: { courses: one('headgate_host_up', 1, 0, 'host="lb2"'), fires: 1, ends: 0 },
   HeadgatePassingLimited: {
     courses: count('headgate_passing_limited_total', '', 500),
-    fires: 3,
-    ends: 3,
+    fires: 2,
+    ends: 2,
   },
   HeadgateBgpRoutesRefused: {
     courses: one('headgate_problems', 0, 1, 'reason="BgpRoutesHeldBack"'),

@@ -105,7 +105,7 @@ for my $port (1024 .. 61023) {
   send($s, $head->(~$sum & 0xffff), 0, $at);
 }`;
 
-test.serial('A flood of packets without a connection raises an alert, which ends after it', async (t) => {
+test.serial('A flood of packets without a connection raises an alert, and ends no session', async (t) => {
   t.timeout(480_000);
   const world = await BgpWorld.create(t, {
     hosts: ['a', 'b'],

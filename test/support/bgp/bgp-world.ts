@@ -17,6 +17,8 @@ import { makeCredentials } from '../vrrp/pair-credentials.ts';
 
 export const ROUTER_ASN = 65_000;
 export const HOST_ASN = 65_001;
+export const ANCHORS = '10.77.0.0/24';
+
 /** Only the router has a way to them. */
 export function anchorsOf(at: number): readonly string[] {
   return [`10.77.0.${at + 1}`, `fd77::${at + 1}`];
