@@ -120,7 +120,7 @@ test('The chart has the definitions, the account and the rights of deploy/kubern
   const theirs = objectsIn(readFileSync(join(installed, 'install.yaml'), 'utf8')).filter(({ kind }) =>
     kinds.includes(kind),
   );
-  t.is(own.length, 7);
+  t.is(own.length, 8);
   // Helm keeps the definitions when it uninstalls the chart.
   t.deepEqual(sorted(own.map(withoutAnnotations)), sorted(theirs.map(withoutAnnotations)));
 });
@@ -142,13 +142,14 @@ test('With the setting for NetworkPolicies the account may read Pods and Network
 });
 
 test('In another namespace the account, its rights and the Lease are there', async (t) => {
-  const text = await template({ certificates: { namespaces: ['shop'] } }, 'elsewhere');
+  const rights = { certificates: { namespaces: ['shop'] }, egress: { namespaces: ['shop'] } };
+  const text = await template(rights, 'elsewhere');
   t.false(text.includes('namespace: headgate-system'));
   t.is(settingsIn(text, 'headgate.yaml').leaseNamespace, 'elsewhere');
-  const role = objectsIn(text).find(
-    ({ kind, metadata }) => kind === 'Role' && metadata.name === 'headgate-tls',
-  );
-  t.is(role?.metadata.namespace, 'shop');
+  for (const name of ['headgate-tls', 'headgate-egress']) {
+    const role = objectsIn(text).find(({ kind, metadata }) => kind === 'Role' && metadata.name === name);
+    t.is(role?.metadata.namespace, 'shop');
+  }
 });
 
 test('The agents take the settings of each node, and the two of a pair name each other', async (t) => {
