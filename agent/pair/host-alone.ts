@@ -2,7 +2,7 @@
 // settings name them.
 
 import { join } from 'node:path';
-import { type Clock, systemClock } from '../base/clock.ts';
+import { type Clock, passed, systemClock } from '../base/clock.ts';
 import { counted } from '../base/counted.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
@@ -59,6 +59,10 @@ export interface ClientsOfHost {
   readonly connections: () => Promise<number | undefined>;
   readonly counter: ArrivalsOptions['counter'];
 }
+
+/** Sessions with routers are established within this time after a boot, and have their routes. */
+const TELL_TIMEOUT_MS = 10_000;
+const TELL_INTERVAL_MS = 100;
 
 /** What the links get of this host. */
 export type LinkedFacts = Pick<HostLinksOptions, 'own'> & Pick<HostLinksOptions['hooks'], 'onReport'>;
@@ -245,13 +249,25 @@ export class HostAlone {
     const fault = announcer.fault();
     const state = 'This host is not locked';
     if (fault !== '') return untold(state, fault);
-    const { count, of, why } = await announcer.told();
+    const { count, of, why } = await this.#untilTold();
+    if (this.#file.isLocked)
+      return { ok: false, active: 'unknown', tookMs: 0, message: 'This host has been locked in the meantime' };
     const tookMs = wasLocked ? Math.round(this.#clock.monotonic() - began) : 0;
     const others = this.lowered.map(({ reason }) => reason);
     const lowered = others.length === 0 ? '' : `, but still lowered: ${others.join(', ')}`;
-    const routers = `${count} of ${counted(of, 'router')} ${count === 1 ? 'has' : 'have'} its routes`;
+    const has = `${count === 1 ? 'has' : 'have'} its routes${count === 0 ? ' yet' : ''}`;
+    const routers = `${count} of ${counted(of, 'router')} ${has}`;
     const message = `${state}${lowered}; ${routers}${why === '' ? '' : `: ${why}`}`;
-    return { ok: count > 0, active: count > 0 ? 'this host' : 'unknown', tookMs, message };
+    return { ok: true, active: count > 0 ? 'this host' : 'unknown', tookMs, message };
+  }
+
+  /** Waits until a router has the routes: after a boot no session is established yet. */
+  async #untilTold(): Promise<ToldRouters> {
+    const { announcer } = this.#options;
+    for (const end = this.#clock.monotonic() + TELL_TIMEOUT_MS; ; await passed(this.#clock, TELL_INTERVAL_MS)) {
+      const told = await announcer.told();
+      if (told.count > 0 || this.#file.isLocked || this.#clock.monotonic() >= end) return told;
+    }
   }
 
   #untilMoved(): Promise<Move> {

@@ -17,6 +17,8 @@ interface Given {
   /** A new connection each 100 ms of this time after the order. */
   readonly arrivingMs?: number;
   readonly links?: HostAloneOptions['links'];
+  /** No router has routes of this host for so long. */
+  readonly untoldMs?: number;
 }
 
 async function world(t: ExecutionContext, given: Given = {}) {
@@ -25,6 +27,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
   const told: (readonly StandingReason[])[] = [];
   const clock = new FakeClock();
   const opened = { at: 0 };
+  const began = clock.monotonic();
   const host = new HostAlone({
     settings: () => ({ pairLowerAfter: 1_000, pairRaiseAfter: 1_000, stateDir }),
     host: { version: '1.0.0', desired: new Map(), objects: () => 'live', released: () => nothingReleased },
@@ -39,7 +42,10 @@ async function world(t: ExecutionContext, given: Given = {}) {
       fault: () => given.fault ?? '',
       announcesAll: () => true,
       isBlind: () => false,
-      told: async () => ({ count: 1, of: 2, why: 'tor-b: it does not answer' }),
+      told: async () => {
+        const count = clock.monotonic() < began + (given.untoldMs ?? 0) ? 0 : 1;
+        return { count, of: 2, why: 'tor-b: it does not answer' };
+      },
     },
     links: given.links,
     clients: {
@@ -65,7 +71,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
     await clock.advance(6_000);
     return outcome;
   };
-  return { host, told, order, stateDir };
+  return { host, told, order, stateDir, clock };
 }
 
 test('HostAlone locks a host, waits until no new connection comes, and says how many connections are left', async (t) => {
@@ -113,6 +119,27 @@ test('HostAlone says that new connections still come, and from how many it knows
   t.regex(there.message, /which have moved: the last \d+ new connections came to other hosts/);
   const alone = await world(t, { links: links(['maintenance']) });
   t.like(await alone.order(true), { ok: false, active: 'this host' });
+});
+
+test('HostAlone unlocks a host whose sessions are about to be established, and says it if they still are not', async (t) => {
+  const soon = await world(t, { untoldMs: 8_000 });
+  const order = soon.host.maintenance(false);
+  await until('routers are asked', () => soon.clock.isWaiting);
+  await soon.clock.advance(10_000);
+  t.like(await order, {
+    ok: true,
+    active: 'this host',
+    message: 'This host is not locked; 1 of 2 routers has its routes: tor-b: it does not answer',
+  });
+  const never = await world(t, { untoldMs: 60_000 });
+  const late = never.host.maintenance(false);
+  await until('routers are asked', () => never.clock.isWaiting);
+  await never.clock.advance(10_200);
+  t.like(await late, {
+    ok: true,
+    active: 'unknown',
+    message: 'This host is not locked; 0 of 2 routers have its routes yet: tor-b: it does not answer',
+  });
 });
 
 test('HostAlone keeps the lock of an agent before this one', async (t) => {
