@@ -8,7 +8,7 @@ import type { BgpPeer, BgpSession, BgpSettings } from '../bgp.ts';
 import type { BirdSocket } from './bird-socket.ts';
 import { protocolOf } from './render.ts';
 import { bfdIn, type ProtocolFacts, routesIn, sessionsIn } from './session-facts.ts';
-import { FULL_WORDS, isFull, whyNotEstablished } from './session-words.ts';
+import { FULL_WORDS, isFull, isRefused, whyNotEstablished } from './session-words.ts';
 import { type SignatureFaults, signatureFaults } from './signature-faults.ts';
 
 export interface BirdMonitorOptions {
@@ -25,7 +25,7 @@ export interface BirdMonitorOptions {
 }
 
 const INTERVAL_MS = 1_000;
-/** A session that is being established is no problem. */
+/** A session that is being established is no problem, unless it is refused. */
 const PATIENCE_MS = 3_000;
 /** A router that ends a session at its limit of routes establishes it again, and ends it again. */
 const FULL_MEMORY_MS = 20_000;
@@ -134,8 +134,7 @@ export class BirdMonitor {
     const { bgp } = this.#options;
     return bgp().peers.flatMap((peer): readonly Problem[] => {
       const name = protocolOf(peer);
-      const down = this.#downSince.get(name);
-      const isLate = down !== undefined && now - down >= PATIENCE_MS;
+      const isLate = this.#isLate(name, now) || this.#isRefused(peer);
       const object = `BGP peer ${peer.name}`;
       const router = `${peer.name} (${peer.address})`;
       if (isLate)
@@ -237,7 +236,7 @@ export class BirdMonitor {
       if (isUp) this.#downSince.delete(name);
       else if (!this.#downSince.has(name)) this.#downSince.set(name, performance.now());
       const why = this.#why(peer);
-      const isLate = performance.now() - (this.#downSince.get(name) ?? performance.now()) >= PATIENCE_MS;
+      const isLate = this.#isLate(name) || this.#isRefused(peer);
       const before = this.#logged.get(name);
       const news = isUp ? 'up' : isLate ? why : before;
       if (news === before || news === undefined) continue;
@@ -262,16 +261,29 @@ export class BirdMonitor {
     };
   }
 
+  #isLate(name: string, now = performance.now()): boolean {
+    const down = this.#downSince.get(name);
+    return down !== undefined && now - down >= PATIENCE_MS;
+  }
+
+  #isRefused(peer: BgpPeer): boolean {
+    return isRefused(peer, this.#facts.get(protocolOf(peer)), this.#recentSignature);
+  }
+
+  get #recentSignature(): keyof SignatureFaults | '' {
+    const { kind = '', at = 0 } = this.#signature ?? {};
+    return performance.now() - at < SIGNATURE_MEMORY_MS ? kind : '';
+  }
+
   #why(peer: BgpPeer): string {
     const { bgp, pid, whyNot } = this.#options;
     if (pid() === 0) return 'BIRD does not run';
-    const facts = this.#facts.get(protocolOf(peer));
+    const signature = this.#recentSignature;
+    const name = protocolOf(peer);
+    const facts = this.#facts.get(name);
     const own = facts?.state === 'Established' ? '' : whyNot(peer.name);
     if (own !== '') return own;
-    const isRecent =
-      this.#signature !== undefined && performance.now() - this.#signature.at < SIGNATURE_MEMORY_MS;
-    const kind = isRecent ? (this.#signature?.kind ?? '') : '';
-    if (kind === '' && facts?.state !== 'Established' && this.#full.has(protocolOf(peer))) return FULL_WORDS;
-    return whyNotEstablished(peer, facts, bgp().asn, kind);
+    if (signature === '' && facts?.state !== 'Established' && this.#full.has(name)) return FULL_WORDS;
+    return whyNotEstablished(peer, facts, bgp().asn, { signature, isLate: this.#isLate(name) });
   }
 }

@@ -5,16 +5,36 @@ import { placeOfPassword } from './passwords.ts';
 import type { ProtocolFacts } from './session-facts.ts';
 import type { SignatureFaults } from './signature-faults.ts';
 
-/** `signature`: what was wrong with the MD5 signature of segments that the kernel has dropped just now; '' for nothing. */
+type Facts = Pick<ProtocolFacts, 'state' | 'lastError'>;
+/** What was wrong with the MD5 signature of segments that the kernel has dropped just now; '' for nothing. */
+type Signature = keyof SignatureFaults | '';
+
+/** `isLate`: it should have been established by now. */
 export function whyNotEstablished(
   peer: BgpPeer,
-  facts: Pick<ProtocolFacts, 'state' | 'lastError'> | undefined,
+  facts: Facts | undefined,
   asn: number,
-  signature: keyof SignatureFaults | '',
+  { signature, isLate }: { readonly signature: Signature; readonly isLate: boolean },
 ): string {
   if (facts === undefined) return 'BIRD does not have this session yet';
   const { state, lastError } = facts;
   if (state === 'Established') return '';
+  const password = passwordFault(peer, signature);
+  if (password !== '') return password;
+  // A router that has another password now is silent after the reset.
+  if (isLate && RESET.test(lastError)) return `its operator has reset the session, and now ${silence(peer)}`;
+  for (const [pattern, words] of REFUSALS) if (pattern.test(lastError)) return words(peer, asn);
+  if (lastError !== '') return `${lastError[0]?.toLowerCase()}${lastError.slice(1)}`;
+  return silence(peer);
+}
+
+/** The router or this host has refused the session because of a setting: it will not be established a moment later. */
+export function isRefused(peer: BgpPeer, facts: Facts | undefined, signature: Signature): boolean {
+  if (facts === undefined || facts.state === 'Established') return false;
+  return passwordFault(peer, signature) !== '' || LASTING.test(facts.lastError);
+}
+
+function passwordFault(peer: BgpPeer, signature: Signature): string {
   const password = placeOfPassword(peer);
   if (password !== '' && signature === 'wrong')
     return `it has another password: compare ${password} with the password of the router`;
@@ -22,10 +42,12 @@ export function whyNotEstablished(
     return `it has no password for this host: set it there, or leave "${fieldOf(peer)}" out`;
   if (password === '' && signature === 'unexpected')
     return `it has a password for this host: set "${fieldOf(peer)}"`;
-  for (const [pattern, words] of REFUSALS) if (pattern.test(lastError)) return words(peer, asn);
-  if (lastError !== '') return `${lastError[0]?.toLowerCase()}${lastError.slice(1)}`;
-  const last = password === '' ? 'it asks for a password' : 'its password is another';
-  return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour, or ${last}`;
+  return '';
+}
+
+function silence(peer: BgpPeer): string {
+  const password = placeOfPassword(peer) === '' ? 'it asks for a password' : 'its password is another';
+  return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour, or ${password}`;
 }
 
 function fieldOf({ object }: BgpPeer): string {
@@ -45,6 +67,9 @@ export const FULL_WORDS =
   'it takes fewer routes than this host announces: raise the limit of prefixes on the router';
 
 const FULL = /Maximum number of prefixes reached/;
+const RESET = /^Received: Administrative reset/;
+/** Only another setting, here or at the router, ends it. */
+const LASTING = /Bad peer AS|Bad BGP identifier|Unacceptable hold time|Maximum number of prefixes reached/;
 
 type Words = (peer: BgpPeer, asn: number) => string;
 
@@ -62,7 +87,7 @@ const REFUSALS: readonly (readonly [RegExp, Words])[] = [
     /^Received: Administrative shutdown/,
     () => 'its operator has shut the session down, or it is being stopped',
   ],
-  [/^Received: Administrative reset/, () => 'its operator has reset the session'],
+  [RESET, () => 'its operator has reset the session'],
   [/^Received: Peer de-configured/, () => 'it does not have this host as its neighbour any more'],
   [
     /^Received: Connection rejected/,

@@ -1,10 +1,12 @@
 import test from 'ava';
-import { whyNotEstablished } from '../../../../agent/vips/bird/session-words.ts';
+import { isRefused, whyNotEstablished } from '../../../../agent/vips/bird/session-words.ts';
 import { bgpPeer } from '../../../support/bgp/bgp-values.ts';
+
+const SOON = { signature: '', isLate: false } as const;
 
 const why = test.macro({
   exec: (t, lastError: string, pattern: RegExp) => {
-    t.regex(whyNotEstablished(bgpPeer(), { state: 'Idle', lastError }, 65_001, ''), pattern);
+    t.regex(whyNotEstablished(bgpPeer(), { state: 'Idle', lastError }, 65_001, SOON), pattern);
   },
   title: (_, lastError) => `whyNotEstablished() says in words: ${lastError || 'no answer'}`,
 });
@@ -21,10 +23,32 @@ test('whyNotEstablished() names the password if the kernel drops signed segments
   const facts = { state: 'Active', lastError: 'BGP Error: Bad peer AS' };
   const withPassword = bgpPeer({ passwordFile: '/p' });
   t.regex(
-    whyNotEstablished(withPassword, facts, 65_001, 'wrong'),
+    whyNotEstablished(withPassword, facts, 65_001, { ...SOON, signature: 'wrong' }),
     /^it has another password: compare "passwordFile" \("\/p"\)/,
   );
-  t.regex(whyNotEstablished(withPassword, facts, 65_001, 'missing'), /^it has no password for this host/);
-  t.regex(whyNotEstablished(bgpPeer(), facts, 65_001, 'unexpected'), /^it has a password for this host/);
-  t.is(whyNotEstablished(withPassword, { state: 'Established', lastError: '' }, 65_001, 'wrong'), '');
+  t.regex(whyNotEstablished(withPassword, facts, 65_001, { ...SOON, signature: 'missing' }), /^it has no password for this host/);
+  t.regex(whyNotEstablished(bgpPeer(), facts, 65_001, { ...SOON, signature: 'unexpected' }), /^it has a password for this host/);
+  t.is(whyNotEstablished(withPassword, { state: 'Established', lastError: '' }, 65_001, { ...SOON, signature: 'wrong' }), '');
+});
+
+test('whyNotEstablished() names the password if a router is silent since it has reset the session', (t) => {
+  const facts = { state: 'Connect', lastError: 'Received: Administrative reset' };
+  const peer = bgpPeer({ passwordFile: '/p' });
+  t.is(whyNotEstablished(peer, facts, 65_001, SOON), 'its operator has reset the session');
+  t.regex(
+    whyNotEstablished(peer, facts, 65_001, { ...SOON, isLate: true }),
+    /^its operator has reset the session, and now it does not answer: .* or its password is another$/,
+  );
+});
+
+test('isRefused() tells what a setting refuses from what may be over in a moment', (t) => {
+  const of = (lastError: string, state = 'Idle') => isRefused(bgpPeer(), { state, lastError }, '');
+  t.true(of('Received: Bad peer AS'));
+  t.true(of('BGP Error: Bad peer AS'));
+  t.true(of('Received: Maximum number of prefixes reached'));
+  t.false(of('Received: Bad peer AS', 'Established'));
+  t.false(of('Error: BFD session down'));
+  t.false(of('Received: Administrative reset'));
+  t.true(isRefused(bgpPeer({ passwordFile: '/p' }), { state: 'Active', lastError: '' }, 'wrong'));
+  t.false(isRefused(bgpPeer(), undefined, 'wrong'));
 });
