@@ -2,7 +2,16 @@
 // file beside it, then fsync, rename, fsync of the folder. Temporary files are always new ones: another user who may write
 // in the folder could have put a link or a pipe at their names.
 
-import { closeSync, constants, fsync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fsync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { copyFile, type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -44,6 +53,15 @@ export function replaceInMemory(path: string, text: string, mode: number): void 
   } catch (cause) {
     rmSync(temporary, { force: true });
     throw new HeadgateError('FILE_WRITE', `Cannot write "${path}"`, { retry: 'later', cause });
+  }
+}
+
+/** The content of such a file; undefined if it cannot be read. */
+export function contentInMemory(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
   }
 }
 

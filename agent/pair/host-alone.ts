@@ -251,7 +251,12 @@ export class HostAlone {
     if (fault !== '') return untold(state, fault);
     const { count, of, why } = await this.#untilTold();
     if (this.#file.isLocked)
-      return { ok: false, active: 'unknown', tookMs: 0, message: 'This host has been locked in the meantime' };
+      return {
+        ok: false,
+        active: 'unknown',
+        tookMs: 0,
+        message: 'This host has been locked in the meantime',
+      };
     const tookMs = wasLocked ? Math.round(this.#clock.monotonic() - began) : 0;
     const others = this.lowered.map(({ reason }) => reason);
     const lowered = others.length === 0 ? '' : `, but still lowered: ${others.join(', ')}`;
@@ -264,7 +269,11 @@ export class HostAlone {
   /** Waits until a router has the routes: after a boot no session is established yet. */
   async #untilTold(): Promise<ToldRouters> {
     const { announcer } = this.#options;
-    for (const end = this.#clock.monotonic() + TELL_TIMEOUT_MS; ; await passed(this.#clock, TELL_INTERVAL_MS)) {
+    for (
+      const end = this.#clock.monotonic() + TELL_TIMEOUT_MS;
+      ;
+      await passed(this.#clock, TELL_INTERVAL_MS)
+    ) {
       const told = await announcer.told();
       if (told.count > 0 || this.#file.isLocked || this.#clock.monotonic() >= end) return told;
     }

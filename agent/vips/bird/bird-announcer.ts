@@ -1,6 +1,7 @@
 // The announcer for BGP with BIRD: puts its parts together, takes the VIPs and the standing of this host, and reports what the
 // routers have.
 
+import { existsSync } from 'node:fs';
 import { messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
 import type { MetricFamily } from '../../base/metric-family.ts';
@@ -403,7 +404,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   async #step(): Promise<boolean> {
     const anchors = anchorRoutes(this.#options.group(), this.#passing.isSettled || this.#hadRoutes);
     const addresses = new Set([...this.#wear.addresses(), ...anchors.map(({ address }) => address)]);
-    await makeFolder(this.#paths.directory, 0o700);
+    if (!existsSync(this.#paths.directory)) await makeFolder(this.#paths.directory, 0o700);
     await this.#local.add(addresses);
     await this.#passing.setVips(addresses);
     this.#files.set(new Map<string, Worn>(this.#wear.routes(this.#lowered)), anchors);

@@ -1,7 +1,7 @@
 // The files with the routes of VIPs that BIRD includes: writes them, makes BIRD read them, and reads those of an agent before
 // this one.
 
-import { contentOf, replaceInMemory } from '../../host/atomic-file.ts';
+import { contentInMemory, contentOf, replaceInMemory } from '../../host/atomic-file.ts';
 import type { Worn } from '../bgp.ts';
 import type { AnchorRoute } from '../host-anchors.ts';
 import type { BirdSocket } from './bird-socket.ts';
@@ -64,7 +64,7 @@ export class VipFiles {
     for (const family of ['v4', 'v6'] as const) {
       const text = renderVips(this.#desired, family, this.#routeSpec) + renderAnchors(this.#anchors, family);
       const path = this.#paths.vips[family];
-      if ((await contentOf(path)) === text) continue;
+      if (contentInMemory(path) === text) continue;
       this.#isDue = true;
       replaceInMemory(path, text, 0o600);
     }

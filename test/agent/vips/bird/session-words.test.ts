@@ -26,9 +26,21 @@ test('whyNotEstablished() names the password if the kernel drops signed segments
     whyNotEstablished(withPassword, facts, 65_001, { ...SOON, signature: 'wrong' }),
     /^it has another password: compare "passwordFile" \("\/p"\)/,
   );
-  t.regex(whyNotEstablished(withPassword, facts, 65_001, { ...SOON, signature: 'missing' }), /^it has no password for this host/);
-  t.regex(whyNotEstablished(bgpPeer(), facts, 65_001, { ...SOON, signature: 'unexpected' }), /^it has a password for this host/);
-  t.is(whyNotEstablished(withPassword, { state: 'Established', lastError: '' }, 65_001, { ...SOON, signature: 'wrong' }), '');
+  t.regex(
+    whyNotEstablished(withPassword, facts, 65_001, { ...SOON, signature: 'missing' }),
+    /^it has no password for this host/,
+  );
+  t.regex(
+    whyNotEstablished(bgpPeer(), facts, 65_001, { ...SOON, signature: 'unexpected' }),
+    /^it has a password for this host/,
+  );
+  t.is(
+    whyNotEstablished(withPassword, { state: 'Established', lastError: '' }, 65_001, {
+      ...SOON,
+      signature: 'wrong',
+    }),
+    '',
+  );
 });
 
 test('whyNotEstablished() names the password if a router is silent since it has reset the session', (t) => {
