@@ -3,7 +3,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { BirdSocket } from '../../agent/vips/bird/bird-socket.ts';
-import { HOST_ASN, ROUTER_ASN, TestRouter } from '../../test/support/bgp/bgp-world.ts';
+import { HOST_ASN, ROUTER_ASN, TestRouter } from '../../test/support/bgp/test-router.ts';
 import { TestNetwork } from '../../test/support/host/namespaces.ts';
 import { MEMBER_PORT, VIP_PORT } from '../../test/support/values/service-objects.ts';
 import { startHaproxy } from '../support/haproxy.ts';
@@ -25,11 +25,8 @@ export async function startPlainHosts(
       }),
   };
   const network = await TestNetwork.create(owner, [...hosts, 'router', 'client', MEMBER]);
-  for (const key of ['conf.all.send_redirects=0', 'conf.eth0.send_redirects=0', 'ip_forward=1'])
-    await network.run('router', 'sysctl', '-qw', `net.ipv4.${key}`);
-  await network.run('router', 'sysctl', '-qw', 'net.ipv4.fib_multipath_hash_policy=1');
   await prepareNetwork(scratch, bench.haproxy, 'plain', network);
-  const router = await TestRouter.create(owner, network, scratch.directory, hosts, FAST_BFD);
+  const router = await TestRouter.create(owner, network, scratch.directory, { hosts, neighbour: FAST_BFD });
   const vips = Array.from({ length: count }, (_, at) => vipAt(at));
   const file = (host: string) => scratch.path(`vips-${host}.conf`);
   const announce = async (host: string, announced: readonly string[]): Promise<void> => {

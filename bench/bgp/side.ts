@@ -1,6 +1,6 @@
 // One side of the rows of BGP: hosts that announce, a router that spreads connections over them, a member, and clients.
 
-import type { TestRouter } from '../../test/support/bgp/bgp-world.ts';
+import type { TestRouter } from '../../test/support/bgp/test-router.ts';
 import type { TestNetwork } from '../../test/support/host/namespaces.ts';
 import { MEMBER_PORT } from '../../test/support/values/service-objects.ts';
 import type { ClientOrder } from '../pair/client-process.ts';

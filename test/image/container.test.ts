@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
-import { HOST_ASN, ROUTER_ASN, TestRouter, VIPS } from '../support/bgp/bgp-world.ts';
+import { VIPS } from '../support/bgp/bgp-world.ts';
+import { HOST_ASN, ROUTER_ASN, TestRouter } from '../support/bgp/test-router.ts';
 import { Container, type PodAccess } from '../support/host/container.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
 import { deploy } from '../support/kube/deploy.ts';
@@ -104,7 +105,7 @@ test.serial(
     t.teardown(() => rm(folder, { recursive: true, force: true }));
     await network.run('router', 'sysctl', '-qw', 'net.ipv4.ip_forward=1');
     await network.run('client', 'ip', 'route', 'add', VIPS, 'via', network.v4('router'));
-    const router = await TestRouter.create(t, network, folder, ['lb'], '');
+    const router = await TestRouter.create(t, network, folder, { hosts: ['lb'] });
     const vip = '198.51.100.1';
     const objects = webObjects({ address: vip, port: 80, members: [network.v4('client')] });
     const peer = { name: 'tor-a', address: network.v4('router'), asn: ROUTER_ASN, bfd: true };

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { until } from '../support/basics/until.ts';
-import { BgpWorld, HOST_ASN } from '../support/bgp/bgp-world.ts';
+import { BgpWorld } from '../support/bgp/bgp-world.ts';
+import { HOST_ASN } from '../support/bgp/test-router.ts';
 
 const test = requires(ava, { haproxy: true, root: true, programs: ['bird', 'ip', 'nsenter', 'sysctl'] });
 

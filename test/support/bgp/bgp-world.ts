@@ -1,9 +1,8 @@
 // Hosts that announce by BGP, each with a whole agent in its own network namespace, a router with BIRD that spreads
 // connections over them, a client behind the router, and a member that answers with `member`.
 
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BgpStatus } from '../../../agent/vips/bgp.ts';
 import { BirdSocket } from '../../../agent/vips/bird/bird-socket.ts';
@@ -14,9 +13,8 @@ import { TestNetwork } from '../host/namespaces.ts';
 import { nftFlags } from '../host/nft.ts';
 import { MEMBER_PORT } from '../values/service-objects.ts';
 import { makeCredentials } from '../vrrp/pair-credentials.ts';
+import { HOST_ASN, ROUTER_ASN, TestRouter } from './test-router.ts';
 
-export const ROUTER_ASN = 65_000;
-export const HOST_ASN = 65_001;
 export const ANCHORS = '10.77.0.0/24';
 
 /** Only the router has a way to them. */
@@ -26,6 +24,7 @@ export function anchorsOf(at: number): readonly string[] {
 
 /** Every VIP of these tests is in it; only the router has a way there. */
 export const VIPS = '198.51.100.0/24';
+export const VIPS_V6 = '2001:db8:100::/64';
 
 export interface BgpHost {
   readonly name: string;
@@ -51,6 +50,8 @@ export interface BgpWorldOptions {
   readonly peersOf?: 'settings' | 'objects';
   /** A second session of each host with the router, over IPv6, for IPv6. */
   readonly hasV6?: boolean;
+  /** The family of sessions, VIPs and the back network; by default IPv4, and both on the back network. */
+  readonly family?: 'v4' | 'v6';
   readonly flags?: readonly string[];
   /** The hosts know one another by the setting `hosts`, with a network `back` between them. */
   readonly group?: boolean;
@@ -94,10 +95,9 @@ export class BgpWorld {
       prepare,
     } = options;
     const network = await TestNetwork.create(t, [...names, 'router', 'client', ...others]);
-    for (const key of ['all.send_redirects=0', 'eth0.send_redirects=0', 'ip_forward=1'])
-      await network.run('router', 'sysctl', '-qw', `net.ipv4.${key.replace(/^(all|eth0)/, 'conf.$1')}`);
-    await network.run('router', 'sysctl', '-qw', 'net.ipv4.fib_multipath_hash_policy=1');
-    await network.run('client', 'ip', 'route', 'add', VIPS, 'via', network.v4('router'));
+    const isV6 = options.family === 'v6';
+    if (isV6) await network.run('client', 'ip', '-6', 'route', 'add', VIPS_V6, 'via', network.v6('router'));
+    else await network.run('client', 'ip', 'route', 'add', VIPS, 'via', network.v4('router'));
     const script = `require('net').createServer((socket) => socket.on('error', () => 0).end('member')).listen(${MEMBER_PORT}, () => console.log())`;
     const member = network.start('client', process.execPath, '-e', script);
     if (member.stdout !== null) await once(member.stdout, 'data');
@@ -111,12 +111,16 @@ export class BgpWorld {
       name,
       // The agents are connected outside the network that tests cut.
       address: made.get(name)?.host.address(201 + at) ?? '',
-      back: [network.back4(name), network.back6(name)],
+      back: isV6 ? [network.back6(name)] : [network.back4(name), network.back6(name)],
       anchors: anchors ? anchorsOf(at) : [],
     }));
     const { host: first } = [...made.values()][0] as { readonly host: TestHost };
     const credentials = group ? await makeCredentials(first.directory, 'group') : '';
-    const router = await TestRouter.create(t, network, first.directory, names, neighbour);
+    const router = await TestRouter.create(t, network, first.directory, {
+      hosts: names,
+      neighbour,
+      ...(options.family && { family: options.family }),
+    });
     if (hasV6) await router.add(names.map((name) => sessionOverV6(network, name)).join('\n') + KERNEL_V6);
     const world = new BgpWorld(network, router);
     for (const [at, [name, { host, shared }]] of [...made].entries()) {
@@ -125,7 +129,7 @@ export class BgpWorld {
         bgp: { asn: HOST_ASN, routerId: network.v4(name) },
         peer: {
           name: 'tor-a',
-          address: network.v4('router'),
+          address: router.addressOf('router'),
           asn: ROUTER_ASN,
           bfd: { interval: '300ms' },
           ...peer,
@@ -203,7 +207,7 @@ export class BgpWorld {
 
   /** Waits until the router leads an address to exactly these hosts, and their agents report the sessions. */
   async leadsTo(address: string, ...names: readonly string[]): Promise<void> {
-    const expected = names.map((name) => this.network.v4(name)).sort();
+    const expected = names.map((name) => this.router.addressOf(name)).sort();
     const logs = () => this.hosts.map(({ agent }) => agent.text.slice(-3_000)).join('\n----\n');
     await until(
       `the router leads ${address} to ${names.join(', ') || 'no host'}`,
@@ -262,110 +266,3 @@ function sessionOverV6(network: TestNetwork, name: string): string {
 }
 
 const KERNEL_V6 = '\nprotocol kernel kernel6 { merge paths yes; ipv6 { export all; import none; }; }';
-
-/** BIRD in the namespace `router`, as an operator would set it up. */
-export class TestRouter {
-  readonly #network: TestNetwork;
-  readonly #file: string;
-  readonly #directory: string;
-  readonly #names: readonly string[];
-  #process: ChildProcess | undefined;
-
-  static async create(
-    t: Pick<Owner, 'teardown'>,
-    network: TestNetwork,
-    directory: string,
-    names: readonly string[],
-    neighbour: string,
-  ): Promise<TestRouter> {
-    const router = new TestRouter(network, directory, names);
-    await router.configure(neighbour);
-    await router.start();
-    t.teardown(() => router.stop('SIGKILL'));
-    return router;
-  }
-
-  private constructor(network: TestNetwork, directory: string, names: readonly string[]) {
-    this.#network = network;
-    this.#directory = directory;
-    this.#file = join(directory, 'router.conf');
-    this.#names = names;
-  }
-
-  get socket(): BirdSocket {
-    return new BirdSocket(join(this.#directory, 'router.sock'), { isRestricted: false });
-  }
-
-  /** `neighbour`: further lines of each neighbour; `asn`: that it has, or expects of the hosts. */
-  async configure(
-    neighbour: string,
-    { asn = ROUTER_ASN, hostAsn = HOST_ASN, limit = '' } = {},
-  ): Promise<void> {
-    const sessions = this.#names.map(
-      (name) => `protocol bgp from_${name} {
-  local ${this.#network.v4('router')} as ${asn}; neighbor ${this.#network.v4(name)} as ${hostAsn};
-  hold time 9; connect retry time 1; error wait time 1, 2; bfd on; ${neighbour}
-  ipv4 { import filter gentle; export none; ${limit} };
-}`,
-    );
-    await writeFile(
-      this.#file,
-      `log "${this.#directory}/router.log" all;
-router id ${this.#network.v4('router')};
-protocol device { }
-protocol kernel { merge paths yes; ipv4 { export all; import none; }; }
-protocol bfd { interface "*" { min rx interval 300 ms; min tx interval 300 ms; multiplier 3; }; }
-filter gentle { if (65535, 0) ~ bgp_community then bgp_local_pref = 0; accept; }
-${sessions.join('\n')}
-`,
-    );
-    if (this.#process !== undefined) await this.socket.ask('configure');
-  }
-
-  /** Adds a text to the file. */
-  async add(text: string): Promise<void> {
-    await writeFile(this.#file, `${await readFile(this.#file, 'utf8')}\n${text}\n`);
-    await this.socket.ask('configure');
-  }
-
-  async start(): Promise<void> {
-    this.#process = this.#network.start(
-      'router',
-      'bird',
-      '-f',
-      '-c',
-      this.#file,
-      '-s',
-      join(this.#directory, 'router.sock'),
-    );
-    await until('the router runs', () =>
-      this.socket.ask('show status').then(
-        () => true,
-        () => false,
-      ),
-    );
-  }
-
-  async stop(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#process;
-    this.#process = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    child.kill(signal);
-    await once(child, 'exit');
-  }
-
-  /** The hosts to which the kernel of the router leads an address. */
-  async hopsOf(address: string): Promise<readonly string[]> {
-    const text = await this.#network.run('router', 'ip', 'route', 'show', `${address}/32`);
-    return [...text.matchAll(/via ([0-9.]+)/g)].map(([, hop = '']) => hop).sort();
-  }
-
-  /** Every route that BIRD of the router has of the hosts. */
-  async routes(): Promise<string> {
-    return (await this.socket.ask('show route all')).lines.join('\n');
-  }
-
-  log(): Promise<string> {
-    return readFile(join(this.#directory, 'router.log'), 'utf8');
-  }
-}

@@ -69,7 +69,7 @@ export function webObjects({
         namespace,
         labels: { 'kubernetes.io/service-name': name },
       },
-      addressType: 'IPv4',
+      addressType: addressesOf(members)[0]?.includes(':') ? 'IPv6' : 'IPv4',
       ports: [{ name: portName, port: MEMBER_PORT, protocol: 'TCP' }],
       endpoints: members.map((member) => {
         const {
@@ -86,4 +86,8 @@ export function webObjects({
       }),
     },
   ];
+}
+
+function addressesOf(members: Web['members']): readonly string[] {
+  return members.map((member) => (typeof member === 'string' ? member : member.address));
 }
