@@ -285,48 +285,6 @@ test.serial(
   },
 );
 
-test.serial('Sessions over IPv6 and over link-local addresses carry VIPs of their families', async (t) => {
-  const world = await BgpWorld.create(t, { hosts: ['a'], peer: { families: ['ipv4'] } });
-  const { network, router } = world;
-  const a = world.host('a');
-  const [vip4, vip6] = [VIP, '2001:db8:100::1'];
-  const shown = await network.run(
-    'router',
-    'ip',
-    '-o',
-    '-6',
-    'address',
-    'show',
-    'dev',
-    'eth0',
-    'scope',
-    'link',
-  );
-  const linkLocal = /inet6 (fe80::[0-9a-f:]+)/.exec(shown)?.[1] ?? '';
-  await router.add(`protocol bgp over_link {
-  local as 65000; neighbor range fe80::/10 external; interface "eth0"; dynamic name "link";
-  ipv4 { import all; export none; extended next hop on; };
-  ipv6 { import all; export none; };
-}
-protocol kernel kernel6 { merge paths yes; ipv6 { export all; import none; }; }`);
-  await a.configure({}, { address: linkLocal, interface: 'eth0', bfd: false, families: ['ipv4', 'ipv6'] });
-  await web(a.host, network, vip4);
-  await a.host.write(
-    'web6.yaml',
-    webObjects({
-      name: 'web6',
-      address: vip6,
-      members: [network.v4('client')],
-      spec: { ipFamilies: ['IPv6'], ipFamilyPolicy: 'SingleStack' },
-    }),
-  );
-  await until('the router has both', async () => {
-    const routes = await router.routes();
-    return routes.includes(`${vip4}/32`) && routes.includes(`${vip6}/128`);
-  });
-  t.regex(await network.run('router', 'ip', '-6', 'route', 'show', `${vip6}/128`), /via fe80::/);
-});
-
 test.serial(
   'A host that is cut off is left out at once, and is back soon after it is there again',
   async (t) => {

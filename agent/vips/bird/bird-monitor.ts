@@ -284,6 +284,7 @@ export class BirdMonitor {
     const own = facts?.state === 'Established' ? '' : whyNot(peer.name);
     if (own !== '') return own;
     if (signature === '' && facts?.state !== 'Established' && this.#full.has(name)) return FULL_WORDS;
-    return whyNotEstablished(peer, facts, bgp().asn, { signature, isLate: this.#isLate(name) });
+    const hasBfd = this.#bfd.get(peer.address) === 'Up';
+    return whyNotEstablished(peer, facts, bgp().asn, { signature, isLate: this.#isLate(name), hasBfd });
   }
 }

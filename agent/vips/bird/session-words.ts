@@ -9,12 +9,19 @@ type Facts = Pick<ProtocolFacts, 'state' | 'lastError'>;
 /** What was wrong with the MD5 signature of segments that the kernel has dropped just now; '' for nothing. */
 type Signature = keyof SignatureFaults | '';
 
-/** `isLate`: it should have been established by now. */
+export interface SessionSigns {
+  readonly signature: Signature;
+  /** It should have been established by now. */
+  readonly isLate: boolean;
+  /** BFD with the router is up. */
+  readonly hasBfd: boolean;
+}
+
 export function whyNotEstablished(
   peer: BgpPeer,
   facts: Facts | undefined,
   asn: number,
-  { signature, isLate }: { readonly signature: Signature; readonly isLate: boolean },
+  { signature, isLate, hasBfd }: SessionSigns,
 ): string {
   if (facts === undefined) return 'BIRD does not have this session yet';
   const { state, lastError } = facts;
@@ -23,6 +30,9 @@ export function whyNotEstablished(
   if (password !== '') return password;
   // A router that has another password now is silent after the reset.
   if (isLate && RESET.test(lastError)) return `its operator has reset the session, and now ${silence(peer)}`;
+  if (isLate && hasBfd && BFD_DOWN.test(lastError)) return `BFD is up, but ${silence(peer)}`;
+  // BIRD does not even try.
+  if (isLate && state === 'Idle' && lastError === '') return unconnected(peer);
   for (const [pattern, words] of REFUSALS) if (pattern.test(lastError)) return words(peer, asn);
   if (lastError !== '') return `${lastError[0]?.toLowerCase()}${lastError.slice(1)}`;
   return silence(peer);
@@ -46,8 +56,15 @@ function passwordFault(peer: BgpPeer, signature: Signature): string {
 }
 
 function silence(peer: BgpPeer): string {
+  const ttl = peer.ttlSecurity ? ' it has no TTL security for this host,' : '';
   const password = placeOfPassword(peer) === '' ? 'it asks for a password' : 'its password is another';
-  return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour, or ${password}`;
+  return `it does not answer: it does not run, a filter is in between, it does not have this host as its neighbour,${ttl} or ${password}`;
+}
+
+function unconnected(peer: BgpPeer): string {
+  if (peer.interface !== '')
+    return `the interface ${peer.interface} of this host is missing, is down, or has no link-local address`;
+  return peer.multihop === 0 ? NOT_CONNECTED : silence(peer);
 }
 
 function fieldOf({ object }: BgpPeer): string {
@@ -67,6 +84,9 @@ export const FULL_WORDS =
   'it takes fewer routes than this host announces: raise the limit of prefixes on the router';
 
 const FULL = /Maximum number of prefixes reached/;
+const NOT_CONNECTED = 'no network of this host has its address: set "multihop" if it is further away';
+
+const BFD_DOWN = /BFD session down/;
 const RESET = /^Received: Administrative reset/;
 /** Only another setting, here or at the router, ends it. */
 const LASTING = /Bad peer AS|Bad BGP identifier|Unacceptable hold time|Maximum number of prefixes reached/;
@@ -94,15 +114,12 @@ const REFUSALS: readonly (readonly [RegExp, Words])[] = [
     () => 'it rejects the connection: it does not have this host as its neighbour',
   ],
   [/^Received: Unacceptable hold time/, () => 'it does not accept "holdTime" of the setting bgp'],
-  [/BFD session down/, () => 'BFD is down: the router does not answer, or has no BFD for this host'],
+  [BFD_DOWN, () => 'BFD is down: the router does not answer, or has no BFD for this host'],
   [
     /Connection refused/,
     ({ port }) => `it refuses connections to port ${port}: no BGP runs there, or it does not take this host`,
   ],
   [/No route to host|Network is unreachable/, () => 'this host has no way to it'],
   [/Hold timer expired/, () => 'it was silent for the hold time'],
-  [
-    /Neighbor lost|Invalid next hop|no longer|not directly connected/i,
-    () => 'no network of this host has its address: set "multihop" if it is further away',
-  ],
+  [/Neighbor lost|Invalid next hop|no longer|not directly connected/i, () => NOT_CONNECTED],
 ];

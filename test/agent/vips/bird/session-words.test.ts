@@ -2,7 +2,7 @@ import test from 'ava';
 import { isRefused, whyNotEstablished } from '../../../../agent/vips/bird/session-words.ts';
 import { bgpPeer } from '../../../support/bgp/bgp-values.ts';
 
-const SOON = { signature: '', isLate: false } as const;
+const SOON = { signature: '', isLate: false, hasBfd: false } as const;
 
 const why = test.macro({
   exec: (t, lastError: string, pattern: RegExp) => {
@@ -51,6 +51,29 @@ test('whyNotEstablished() names the password if a router is silent since it has 
     whyNotEstablished(peer, facts, 65_001, { ...SOON, isLate: true }),
     /^its operator has reset the session, and now it does not answer: .* or its password is another$/,
   );
+});
+
+test('whyNotEstablished() names TTL security if a router with it is silent', (t) => {
+  const facts = { state: 'Connect', lastError: '' };
+  t.regex(whyNotEstablished(bgpPeer({ ttlSecurity: true }), facts, 65_001, SOON), /it has no TTL security/);
+  t.notRegex(whyNotEstablished(bgpPeer(), facts, 65_001, SOON), /TTL/);
+});
+
+test('whyNotEstablished() does not repeat an old error of a session that BIRD cannot begin, or whose BFD is up again', (t) => {
+  const late = { ...SOON, isLate: true };
+  const idle = { state: 'Idle', lastError: '' };
+  t.regex(whyNotEstablished(bgpPeer(), idle, 65_001, late), /^no network of this host has its address/);
+  t.regex(whyNotEstablished(bgpPeer({ multihop: 2 }), idle, 65_001, late), /^it does not answer/);
+  t.regex(
+    whyNotEstablished(bgpPeer({ interface: 'eth1' }), idle, 65_001, late),
+    /^the interface eth1 of this host is missing/,
+  );
+  const facts = { state: 'OpenSent', lastError: 'Error: BFD session down' };
+  t.regex(
+    whyNotEstablished(bgpPeer(), facts, 65_001, { ...late, hasBfd: true }),
+    /^BFD is up, but it does not/,
+  );
+  t.regex(whyNotEstablished(bgpPeer(), facts, 65_001, late), /^BFD is down/);
 });
 
 test('isRefused() tells what a setting refuses from what may be over in a moment', (t) => {
