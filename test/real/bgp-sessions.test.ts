@@ -118,13 +118,9 @@ test.serial(
       others: ['middle'],
       prepare: async (host, network) => {
         await network.run('router', 'ip', 'address', 'add', `${far}/32`, 'dev', 'lo');
-        await network.run(
-          'middle',
-          'sysctl',
-          '-qw',
-          'net.ipv4.ip_forward=1',
-          'net.ipv4.conf.all.send_redirects=0',
-        );
+        for (const name of ['all', 'eth0'])
+          await network.run('middle', 'sysctl', '-qw', `net.ipv4.conf.${name}.send_redirects=0`);
+        await network.run('middle', 'sysctl', '-qw', 'net.ipv4.ip_forward=1');
         await network.run('middle', 'ip', 'route', 'add', far, 'via', network.v4('router'));
         await network.run('a', 'ip', 'route', 'add', far, 'via', network.v4('middle'));
         await web(host, network);
