@@ -18,7 +18,7 @@ export interface RouterOptions {
   readonly hosts: readonly string[];
   /** Further lines of each neighbour. */
   readonly neighbour?: string;
-  /** Of the sessions and their routes; IPv4 by default. */
+  /** The family of sessions and routes; IPv4 by default. */
   readonly family?: 'v4' | 'v6';
 }
 
