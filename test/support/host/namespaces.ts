@@ -132,15 +132,18 @@ export class TestNetwork {
   async addBack(hosts: readonly string[]): Promise<void> {
     await this.run('bridge', 'ip', 'link', 'add', 'br1', 'type', 'bridge');
     await this.run('bridge', 'ip', 'link', 'set', 'br1', 'up');
-    for (const host of hosts) {
-      const there = ['peer', 'name', 'back', 'netns', this.netns(host)];
-      await this.run('bridge', 'ip', 'link', 'add', backOf(host), 'type', 'veth', ...there);
-      await this.run('bridge', 'ip', 'link', 'set', backOf(host), 'master', 'br1', 'up');
-      await this.run(host, 'sysctl', '-qw', 'net.ipv4.conf.back.rp_filter=0');
-      await this.run(host, 'ip', 'address', 'add', `${this.back4(host)}/24`, 'dev', 'back');
-      await this.run(host, 'ip', 'address', 'add', `${this.back6(host)}/64`, 'dev', 'back', 'nodad');
-      await this.run(host, 'ip', 'link', 'set', 'back', 'up');
-    }
+    for (const host of hosts) await this.addToBack(host);
+  }
+
+  /** Gives one more host the second network. */
+  async addToBack(host: string): Promise<void> {
+    const there = ['peer', 'name', 'back', 'netns', this.netns(host)];
+    await this.run('bridge', 'ip', 'link', 'add', backOf(host), 'type', 'veth', ...there);
+    await this.run('bridge', 'ip', 'link', 'set', backOf(host), 'master', 'br1', 'up');
+    await this.run(host, 'sysctl', '-qw', 'net.ipv4.conf.back.rp_filter=0');
+    await this.run(host, 'ip', 'address', 'add', `${this.back4(host)}/24`, 'dev', 'back');
+    await this.run(host, 'ip', 'address', 'add', `${this.back6(host)}/64`, 'dev', 'back', 'nodad');
+    await this.run(host, 'ip', 'link', 'set', 'back', 'up');
   }
 
   back4(host: string): string {

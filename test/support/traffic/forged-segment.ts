@@ -31,12 +31,14 @@ export async function sendStraySegment(network: TestNetwork, host: string, port:
   await network.run(host, 'perl', '-e', FORGE, `${port}`);
 }
 
-/** Sends packets of connections that nobody has: acknowledgements without data, from as many ports. */
+/** Sends packets of connections that nobody has: acknowledgements without data, from as many ports, with each DSCP. */
 const SCAN = `
-my ($source, $target, $port, $count) = @ARGV;
+my ($source, $target, $port, $count, @dscps) = @ARGV;
 my ($from, $to) = map { pack 'C4', split /\\./ } $source, $target;
 socket(my $out, 2, 3, 6) or die $!; # AF_INET, SOCK_RAW, IPPROTO_TCP
-for my $own (40_000 .. 39_999 + $count) {
+for my $at (0 .. $count * @dscps - 1) {
+  my $own = 40_000 + $at % $count;
+  setsockopt($out, 0, 1, pack 'i', $dscps[$at / $count] << 2) or die $!; # IPPROTO_IP, IP_TOS
   my $segment = pack 'nnNNCCnnn', $own, $port, 1000, 2000, 0x50, 0x10, 1000, 0, 0;
   my $sum = 0;
   $sum += $_ for unpack 'n*', pack('a4a4CCn', $from, $to, 0, 6, length $segment) . $segment;
@@ -52,6 +54,8 @@ export async function sendAcknowledgements(
   address: string,
   port: number,
   count: number,
+  dscps: readonly number[] = [0],
 ): Promise<void> {
-  await network.run(host, 'perl', '-e', SCAN, network.v4(host), address, `${port}`, `${count}`);
+  const words = [network.v4(host), address, port, count, ...dscps].map(String);
+  await network.run(host, 'perl', '-e', SCAN, ...words);
 }
