@@ -7,7 +7,7 @@ import type { Problem } from '../../model/load-balancer.ts';
 import type { BgpPeer, BgpSession, BgpSettings } from '../bgp.ts';
 import type { BirdSocket } from './bird-socket.ts';
 import { protocolOf } from './render.ts';
-import { bfdIn, type ProtocolFacts, routesIn, sessionsIn } from './session-facts.ts';
+import { bfdIn, isSameSession, type ProtocolFacts, routesIn, sessionsIn } from './session-facts.ts';
 import { FULL_WORDS, isFull, isRefused, whyNotEstablished } from './session-words.ts';
 import { type SignatureFaults, signatureFaults } from './signature-faults.ts';
 
@@ -44,6 +44,8 @@ export class BirdMonitor {
   /** Name of the protocol → what its routes were read for. */
   readonly #readFor = new Map<string, string>();
   #changes = 0;
+  /** The time of day beside the monotonic clock. */
+  #clock = Date.now() - performance.now();
   #signatures = NO_FAULTS;
   #signature: { readonly kind: keyof SignatureFaults; readonly at: number } | undefined;
   /** Name of the protocol → since when it is not established, by performance.now(). */
@@ -183,6 +185,9 @@ export class BirdMonitor {
 
   /** A session that is another than before has ended in between. */
   #follow(facts: ReadonlyMap<string, ProtocolFacts>): void {
+    const clock = Date.now() - performance.now();
+    const shiftMs = clock - this.#clock;
+    this.#clock = clock;
     for (const peer of this.#options.bgp().peers) {
       const name = protocolOf(peer);
       const [before, now] = [this.#facts.get(name), facts.get(name)];
@@ -190,7 +195,7 @@ export class BirdMonitor {
       if (isFull(now)) this.#full.add(name);
       else if (isSettled || now?.lastError.startsWith('Received:')) this.#full.delete(name);
       if (before?.state !== 'Established') continue;
-      if (now?.state === 'Established' && now.since === before.since) continue;
+      if (now?.state === 'Established' && isSameSession(before, now, shiftMs)) continue;
       this.#losses.set(peer.name, (this.#losses.get(peer.name) ?? 0) + 1);
     }
     this.#facts = facts;

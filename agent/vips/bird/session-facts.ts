@@ -40,6 +40,18 @@ export function sessionsIn(lines: readonly string[]): ReadonlyMap<string, Protoc
   return found;
 }
 
+/** BIRD has whole seconds, and rounds the same moment up or down as the clock is adjusted. */
+const SAME_MS = 1_500;
+
+/** Both are of one session that has not ended in between. `shiftMs`: by how much the clock of the host has been set meanwhile. */
+export function isSameSession(
+  before: Pick<ProtocolFacts, 'since'>,
+  now: Pick<ProtocolFacts, 'since'>,
+  shiftMs: number,
+): boolean {
+  return Math.abs(now.since - before.since - shiftMs) < SAME_MS;
+}
+
 const HEAD = /^(\S+)\s+(\S+)\s+(\S+)\s+(up|down|start|stop|feed|flush)\s+(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?/;
 
 function factsOf([head = '', ...rest]: readonly string[]): ProtocolFacts | undefined {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { bfdIn, routesIn, sessionsIn } from '../../../../agent/vips/bird/session-facts.ts';
+import { bfdIn, isSameSession, routesIn, sessionsIn } from '../../../../agent/vips/bird/session-facts.ts';
 
 // As BIRD 2.0.12 writes it.
 const ESTABLISHED = `Name       Proto      Table      State  Since         Info
@@ -72,4 +72,14 @@ test('routesIn() reads the addresses and when each route has changed', (t) => {
       ['2001:db8::1', Date.UTC(2026, 10, 29, 1, 0, 46)],
     ],
   );
+});
+
+test('isSameSession() takes neither a rounded second nor a clock that is set for the end of a session', (t) => {
+  const at = (since: number) => ({ since });
+  t.true(isSameSession(at(60_000), at(60_000), 0));
+  t.true(isSameSession(at(60_000), at(61_000), 20));
+  t.true(isSameSession(at(60_000), at(59_000), -3));
+  t.true(isSameSession(at(60_000), at(3_660_000), 3_600_000));
+  t.false(isSameSession(at(60_000), at(64_000), 0));
+  t.false(isSameSession(at(60_000), at(60_000), 3_600_000));
 });
