@@ -197,6 +197,11 @@ export class HostAlone {
     return this.#links?.blind ?? new Set();
   }
 
+  /** As of HostLinks. */
+  get differing(): ReadonlySet<string> {
+    return this.#links?.differing ?? new Set();
+  }
+
   /** What this host reports to the others has changed. */
   send(): void {
     this.#links?.send();

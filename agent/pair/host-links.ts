@@ -86,6 +86,8 @@ export class HostLinks {
   readonly #questions: VipQuestions;
   /** The names of the hosts that were heard last. */
   readonly #heard = new Set<string>();
+  /** Name of a host → which setting `hosts` it had when it was heard last. */
+  readonly #lists = new Map<string, string>();
 
   constructor(options: HostLinksOptions) {
     const { group, link, announcement, hooks, log } = options;
@@ -170,6 +172,13 @@ export class HostLinks {
     return new Set([...this.reports()].filter(([, { isBlind }]) => isBlind).map(([name]) => name));
   }
 
+  /** The hosts with another setting `hosts` than this one, as far as they have been heard: their tables stay without an agent. */
+  get differing(): ReadonlySet<string> {
+    if (this.#lists.size === 0) return new Set();
+    const own = digestOf(this.#options.group());
+    return new Set([...this.#lists].filter(([, list]) => list !== own).map(([name]) => name));
+  }
+
   status(): HostsStatus {
     const { group, living } = this.#options;
     const { self, hosts } = group();
@@ -223,6 +232,7 @@ export class HostLinks {
     const { group, hooks, log } = this.#options;
     const reports = this.reports();
     for (const [name, report] of reports) {
+      if (report.hosts !== '') this.#lists.set(name, report.hosts);
       if (!this.#heard.has(name)) log.info('Another host is heard', { host: name, version: report.version });
       this.#heard.add(name);
     }

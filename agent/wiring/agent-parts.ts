@@ -64,6 +64,7 @@ export async function agentParts(settings: CurrentSettings) {
     isAnnouncedElsewhere: () => alone?.isAnnouncedElsewhere ?? false,
     blind: () => alone?.blind ?? new Set(),
     onBlind: () => alone?.send(),
+    differing: () => alone?.differing ?? new Set(),
   };
   const reached = reachParts(common, dataplane, {
     hosts,

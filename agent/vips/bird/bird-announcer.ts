@@ -127,6 +127,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
       group: options.group,
       peers: () => this.#bgp.peers,
       living: this.living,
+      differing: options.hosts.differing,
       onSettled: () => void this.#apply(),
       log,
     });
@@ -415,6 +416,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
 
   #check(): void {
     if (!this.#isOpen) return;
+    this.#passing.differingMayHaveChanged();
     const wasElsewhere = this.#isElsewhere;
     this.#isElsewhere = this.#options.hosts.isAnnouncedElsewhere();
     const news = this.#unreached.look(this.#files.routes);

@@ -61,4 +61,6 @@ export interface HostsByLink {
   /** As of HostBfdOptions. */
   readonly blind: () => ReadonlySet<string>;
   readonly onBlind: () => void;
+  /** Hosts with another setting `hosts` than this one. */
+  readonly differing: () => ReadonlySet<string>;
 }

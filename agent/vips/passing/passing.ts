@@ -27,6 +27,8 @@ export interface PassingOptions {
   readonly group: () => HostGroup | undefined;
   readonly peers: () => readonly BgpPeer[];
   readonly living: LivingHosts;
+  /** Hosts with another setting `hosts`, which number hosts otherwise: a packet between them and this one might go round forever. */
+  readonly differing: () => ReadonlySet<string>;
   /** isSettled has changed. */
   readonly onSettled: () => void;
   readonly log: Log;
@@ -64,6 +66,8 @@ export class Passing {
   #aloneSince: number | undefined;
   #cancelAlone: (() => void) | undefined;
   #unfollow: (() => void) | undefined;
+  /** The hosts that the ring leaves out for their other setting `hosts`. */
+  #differing = '';
   #isSettled = false;
   #isOpen = false;
 
@@ -106,6 +110,11 @@ export class Passing {
   /** Living hosts or the setting `hosts` may have changed. Never rejects. */
   renew(): Promise<void> {
     return this.#turns.run(() => this.#renew()).catch((error) => this.#failed(error));
+  }
+
+  /** Called each second. */
+  differingMayHaveChanged(): void {
+    if (textOf(this.#options.differing()) !== this.#differing) void this.renew();
   }
 
   /** Before the route of a new VIP, and after that of one that is gone. Never rejects: an error is a fault, and is retried. */
@@ -189,13 +198,15 @@ export class Passing {
       return;
     }
     const living = this.#options.living.living();
-    const ring = ringOf(group, living);
+    const differing = this.#options.differing();
+    this.#differing = textOf(differing);
+    const ring = ringOf(group, new Set([...living].filter((name) => !differing.has(name))));
     if (this.#dead.follow(group, living) && existsSync(this.#options.file))
       replaceInMemory(this.#options.file, this.#dead.text(), 0o600);
     const adoption = adoptionOf(group, living, this.#dead.ages());
     if (ring === undefined || ring.next === '') {
       this.#aloneSince ??= this.#clock.monotonic();
-      if (this.#clock.monotonic() - this.#aloneSince < SETTLE_MS) {
+      if (differing.size === 0 && this.#clock.monotonic() - this.#aloneSince < SETTLE_MS) {
         this.#lookLater();
       } else {
         this.#settle();
@@ -322,6 +333,10 @@ function sum(one: PassingCounts, other: PassingCounts): PassingCounts {
     strays: one.strays + other.strays,
     limited: one.limited + other.limited,
   };
+}
+
+function textOf(names: ReadonlySet<string>): string {
+  return [...names].sort().join();
 }
 
 function counter(name: string, help: string, value: number): MetricFamily {

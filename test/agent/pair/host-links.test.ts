@@ -115,8 +115,14 @@ test('HostLinks follows another list of hosts, and refuses one that is not in it
   await until('the lists differ', () =>
     /^Host lb2: its setting "hosts" is another than/.test(a.status().fault),
   );
+  t.deepEqual([...a.differing], ['lb2']);
   groups[1] = { self: hosts[1] as LbHost, hosts };
   await Promise.all(links.map((each) => each.renew()));
   await until('all are connected', () => links.every((each) => each.status().fault === ''));
   t.deepEqual([...a.reports().keys()], ['lb2', 'lb3']);
+  t.deepEqual([...a.differing], []);
+  links[1]?.close();
+  await until('lb2 is away', () => !a.reports().has('lb2'));
+  groups[0] = { self: hosts[0] as LbHost, hosts: without };
+  t.deepEqual([...a.differing].sort(), ['lb2', 'lb3'], 'also one whose agent has ended: its tables stay');
 });

@@ -204,7 +204,12 @@ const BGP = new BirdAnnouncer({
   },
   desired: new Map(),
   group: () => ({ self: HOST, hosts: [HOST, { ...HOST, name: 'other' }] }),
-  hosts: { isAnnouncedElsewhere: () => false, blind: () => new Set(), onBlind: () => undefined },
+  hosts: {
+    isAnnouncedElsewhere: () => false,
+    blind: () => new Set(),
+    onBlind: () => undefined,
+    differing: () => new Set(),
+  },
   vips: { serves: () => false, isRouted: () => true, routeSpec: () => undefined, hasMembers: () => true },
   peers: { areRead: () => true, secret: () => ({ why: '' }), problems: () => [] },
   onChanged: () => undefined,
