@@ -116,13 +116,16 @@ export class KeptDaemon {
     const { program, text: textOf, hooks } = this.#options;
     const before = this.pid;
     // Without its file no daemon is left of an earlier agent, and the search for one is not free.
-    if (before !== 0 || existsSync(program.config)) await this.#process.refresh();
+    const hasLooked = before !== 0 || existsSync(program.config);
+    if (hasLooked) await this.#process.refresh();
     const text = await textOf();
     if (text === undefined) {
       await this.#remove();
       return false;
     }
     this.#rounds.start();
+    // Another process may have removed the file of one that runs.
+    if (!hasLooked) await this.#process.refresh();
     if ((await contentOf(program.config)) !== text) await this.#put(text);
     const isStarted = this.pid === 0;
     if (isStarted) await this.#start();

@@ -91,6 +91,18 @@ async function folderOf(t: ExecutionContext<unknown>): Promise<string> {
   return folder;
 }
 
+test('KeptDaemon adopts a daemon whose file was removed while no agent ran', async (t) => {
+  const folder = await folderOf(t);
+  const first = agent(t, { folder, canReload: true });
+  await first.kept.keep();
+  await first.kept.close();
+  await rm(first.config);
+  const next = agent(t, { folder, canReload: true });
+  await next.kept.keep();
+  t.is(next.kept.pid, first.kept.pid);
+  t.is(await readFile(next.config, 'utf8'), 'one');
+});
+
 test('KeptDaemon starts a daemon, and a later agent adopts it', async (t) => {
   const folder = await folderOf(t);
   const served: number[] = [];
