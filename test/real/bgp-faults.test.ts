@@ -1,7 +1,7 @@
 // Faults of three hosts that announce by BGP, one after the other in one world: whole agents with the real BIRD and HAProxy, a
 // router, and a client that opens a connection every 10 ms.
 
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { birdPaths } from '../../agent/vips/bird/paths.ts';
 import { requires } from '../support/basics/requirements.ts';
@@ -204,5 +204,25 @@ test.serial(
       await world.leadsTo(VIP, ...ALL);
     });
     t.deepEqual(failures, {});
+  },
+);
+
+test.serial(
+  'A BIRD whose files are all removed while no agent runs is followed by one that has the session',
+  async (t) => {
+    const c = world.host('c');
+    const before = (await c.bgp()).pid;
+    const { failures } = await during(t, ALL, async () => {
+      await c.agent.kill();
+      await rm(birdPaths(c.host.runtimeDir).directory, { recursive: true });
+      c.agent = await c.host.start();
+      await until('another BIRD has the session', async () => {
+        const { pid, sessions } = await c.bgp();
+        return pid > 0 && pid !== before && sessions[0]?.state === 'Established';
+      });
+      await world.leadsTo(VIP, ...ALL);
+    });
+    t.deepEqual(failures, {});
+    t.is(await readFile(`/proc/${before}/cmdline`, 'utf8').catch(() => ''), '', 'there is one BIRD');
   },
 );

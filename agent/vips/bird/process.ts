@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { HeadgateError } from '../../base/errors.ts';
 import { quote } from '../../base/quote.ts';
 import type { DaemonProgram, StartedDaemon } from '../../host/daemon/daemon-process.ts';
-import { findDaemon, pidIn } from '../../host/daemon/find.ts';
+import { pidIn, startedWith } from '../../host/daemon/find.ts';
 import { type DaemonKind, startDaemon } from '../../host/daemon/start.ts';
 import { inNamespace } from '../../host/namespace.ts';
 import { runCommand } from '../../host/run-command.ts';
@@ -45,11 +45,17 @@ export function birdDaemon(settings: Omit<BirdSettings, 'bgp'>, paths: BirdPaths
   return {
     kind: BIRD,
     config: paths.config,
-    find: () => findDaemon(paths, isStartedWith(paths)),
+    find: () => findBird(paths),
     start: () => startBird(settings, paths),
     endTimeoutMs: END_TIMEOUT_MS,
     supervisorMs: settings.birdSupervisor === 'external' ? 0 : undefined,
   };
+}
+
+/** BIRD has no children, by which the parent of another daemon is known. Errors: as pidIn() and startedWith(). */
+async function findBird(paths: BirdPaths): Promise<number | undefined> {
+  const named = await pidIn(paths.pidFile, paths.config);
+  return named ?? [...(await startedWith(isStartedWith(paths))).keys()][0];
 }
 
 async function startBird(
