@@ -31,7 +31,7 @@ export async function sendStraySegment(network: TestNetwork, host: string, port:
   await network.run(host, 'perl', '-e', FORGE, `${port}`);
 }
 
-/** Sends packets of connections that nobody has: acknowledgements without data, from as many ports, with each DSCP. */
+/** Sends packets of connections that no host has: acknowledgements without data, from as many ports, with each DSCP. */
 const SCAN = `
 my ($source, $target, $port, $count, @dscps) = @ARGV;
 my ($from, $to) = map { pack 'C4', split /\\./ } $source, $target;
