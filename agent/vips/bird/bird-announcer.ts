@@ -126,8 +126,11 @@ export class BirdAnnouncer implements BgpAnnouncer {
       file: paths.passing,
       group: options.group,
       peers: () => this.#bgp.peers,
-      living: this.living,
-      differing: options.hosts.differing,
+      living: {
+        living: () => this.living.living(),
+        follow: (onChange) => this.living.follow(onChange),
+        differing: options.hosts.differing,
+      },
       onSettled: () => void this.#apply(),
       log,
     });

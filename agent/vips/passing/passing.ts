@@ -26,13 +26,17 @@ export interface PassingOptions {
   readonly file: string;
   readonly group: () => HostGroup | undefined;
   readonly peers: () => readonly BgpPeer[];
-  readonly living: LivingHosts;
-  /** Hosts with another setting `hosts`, which number hosts otherwise: a packet between them and this one might go round forever. */
-  readonly differing: () => ReadonlySet<string>;
+  readonly living: PassingHosts;
   /** isSettled has changed. */
   readonly onSettled: () => void;
   readonly log: Log;
   readonly clock?: Clock;
+}
+
+/** Which other hosts live, and which of them pass nothing to this one. */
+export interface PassingHosts extends LivingHosts {
+  /** Hosts with another setting `hosts`, which number hosts otherwise: a packet between them and this one might go round forever. */
+  differing(): ReadonlySet<string>;
 }
 
 const ROUND_MS = 10_000;
@@ -114,7 +118,7 @@ export class Passing {
 
   /** Called each second. */
   differingMayHaveChanged(): void {
-    if (textOf(this.#options.differing()) !== this.#differing) void this.renew();
+    if (textOf(this.#options.living.differing()) !== this.#differing) void this.renew();
   }
 
   /** Before the route of a new VIP, and after that of one that is gone. Never rejects: an error is a fault, and is retried. */
@@ -198,7 +202,7 @@ export class Passing {
       return;
     }
     const living = this.#options.living.living();
-    const differing = this.#options.differing();
+    const differing = this.#options.living.differing();
     this.#differing = textOf(differing);
     const ring = ringOf(group, new Set([...living].filter((name) => !differing.has(name))));
     if (this.#dead.follow(group, living) && existsSync(this.#options.file))
