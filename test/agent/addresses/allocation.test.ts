@@ -47,6 +47,7 @@ test('A Service gets an address of a pool, and a claim on all of it is to be wri
         heldUntil: 0,
         reserved: false,
         namespace: '',
+        publicAddress: '',
       },
     },
   ]);
