@@ -23,11 +23,22 @@ export const asn = wholeNumber(1, 4_294_967_294)
     ],
   });
 
-const address = textReader((text) => parseAddress(text)?.address, 'is not an IP address').meta({
+/** Unspecified, loopback, multicast and reserved: BIRD refuses its whole file for some of them. */
+const NOT_OF_A_HOST = /^(0|127|22[4-9]|2[3-5]\d)\.|^(::1?$|ff)/;
+
+const address = textReader((text) => {
+  const canonical = parseAddress(text)?.address;
+  return canonical === undefined || NOT_OF_A_HOST.test(canonical) ? undefined : canonical;
+}, 'is not the IP address of a host').meta({
   type: 'string',
   maxLength: 45,
   pattern: '^[0-9A-Fa-f:.]+$',
-  'x-kubernetes-validations': [{ rule: 'isIP(self)', message: 'must be an IP address' }],
+  'x-kubernetes-validations': [
+    {
+      rule: "isIP(self) && !self.matches('^(0|127|22[4-9]|2[3-5][0-9])[.]') && (self.contains('.') || ip(self).isGlobalUnicast() || ip(self).isLinkLocalUnicast())",
+      message: 'must be the IP address of a host',
+    },
+  ],
 });
 
 const interval = textReader((text) => {

@@ -251,7 +251,10 @@ test.serial('Settings with which a session does not come back are undone', async
   await a.configure({}, { asn: 65_007 });
   await until(
     'it is said',
-    async () => /do not come back: hg_tor_a: the former settings stay/.test((await a.bgp()).fault),
+    async () =>
+      /The session of tor-a does not come back with what has changed: the former version stays/.test(
+        (await a.bgp()).fault,
+      ),
     {
       seconds: 40,
     },

@@ -101,7 +101,13 @@ export class BirdDaemon {
       this.#refused = undefined;
       this.#report();
     }
-    if (text !== this.#good && text !== (await contentOf(paths.config))) await this.#check(text);
+    if (text !== this.#good && text !== (await contentOf(paths.config))) {
+      const faults = await this.#faultsOf(text);
+      if (faults !== '' && (await this.#options.text.isolate((each) => this.#faultsOf(each))))
+        return this.#text();
+      if (faults !== '')
+        throw new HeadgateError('BIRD_REJECTED', `BIRD refuses its file: ${faults}`, { retry: 'later' });
+    }
     await this.#endWithoutSocket(text);
     return this.#chosen(text);
   }
@@ -128,14 +134,12 @@ export class BirdDaemon {
     return text;
   }
 
-  /** Errors: BIRD_REJECTED. */
-  async #check(text: string): Promise<void> {
+  /** What BIRD says against the text; '' for nothing. */
+  async #faultsOf(text: string): Promise<string> {
     const { settings, paths } = this.#options;
     replaceInMemory(paths.candidate, text, 0o600);
     try {
-      const faults = await checkConfig(settings.bird, paths.candidate);
-      if (faults !== '')
-        throw new HeadgateError('BIRD_REJECTED', `BIRD refuses its file: ${faults}`, { retry: 'later' });
+      return await checkConfig(settings.bird, paths.candidate);
     } finally {
       await rm(paths.candidate, { force: true });
     }

@@ -26,6 +26,13 @@ interface Version {
   readonly password: string | undefined;
 }
 
+interface Refused {
+  readonly version: Version;
+  readonly at: number;
+  /** What BIRD says of it; '' if its session has not come back. */
+  readonly fault: string;
+}
+
 /** After so long a session would be up again with the version before. */
 const PATIENCE_MS = 30_000;
 
@@ -35,7 +42,7 @@ export class BirdText {
   #rendered: ReadonlyMap<string, Version> = new Map();
   #good: ReadonlyMap<string, Version> = new Map();
   /** Name of a peer → what ended its session, and when. */
-  readonly #refused = new Map<string, { readonly version: Version; readonly at: number }>();
+  readonly #refused = new Map<string, Refused>();
   #whys: ReadonlyMap<string, string> = new Map();
 
   constructor(options: BirdTextOptions) {
@@ -59,25 +66,29 @@ export class BirdText {
   }
 
   async render(): Promise<string> {
-    const { bgp, paths, group, peers } = this.#options;
+    const { bgp, paths, peers } = this.#options;
     const before = (await contentOf(paths.config)) ?? '';
     // What an agent before this one has rendered stays until the objects have been read.
     if (!peers.areRead() && before !== '') return before;
-    const now = bgp();
     const whys = new Map<string, string>();
     const rendered = new Map<string, Version>();
-    for (const peer of now.peers) {
+    for (const peer of bgp().peers) {
       const version = await this.#version(peer, before, whys);
       if (version !== undefined) rendered.set(peer.name, version);
     }
     for (const name of this.#refused.keys()) if (!rendered.has(name)) this.#refused.delete(name);
     this.#whys = whys;
     this.#rendered = rendered;
-    const passwords = [...rendered].flatMap(([name, { password }]) =>
+    return this.#textOf(rendered);
+  }
+
+  #textOf(versions: ReadonlyMap<string, Version>): string {
+    const { bgp, paths, group } = this.#options;
+    const passwords = [...versions].flatMap(([name, { password }]) =>
       password === undefined ? [] : [[name, password] as const],
     );
-    const own = [...rendered.values()].map(({ peer }) => peer);
-    return renderBird({ ...now, peers: own }, paths, new Map(passwords), group());
+    const peers = [...versions.values()].map(({ peer }) => peer);
+    return renderBird({ ...bgp(), peers }, paths, new Map(passwords), group());
   }
 
   /** BIRD runs with the last text, and its sessions are there. */
@@ -89,14 +100,30 @@ export class BirdText {
   refuse(protocols: readonly string[]): void {
     for (const [name, version] of this.#rendered)
       if (protocols.includes(protocolOf(version.peer)))
-        this.#refused.set(name, { version, at: this.#options.now() });
+        this.#refused.set(name, { version, at: this.#options.now(), fault: '' });
+  }
+
+  /** BIRD refuses the last text: finds the peers for which it does. True if there is one. `check`: '' or BIRD's fault. */
+  async isolate(check: (text: string) => Promise<string>): Promise<boolean> {
+    // It is no peer's fault.
+    if ((await check(this.#textOf(new Map()))) !== '') return false;
+    let hasFound = false;
+    for (const [name, version] of this.#rendered) {
+      if (sameValue(this.#good.get(name), version)) continue;
+      const others = [...this.#good].filter(([other]) => other !== name);
+      const fault = await check(this.#textOf(new Map([...others, [name, version]])));
+      if (fault === '') continue;
+      this.#refused.set(name, { version, at: this.#options.now(), fault });
+      hasFound = true;
+    }
+    return hasFound;
   }
 
   /** Tries again what was refused if the version before does not work either. True if there is such a peer. */
   retry(isEstablished: (peer: string) => boolean): boolean {
     let hasChanged = false;
-    for (const [name, { at }] of this.#refused) {
-      if (this.#options.now() - at < PATIENCE_MS || isEstablished(name)) continue;
+    for (const [name, { at, fault }] of this.#refused) {
+      if (fault !== '' || this.#options.now() - at < PATIENCE_MS || isEstablished(name)) continue;
       this.#refused.delete(name);
       hasChanged = true;
     }
@@ -113,11 +140,15 @@ export class BirdText {
     if (!isUsable && password === undefined) return undefined;
     const version = { peer, password };
     const good = this.#good.get(peer.name);
-    const refused = this.#refused.get(peer.name)?.version;
+    const refused = this.#refused.get(peer.name);
     if (refused === undefined) return version;
-    if (!sameValue(refused, version)) {
+    if (!sameValue(refused.version, version)) {
       this.#refused.delete(peer.name);
       return version;
+    }
+    if (refused.fault !== '') {
+      whys.set(peer.name, `BIRD refuses it: ${refused.fault}`);
+      return good;
     }
     if (good === undefined || sameValue(good, version)) return version;
     whys.set(peer.name, NOT_BACK);
@@ -133,8 +164,7 @@ function lastPassword(text: string, peer: BgpPeer): string | undefined {
   if (from < 0) return undefined;
   const end = text.indexOf('\n}\n', from);
   const lines = text.slice(from, end < 0 ? undefined : end).split('\n');
-  const address = peer.interface === '' ? peer.address : `${peer.address}%${peer.interface}`;
-  if (!lines.some((line) => line.startsWith(`  neighbor ${address} port `))) return undefined;
+  if (!lines.some((line) => line.startsWith(`  neighbor ${peer.address} port `))) return undefined;
   const [, password] = lines.map((line) => /^ {2}password "([^"]*)";$/.exec(line)).find(Boolean) ?? [];
   return password;
 }

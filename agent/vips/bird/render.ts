@@ -132,7 +132,6 @@ function attributes(worn: Worn, rules: VipRoute | undefined): string {
 
 function peerView(bgp: BgpSettings, peer: BgpPeer, password: string): View {
   const protocol = protocolOf(peer);
-  const isLinkLocal = peer.interface !== '';
   const common = { asn: bgp.asn };
   const aggregatesOf = (isV6: boolean) => {
     const list = bgp.aggregates.filter((each) => each.includes(':') === isV6).join(', ');
@@ -156,7 +155,8 @@ function peerView(bgp: BgpSettings, peer: BgpPeer, password: string): View {
     largeCommunities: peer.largeCommunities.map((each) => ({ triple: each.replaceAll(':', ', ') })),
     source: peer.source,
     isStrict: peer.localPort !== 179 && [{ localPort: peer.localPort }],
-    neighbor: isLinkLocal ? `${peer.address}%${peer.interface}` : peer.address,
+    neighbor: peer.address,
+    interface: peer.interface,
     port: peer.port,
     peerAsn: peer.asn,
     multihop: peer.multihop,

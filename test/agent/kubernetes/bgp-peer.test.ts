@@ -24,7 +24,7 @@ const refuses = test.macro({
 });
 
 test(refuses, { asn: 23_456 }, 'asn: 23456 is a reserved ASN');
-test(refuses, { address: 'router-1' }, 'address: "router-1" is not an IP address');
+test(refuses, { address: 'router-1' }, 'address: "router-1" is not the IP address of a host');
 test(refuses, { bfd: true }, 'bfd: true is not a mapping');
 test(
   refuses,

@@ -120,3 +120,24 @@ test('BirdText tries a refused version again once the former one does not work e
   );
   t.deepEqual(sessionsIn(await text.render()), ['a new']);
 });
+
+test('BirdText leaves out a peer for which BIRD refuses the file, or keeps its former version, until it is another', async (t) => {
+  const { create, state } = await made(t, [peer('a', 1), peer('b', 2)]);
+  const text = create();
+  await text.render();
+  text.proved();
+  const refuses = async (all: string) => (all.includes('192.0.2.66') ? 'line 9: no' : '');
+  state.peers = [peer('a', 66), peer('b', 3), peer('c', 4)];
+  await text.render();
+  t.true(await text.isolate(refuses));
+  const now = await text.render();
+  t.deepEqual(sessionsIn(now), ['a', 'b', 'c']);
+  t.true(now.includes('192.0.2.1 ') && now.includes('192.0.2.3 ') && !now.includes('192.0.2.66'));
+  t.is(text.why('a'), 'BIRD refuses it: line 9: no');
+  t.false(await text.isolate(refuses), 'it is not in the text any more');
+  state.peers = [peer('d', 66), peer('b', 3)];
+  await text.render();
+  t.true(await text.isolate(refuses));
+  t.deepEqual(sessionsIn(await text.render()), ['b'], 'there is no former version');
+  t.false(await text.isolate(async () => 'everything'), 'no peer is to blame');
+});

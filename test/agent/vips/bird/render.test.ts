@@ -75,7 +75,7 @@ test('renderBird() writes what a peer has, and nothing of what it does not have'
 test('renderBird() names the interface of a link-local peer, and carries IPv4 over it', (t) => {
   const peer = bgpPeer({ address: 'fe80::1', interface: 'eth0', families: ['v4', 'v6'] });
   const text = renderBird(bgpSettings({ peers: [peer] }), paths, new Map());
-  t.true(text.includes('neighbor fe80::1%eth0 port 179 as 65000;'));
+  t.true(text.includes('neighbor fe80::1 port 179 as 65000;\n  interface "eth0";'));
   t.is(text.split('extended next hop on;').length, 2);
 });
 
