@@ -45,6 +45,8 @@ export interface HostReportsCluster {
 }
 
 export interface ReportWords {
+  /** Those of the conditions. */
+  readonly types: readonly string[];
   readonly conditions: (name: string, reports: readonly HostReport[], now: number) => readonly Condition[];
   /** The Event of a report that is another than before; undefined for none. */
   readonly event: (before: HostReport | undefined, now: HostReport) => EventText | undefined;
@@ -204,7 +206,9 @@ export class HostReports {
     if (!cluster.isLeader()) return undefined;
     const now = clock.wall();
     const conditions = words.conditions(name, current.reports, now);
-    if (conditions.length === 0 && current.conditions.size === 0) return undefined;
+    const isThere = words.types.some((type) => current.conditions.has(type));
+    // Objects of which no host reports stay untouched.
+    if (conditions.length === 0 && !isThere) return undefined;
     const up = upOf(current.reports, now);
     return this.#object(name, current.uid, {
       ...(up !== '' && { hostsUp: up }),

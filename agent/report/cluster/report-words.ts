@@ -13,12 +13,14 @@ export function peerWords(fault: (name: string) => string): ReportWords {
     nobody: 'No host that it selects announces by BGP and reports',
   };
   return {
+    types: ['Accepted', 'Established'],
     conditions: (name, reports, now) => peerConditions(reports, words, fault(name), now),
     event: eventOf('Announce', { Up: 'SessionUp', Down: 'SessionDown', Refused: 'Refused' }, 'established'),
   };
 }
 
 export const poolWords: ReportWords = {
+  types: ['Announced'],
   // A pool that no host announces by BGP has no such condition.
   conditions: (_, reports, now) =>
     reports.length === 0 ? [] : [hostsCondition(reports, { type: 'Announced', upBy: 'By', nobody: '' }, now)],
