@@ -45,7 +45,7 @@ export interface HostReportsCluster {
 }
 
 export interface ReportWords {
-  /** Those of the conditions. */
+  /** The types of the conditions. */
   readonly types: readonly string[];
   readonly conditions: (name: string, reports: readonly HostReport[], now: number) => readonly Condition[];
   /** The Event of a report that is another than before; undefined for none. */
