@@ -79,7 +79,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   // Start the dataplane and the announcers with the desired state.
   parts.certificates.start();
   await pair?.start();
-  await parts.alone?.start();
+  await parts.bgpHost?.start();
   observers.began(desired.loadBalancers.keys());
   void (sources.api?.synced ?? Promise.resolve()).then(() => recordedMembers.allKnown());
   await Promise.race([dataplane.start(), stopping]);
@@ -95,7 +95,7 @@ async function runAgent(current: CurrentSettings): Promise<number> {
   parts.foreign?.start();
   void connectionSync.start();
   const standing =
-    pair === undefined && parts.alone === undefined && parts.vrrp !== undefined
+    pair === undefined && parts.bgpHost === undefined && parts.vrrp !== undefined
       ? lowerWithoutPeer(dataplane, announcers)
       : undefined;
 
@@ -127,7 +127,7 @@ function reread(parts: AgentParts): void {
   dataplane.configure(now);
   void configureVrrp(() => settings.now, vrrp, pair);
   void pair?.renew();
-  void parts.alone?.renew();
+  void parts.bgpHost?.renew();
   parts.poolsChanged();
   parts.configureBgp();
   parts.connectionSync.configure();
@@ -164,7 +164,7 @@ async function end(parts: AgentParts, servers: Servers): Promise<void> {
   parts.local?.close();
   await parts.foreign?.close();
   pair?.close();
-  parts.alone?.close();
+  parts.bgpHost?.close();
   await connectionSync.close();
   if (settings.now.stopDataplaneOnExit) await parts.egress.stop();
   await parts.egress.close();

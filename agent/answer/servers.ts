@@ -10,7 +10,7 @@ import type { RoundPace } from '../dataplane/meter.ts';
 import type { Log } from '../host/log.ts';
 import { OwnFiles } from '../host/own-files.ts';
 import { ownerOf } from '../model/names.ts';
-import type { HostAlone } from '../pair/host-alone.ts';
+import type { BgpHost } from '../pair/bgp-host.ts';
 import { type KeyedVrrp, takeKey } from '../pair/orders/key-order.ts';
 import type { OrderOutcome } from '../pair/orders/orders.ts';
 import type { Pair } from '../pair/pair.ts';
@@ -35,7 +35,7 @@ import { useStateDir } from './state-dir-owner.ts';
 
 /** What carries out orders, besides the pair. */
 export interface OrderedParts {
-  readonly alone: Pick<HostAlone, 'maintenance'> | undefined;
+  readonly bgpHost: Pick<BgpHost, 'maintenance'> | undefined;
   readonly releaseOrder: ReleaseOrder;
   readonly vrrp: KeyedVrrp | undefined;
 }
@@ -72,7 +72,7 @@ const MAX_ROUND_MS = 30_000;
 export async function startServers({
   settings,
   statusSources,
-  ordered: { alone, releaseOrder, vrrp },
+  ordered: { bgpHost, releaseOrder, vrrp },
   sources,
   page: { overview, rows, traffic },
   metrics,
@@ -99,7 +99,7 @@ export async function startServers({
   const path = agentSocketPath(runtimeDir);
   await useStateDir(stateDir, path);
   const agentSocket = new AgentSocketFile(path, answers, {
-    ...ordersOf(pair, alone),
+    ...ordersOf(pair, bgpHost),
     'vrrp-key': () => takeKey(vrrp, settings.now.vrrpKey !== '', systemClock),
     release: (query) =>
       query.get('undo') === 'true' ? releaseOrder.undo(scopeOf(query)) : releaseOrder.release(scopeOf(query)),
@@ -163,8 +163,8 @@ function ordersOf(
 ): Readonly<Record<string, (query: URLSearchParams) => Promise<OrderOutcome>>> {
   return {
     failover: async (query) =>
-      pair?.failover(query.get('force') === 'true') ?? (alone === undefined ? NO_PEER : ALL_SERVE),
-    maintenance: async (query) => (pair ?? alone)?.maintenance(query.get('turn') === 'on') ?? NO_PEER,
+      pair?.failover(query.get('force') === 'true') ?? (bgpHost === undefined ? NO_PEER : ALL_SERVE),
+    maintenance: async (query) => (pair ?? bgpHost)?.maintenance(query.get('turn') === 'on') ?? NO_PEER,
   };
 }
 

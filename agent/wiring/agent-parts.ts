@@ -4,7 +4,7 @@
 import type { Certificates } from '../certificates/certificates.ts';
 import { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
 import { syncLink } from '../nftables/conntrackd/sync-link.ts';
-import type { HostAlone } from '../pair/host-alone.ts';
+import type { BgpHost } from '../pair/bgp-host.ts';
 import { pairSettings } from '../pair/pair-settings.ts';
 import { agentState } from '../report/answers/status.ts';
 import { checkAmphora } from '../settings/amphora-alone.ts';
@@ -13,7 +13,7 @@ import { checkLogTarget } from '../settings/connection-log.ts';
 import { CurrentSettings } from '../settings/current-settings.ts';
 import { hostGroup } from '../settings/host-group.ts';
 import type { HostsByLink } from '../vips/bird/options.ts';
-import { hostAlone } from './alone-parts.ts';
+import { bgpHostOf } from './bgp-host-parts.ts';
 import { type CommonParts, certificatesOf, commonParts } from './common-parts.ts';
 import { dataplaneOf } from './dataplane-parts.ts';
 import { hostReports } from './host-report-parts.ts';
@@ -61,10 +61,10 @@ export async function agentParts(settings: CurrentSettings) {
 
   // keepalived, if this host uses VRRP, makes the VIPs reachable.
   const hosts: HostsByLink = {
-    isAnnouncedElsewhere: () => alone?.isAnnouncedElsewhere ?? false,
-    blind: () => alone?.blind ?? new Set(),
-    onBlind: () => alone?.send(),
-    differing: () => alone?.differing ?? new Set(),
+    isAnnouncedElsewhere: () => bgpHost?.isAnnouncedElsewhere ?? false,
+    blind: () => bgpHost?.blind ?? new Set(),
+    onBlind: () => bgpHost?.send(),
+    differing: () => bgpHost?.differing ?? new Set(),
   };
   const reached = reachParts(common, dataplane, {
     hosts,
@@ -97,7 +97,7 @@ export async function agentParts(settings: CurrentSettings) {
     metrics: metrics.pair,
     log,
   });
-  const alone: HostAlone | undefined = hostAlone({
+  const bgpHost: BgpHost | undefined = bgpHostOf({
     settings: () => settings.now,
     desired: desired.loadBalancers,
     dataplane,
@@ -111,7 +111,7 @@ export async function agentParts(settings: CurrentSettings) {
     objects: () => objects.sources.objects,
     log,
   });
-  const known = { common, dataplane, reached, objects, pair, alone };
+  const known = { common, dataplane, reached, objects, pair, bgpHost };
   const releasing = releaseParts(known);
   const reports = reportParts({ ...known, certificates, connectionSync });
   const { client, writers, sources } = objects;
@@ -132,7 +132,7 @@ export async function agentParts(settings: CurrentSettings) {
     connectionSync,
     ...objects,
     pair,
-    alone,
+    bgpHost,
     ...releasing,
     ordered: { alone, vrrp: reached.vrrp, ...releasing },
     ...reports,

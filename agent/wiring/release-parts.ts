@@ -6,7 +6,7 @@ import { messageOf } from '../base/errors.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import { release } from '../kubernetes/writers/release.ts';
 import { objectOf, ownerOf } from '../model/names.ts';
-import type { HostAlone } from '../pair/host-alone.ts';
+import type { BgpHost } from '../pair/bgp-host.ts';
 import type { Pair } from '../pair/pair.ts';
 import { ReleaseOrder } from '../release/release-order.ts';
 import { apiClient } from '../sources/cluster-api.ts';
@@ -24,11 +24,11 @@ export interface ReleasedParts {
   readonly reached: Pick<ReturnType<typeof reachParts>, 'announcers'>;
   readonly objects: ObjectParts;
   readonly pair: Pair | undefined;
-  readonly alone: HostAlone | undefined;
+  readonly bgpHost: BgpHost | undefined;
 }
 
 /** `unblocked` resolves once nothing of the cluster is awaited any more. */
-export function releaseParts({ common, dataplane, reached, objects, pair, alone }: ReleasedParts) {
+export function releaseParts({ common, dataplane, reached, objects, pair, bgpHost }: ReleasedParts) {
   const { announcers } = reached;
   const { settings, cluster, desired, changes, metrics, releaseMark: mark, log } = common;
   const { addresses, writers } = objects;
@@ -41,7 +41,7 @@ export function releaseParts({ common, dataplane, reached, objects, pair, alone 
       [...differences.owners, ...cluster.ownerKeys(), ...desired.loadBalancers.keys()],
       performance.now(),
     );
-    (pair ?? alone)?.releasedChanged();
+    (pair ?? bgpHost)?.releasedChanged();
     if (mark.scope.all) unblock();
   };
   if (mark.scope.all) unblock();
@@ -99,11 +99,11 @@ export function releaseParts({ common, dataplane, reached, objects, pair, alone 
         }
       },
     },
-    others: () => (pair ?? alone)?.releasedByOthers() ?? [],
+    others: () => (pair ?? bgpHost)?.releasedByOthers() ?? [],
     clock: systemClock,
   });
   const adopt = (): void => {
-    for (const { scope } of (pair ?? alone)?.releasedByOthers() ?? [])
+    for (const { scope } of (pair ?? bgpHost)?.releasedByOthers() ?? [])
       if (scope !== undefined && scope.at > mark.scope.at)
         void releaseOrder
           .adopt(scope)
@@ -111,7 +111,7 @@ export function releaseParts({ common, dataplane, reached, objects, pair, alone 
             log.error('Cannot release what another host has released', { error: messageOf(error) }),
           );
   };
-  (pair ?? alone)?.onReleased(adopt);
+  (pair ?? bgpHost)?.onReleased(adopt);
   if (mark.fault !== '')
     log.error('The order to release cannot be read: it does not count', { error: mark.fault });
   const { all, namespaces } = mark.scope;

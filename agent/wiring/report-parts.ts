@@ -10,7 +10,7 @@ import type { Meter } from '../dataplane/meter.ts';
 import { isItsOwn } from '../kubernetes/writers/service-status.ts';
 import { shownAddress } from '../model/load-balancer.ts';
 import type { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
-import type { HostAlone } from '../pair/host-alone.ts';
+import type { BgpHost } from '../pair/bgp-host.ts';
 import type { Pair } from '../pair/pair.ts';
 import { LoadBalancerSummaries } from '../report/answers/load-balancer-summaries.ts';
 import { lostSince } from '../report/answers/lost-cluster.ts';
@@ -38,12 +38,12 @@ export interface ReportedParts {
   readonly reached: ReturnType<typeof reachParts>;
   readonly objects: ObjectParts;
   readonly pair: Pair | undefined;
-  readonly alone: HostAlone | undefined;
+  readonly bgpHost: BgpHost | undefined;
   readonly connectionSync: ConnectionSync;
 }
 
 export function reportParts(reported: ReportedParts) {
-  const { common, dataplane, reached, pair, alone } = reported;
+  const { common, dataplane, reached, pair, bgpHost } = reported;
   const { settings, desired, observers, changed, problemLog, metrics, log } = common;
   const { loadBalancers } = desired;
   const { stateDir } = settings.now;
@@ -70,7 +70,7 @@ export function reportParts(reported: ReportedParts) {
     reporter,
     objectReporter,
     pair,
-    alone,
+    bgpHost,
     health,
     changeLog,
     problems,
@@ -142,7 +142,7 @@ function clusterReporters(
 }
 
 function statusSourcesOf(
-  { common, certificates, dataplane, reached, objects, pair, alone, connectionSync }: ReportedParts,
+  { common, certificates, dataplane, reached, objects, pair, bgpHost, connectionSync }: ReportedParts,
   operating: HealthTracker['book'],
   recorded: { readonly recordedMembers: RecordedMembers; readonly recordedPorts: RecordedPorts },
 ): StatusSources {
@@ -161,7 +161,7 @@ function statusSourcesOf(
     announcers,
     reach,
     pair,
-    alone,
+    bgpHost,
     connectionSync,
     egress,
     addresses,

@@ -2,7 +2,7 @@
 
 /** @import { PageBgp, PageBgpHost, PageSession } from '../page-model.ts' */
 
-import { byId, element, keyed, setText } from './elements.js';
+import { byId, keyed, setText, stateRow } from './elements.js';
 import { count, countOf, moment, showTone } from './words.js';
 
 /** @param {PageBgp | undefined} bgp */
@@ -10,18 +10,19 @@ export function showBgp(bgp) {
   const { sessions, hosts } = bgp ?? { sessions: [], hosts: [] };
   byId('sessions-card').hidden = sessions.length === 0;
   byId('hosts-card').hidden = hosts.length === 0;
-  keyed(byId('sessions'), sessions, ({ peer }) => peer, rowElement, updateSession);
-  keyed(byId('hosts'), hosts, ({ name }) => name, rowElement, updateHost);
-}
-
-function rowElement() {
-  return element(
-    'tr',
-    {},
-    element('td', {}, element('span'), element('small')),
-    element('td', {}, element('span'), element('small')),
-    element('td', {}, element('span')),
-    element('td', { class: 'number' }),
+  keyed(
+    byId('sessions'),
+    sessions,
+    ({ peer }) => peer,
+    () => stateRow(),
+    updateSession,
+  );
+  keyed(
+    byId('hosts'),
+    hosts,
+    ({ name }) => name,
+    () => stateRow(),
+    updateHost,
   );
 }
 

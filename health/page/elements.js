@@ -24,6 +24,22 @@ export function link(url, text) {
 }
 
 /**
+ * A row that begins with a name and a state, each with something small beside it, a word and a number.
+ * @param {readonly HTMLElement[]} more Further cells.
+ */
+export function stateRow(...more) {
+  return element(
+    'tr',
+    {},
+    element('td', {}, element('span'), element('small')),
+    element('td', {}, element('span'), element('small')),
+    element('td', {}, element('span')),
+    element('td', { class: 'number' }),
+    ...more,
+  );
+}
+
+/**
  * An element of index.html.
  * @param {string} id
  * @returns {HTMLElement}

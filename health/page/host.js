@@ -4,7 +4,7 @@
 
 import { showBgp } from './bgp.js';
 import { chart, historyCharts } from './charts.js';
-import { byId, element, keyed, link, setText } from './elements.js';
+import { byId, element, keyed, link, setText, stateRow } from './elements.js';
 import { showProblems } from './problems.js';
 import { showVerdicts } from './verdicts.js';
 import { showVitals } from './vitals.js';
@@ -122,15 +122,7 @@ function showRouters(instances) {
 }
 
 function routerElement() {
-  return element(
-    'tr',
-    {},
-    element('td', {}, element('span'), element('small')),
-    element('td', {}, element('span'), element('small')),
-    element('td', {}, element('span')),
-    element('td', { class: 'number' }),
-    element('td', { class: 'number wide' }),
-  );
+  return stateRow(element('td', { class: 'number wide' }));
 }
 
 /**

@@ -71,7 +71,7 @@ export async function explainVip(place: AskedLocation, sources: StatusSources): 
   const { address } = place;
   const vips = [...sources.desired.loadBalancers.values()].flatMap((each) => each.vips);
   const vip = vips.find((each) => isMeantBy(each, address));
-  const hosts = vip && (await sources.alone?.announcements(vip.address));
+  const hosts = vip && (await sources.bgpHost?.announcements(vip.address));
   if (hosts === undefined) return explanation;
   return {
     ...explanation,

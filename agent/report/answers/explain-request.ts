@@ -197,7 +197,7 @@ function accessTo({ listener, request, client, sources }: Asked, way: RequestWay
   const serverName = request.address === '' ? request.host : '';
   return accessOf({
     ...{ listener, client, serverName, request: way, knowsUser: sources.knowsUser },
-    atEachHost: atEachHost(sources.alone),
+    atEachHost: atEachHost(sources.bgpHost),
   });
 }
 
@@ -211,8 +211,8 @@ function noRule(section: RouteSection | undefined, host: string, tried: number):
 }
 
 /** As of Way. */
-function atEachHost(alone: StatusSources['alone']): string {
-  if (alone === undefined) return '';
-  const { hosts = [] } = alone.hosts() ?? {};
+function atEachHost(bgpHost: StatusSources['bgpHost']): string {
+  if (bgpHost === undefined) return '';
+  const { hosts = [] } = bgpHost.hosts() ?? {};
   return hosts.length === 0 ? ', at each host' : `, at each of ${hosts.length} hosts`;
 }

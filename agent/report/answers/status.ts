@@ -14,7 +14,7 @@ import type { Cluster } from '../../kubernetes/cluster.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { ownerOf, serviceOfPool } from '../../model/names.ts';
-import type { HostAlone } from '../../pair/host-alone.ts';
+import type { BgpHost } from '../../pair/bgp-host.ts';
 import type { HostsStatus } from '../../pair/host-links.ts';
 import type { Pair, PairStatus } from '../../pair/pair.ts';
 import type { ReleaseScope } from '../../state/release-mark.ts';
@@ -40,7 +40,7 @@ export interface StatusSources {
   /** undefined if this host has no peer. */
   readonly pair: Pair | undefined;
   /** The host as one of several by BGP; its hosts are undefined if the settings do not name them. */
-  readonly alone: Pick<HostAlone, 'hosts' | 'announcements'> | undefined;
+  readonly bgpHost: Pick<BgpHost, 'hosts' | 'announcements'> | undefined;
   /** Its status is undefined if connections are not synchronised. */
   readonly connectionSync: { status(): ConnectionSyncStatus | undefined };
   readonly egress: EgressFacts;
@@ -134,7 +134,7 @@ export interface AgentStatus extends AnnouncerSections {
 export function agentStatus(sources: StatusSources): AgentStatus {
   const { version, startedAt, cluster, desired, dataplane, addresses } = sources;
   const pair = sources.pair?.status();
-  const hosts = sources.alone?.hosts();
+  const hosts = sources.bgpHost?.hosts();
   const connectionSync = sources.connectionSync.status();
   const egress = sources.egress.status();
   const listeners = [...desired.loadBalancers.values()].flatMap((each) => each.listeners);
@@ -204,7 +204,7 @@ export interface StateSources {
 
 /** For the metrics, at each scrape. */
 export function agentState({ known, certificates, changes, sources, writers }: StateSources): AgentState {
-  const { cluster, desired, dataplane, operating, announcers, pair, alone, connectionSync, addresses } =
+  const { cluster, desired, dataplane, operating, announcers, pair, bgpHost, connectionSync, addresses } =
     known;
   return {
     objects: cluster.counts(),
@@ -222,7 +222,7 @@ export function agentState({ known, certificates, changes, sources, writers }: S
     },
     ...announcers.sections(),
     pair: pair?.status(),
-    hosts: alone?.hosts(),
+    hosts: bgpHost?.hosts(),
     connectionSync: connectionSync.status(),
     addresses: addresses.status(),
   };

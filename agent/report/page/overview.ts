@@ -68,7 +68,7 @@ export class Overview {
   async #summary(): Promise<PageSummary> {
     const { version, startedAt } = this.#sources;
     const haproxy = this.#sources.dataplane.status();
-    const { announcers, alone } = this.#sources;
+    const { announcers, bgpHost } = this.#sources;
     const { vrrp, bgp } = announcers.sections();
     const pair = this.#sources.pair?.status();
     const found = await this.#problems();
@@ -95,7 +95,7 @@ export class Overview {
       role: roleOf(instances.map(({ state }) => state)),
       instances,
       peer,
-      bgp: bgpOf(bgp, alone?.hosts()),
+      bgp: bgpOf(bgp, bgpHost?.hosts()),
       lowered: pair?.lowered.map(({ reason }) => reason) ?? vrrp?.lowered ?? bgp?.lowered ?? [],
       maintenance: pair?.maintenance ?? bgp?.lowered.includes('maintenance') ?? false,
       haproxy: {

@@ -257,7 +257,7 @@ const PLACES: readonly Place[] = [
   // The announcer moves addresses; the pair decides which host has them, through the announcer's contract.
   {
     name: 'pair',
-    files: /^agent\/pair\/(pair|host-alone|host-links)\.ts$/,
+    files: /^agent\/pair\/(pair|bgp-host|host-links)\.ts$/,
     imports: [
       ...['standing', 'handover', 'orders', 'peers', 'pair-values', 'release-mark', 'announcer', 'dataplane'],
       ...LOW,

@@ -23,7 +23,7 @@ import { OwnStanding } from './standing/own-standing.ts';
 import { Parity } from './standing/parity.ts';
 import type { Lowering } from './standing/standing.ts';
 
-export interface HostAloneOptions {
+export interface BgpHostOptions {
   readonly settings: () => StandingSettings & { readonly stateDir: string };
   readonly host: PairedHost;
   readonly dataplane: Pick<DataplaneFacts, 'served'> & Pick<Meter, 'status' | 'liveness'>;
@@ -67,8 +67,8 @@ const TELL_INTERVAL_MS = 100;
 /** What the links get of this host. */
 export type LinkedFacts = Pick<HostLinksOptions, 'own'> & Pick<HostLinksOptions['hooks'], 'onReport'>;
 
-export class HostAlone {
-  readonly #options: HostAloneOptions;
+export class BgpHost {
+  readonly #options: BgpHostOptions;
   readonly #clock: Clock;
   readonly #file: MaintenanceFile;
   readonly #parity: Parity;
@@ -79,7 +79,7 @@ export class HostAlone {
   #told: Promise<void> = Promise.resolve();
   #onReleased: () => void = () => undefined;
 
-  constructor(options: HostAloneOptions) {
+  constructor(options: BgpHostOptions) {
     const { settings, host, dataplane, announcer, log } = options;
     const { desired, objects } = host;
     this.#options = options;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { HostAlone, type HostAloneOptions } from '../../../agent/pair/host-alone.ts';
+import { BgpHost, type BgpHostOptions } from '../../../agent/pair/bgp-host.ts';
 import type { HostLinks } from '../../../agent/pair/host-links.ts';
 import type { PairReport } from '../../../agent/pair/peers/report.ts';
 import { nothingReleased } from '../../../agent/state/release-mark.ts';
@@ -16,7 +16,7 @@ interface Given {
   readonly stateDir?: string;
   /** A new connection each 100 ms of this time after the order. */
   readonly arrivingMs?: number;
-  readonly links?: HostAloneOptions['links'];
+  readonly links?: BgpHostOptions['links'];
   /** No router has routes of this host for so long. */
   readonly untoldMs?: number;
 }
@@ -28,7 +28,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
   const clock = new FakeClock();
   const opened = { at: 0 };
   const began = clock.monotonic();
-  const host = new HostAlone({
+  const host = new BgpHost({
     settings: () => ({ pairLowerAfter: 1_000, pairRaiseAfter: 1_000, stateDir }),
     host: { version: '1.0.0', desired: new Map(), objects: () => 'live', released: () => nothingReleased },
     dataplane: {
@@ -74,7 +74,7 @@ async function world(t: ExecutionContext, given: Given = {}) {
   return { host, told, order, stateDir, clock };
 }
 
-test('HostAlone locks a host, waits until no new connection comes, and says how many connections are left', async (t) => {
+test('BgpHost locks a host, waits until no new connection comes, and says how many connections are left', async (t) => {
   const { host, told, order } = await world(t, { arrivingMs: 400 });
   const locked = await order(true);
   t.like(locked, { ok: true, active: 'unknown' });
@@ -96,7 +96,7 @@ test('HostAlone locks a host, waits until no new connection comes, and says how 
   t.deepEqual(told, [[], ['maintenance'], []]);
 });
 
-test('HostAlone says that new connections still come, and from how many it knows that they do not', async (t) => {
+test('BgpHost says that new connections still come, and from how many it knows that they do not', async (t) => {
   const still = await world(t, { arrivingMs: 60_000 });
   const outcome = await still.order(true);
   t.like(outcome, { ok: false, active: 'this host' });
@@ -121,7 +121,7 @@ test('HostAlone says that new connections still come, and from how many it knows
   t.like(await alone.order(true), { ok: false, active: 'this host' });
 });
 
-test('HostAlone unlocks a host whose sessions are about to be established, and says it if they still are not', async (t) => {
+test('BgpHost unlocks a host whose sessions are about to be established, and says it if they still are not', async (t) => {
   const soon = await world(t, { untoldMs: 8_000 });
   const order = soon.host.maintenance(false);
   await until('routers are asked', () => soon.clock.isWaiting);
@@ -142,7 +142,7 @@ test('HostAlone unlocks a host whose sessions are about to be established, and s
   });
 });
 
-test('HostAlone keeps the lock of an agent before this one', async (t) => {
+test('BgpHost keeps the lock of an agent before this one', async (t) => {
   const first = await world(t);
   await first.order(true);
   first.host.close();
@@ -154,7 +154,7 @@ test('HostAlone keeps the lock of an agent before this one', async (t) => {
   t.deepEqual(told, [['maintenance']]);
 });
 
-test('HostAlone says that routers are not told if BIRD has a fault', async (t) => {
+test('BgpHost says that routers are not told if BIRD has a fault', async (t) => {
   const { host } = await world(t, { fault: 'BIRD does not run' });
   t.like(await host.maintenance(true), {
     ok: false,

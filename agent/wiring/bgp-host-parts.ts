@@ -9,8 +9,8 @@ import { inNamespace } from '../host/namespace.ts';
 import { runCommand } from '../host/run-command.ts';
 import type { HostGroup } from '../model/host-group.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
+import { BgpHost, type BgpHostOptions } from '../pair/bgp-host.ts';
 import { connectionsIn, SS_ARGUMENTS } from '../pair/handover/connections.ts';
-import { HostAlone, type HostAloneOptions } from '../pair/host-alone.ts';
 import { HostLinks, type HostLinksOptions } from '../pair/host-links.ts';
 import { ArrivalCounter } from '../pair/orders/arrival-counter.ts';
 import { tablesOfGroup } from '../pair/pair-settings.ts';
@@ -18,9 +18,9 @@ import type { Settings } from '../settings/settings.ts';
 import type { BirdAnnouncer } from '../vips/bird/bird-announcer.ts';
 import type { KeepalivedAnnouncer } from '../vips/keepalived/keepalived-announcer.ts';
 
-export interface AlonePartsOptions
-  extends Pick<HostAloneOptions, 'dataplane'>,
-    Omit<HostAloneOptions['host'], 'version'> {
+export interface BgpHostPartsOptions
+  extends Pick<BgpHostOptions, 'dataplane'>,
+    Omit<BgpHostOptions['host'], 'version'> {
   /** The settings in force. */
   readonly settings: () => Settings;
   /** undefined if this host does not announce by BGP. */
@@ -35,11 +35,11 @@ export interface AlonePartsOptions
 }
 
 /** undefined if this host does not announce by BGP. */
-export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
+export function bgpHostOf(given: BgpHostPartsOptions): BgpHost | undefined {
   const { settings, dataplane, desired, objects, released, bgp, vrrp, log } = given;
   if (bgp === undefined) return undefined;
   const { netns, nft, runtimeDir } = settings();
-  return new HostAlone({
+  return new BgpHost({
     settings,
     host: { version, desired, objects, released },
     dataplane,
@@ -71,9 +71,9 @@ export function hostAlone(given: AlonePartsOptions): HostAlone | undefined {
 
 /** undefined without the setting `hosts`, or with this host alone in it. */
 function linksOf(
-  { settings, group, haproxy, metrics, log }: AlonePartsOptions,
+  { settings, group, haproxy, metrics, log }: BgpHostPartsOptions,
   bgp: BirdAnnouncer,
-): HostAloneOptions['links'] {
+): BgpHostOptions['links'] {
   const atStart = group();
   const { pairPort: port, pairCredentials: credentials } = settings();
   if (atStart === undefined || credentials === '') return undefined;
