@@ -30,7 +30,9 @@ function faultsOf(given: Given): readonly string[] {
       ? ['vrrp: does not go with announce "bgp": leave it out, or set announce to "both"']
       : []),
     ...(vrrp === undefined && isBoth ? ['vrrp: missing, must be a mapping if announce is "both"'] : []),
-    ...(hosts.length > 0 && isBoth ? ['hosts: does not go with announce "both": leave it out'] : []),
+    ...(hosts.length > 0 && isBoth && pairPeer !== ''
+      ? ['pairPeer: does not go with hosts, which are no pair: leave one of them out']
+      : []),
     ...(pairPeer === '' || isBoth
       ? []
       : ['pairPeer: does not go with announce "bgp", whose hosts are not a pair: leave it out']),

@@ -150,3 +150,58 @@ requires(ava, {
     (await network.run('a', 'ip', '-4', 'address', 'show', 'dev', 'eth0')).includes(`${VIP}/32`),
   );
 });
+
+requires(ava, {
+  haproxy: true,
+  root: true,
+  programs: ['bird', 'ip', 'keepalived', 'nft', 'nsenter', 'ss', 'sysctl'],
+}).serial(
+  'Hosts that know one another announce by both: a local VIP is at one of them, a routed one at all',
+  async (t) => {
+    const local = '10.9.0.200';
+    const world = await BgpWorld.create(t, {
+      hosts: ['a', 'b'],
+      group: true,
+      flags: ['--announce', 'both'],
+      vrrp: (network, name) => ({
+        ...{ interface: 'eth0', virtualRouterId: 51, anchors: ['10.9.0.254'] },
+        address: network.v4(name),
+        peers: [network.v4(name === 'a' ? 'b' : 'a')],
+      }),
+      prepare: async (host, network) => {
+        const spec = { blocks: ['198.51.100.0/24'], announce: 'bgp' };
+        await host.write(
+          'pool.yaml',
+          JSON.stringify({ apiVersion, kind: 'AddressPool', metadata: { name: 'routed' }, spec }),
+        );
+        await web(host, network, VIP, 'web');
+        await web(host, network, local, 'local');
+      },
+    });
+    const { network } = world;
+    const holders = async () => {
+      const shown = await Promise.all(
+        world.hosts.map(async ({ name }) => [
+          name,
+          await network.run(name, 'ip', '-4', 'address', 'show', 'dev', 'eth0'),
+        ]),
+      );
+      return shown.flatMap(([name = '', text = '']) => (text.includes(`${local}/32`) ? [name] : []));
+    };
+    await world.leadsTo(VIP, 'a', 'b');
+    await until('one host has the local VIP', async () => (await holders()).length === 1);
+    const [holder = ''] = await holders();
+    const other = holder === 'a' ? 'b' : 'a';
+    t.false((await world.router.routes()).includes(local));
+    await until(
+      'they know one another',
+      async () => (await world.host('a').host.status()).hosts?.fault === '',
+    );
+    const seen = await world.host(other).host.why('default/local');
+    t.false(seen.announced.join().includes('is not announced'), seen.announced.join());
+    t.is((await order(world.host(holder).host, 'maintenance', 'on')).status, 0);
+    await until('the local VIP is at the other host', async () => (await holders()).join() === other);
+    await world.leadsTo(VIP, other);
+    t.is(await network.whoServes(VIP, VIP_PORT), 'member');
+  },
+);

@@ -230,6 +230,7 @@ export class BirdAnnouncer implements BgpAnnouncer {
   }
 
   announced(address: string): string {
+    if (!this.#options.vips.isRouted(address)) return '';
     const { peers, since } = this.#monitor.haveRoute(address);
     const whyNot = this.#wear.whyNotFirst(address, this.#lowered);
     if (peers.length === 0) return `${address} is not announced: ${this.#whyNot(address)}`;
@@ -259,13 +260,14 @@ export class BirdAnnouncer implements BgpAnnouncer {
   seen(address: string): VipAnnouncement {
     const { peers } = this.#monitor.haveRoute(address);
     const why = peers.length > 0 ? this.#wear.whyNotFirst(address, this.#lowered) : this.#whyNot(address);
+    const isRouted = this.#options.vips.isRouted(address);
     return {
       address,
       worn: peers.length === 0 ? 'none' : (this.#files.routes.get(address) ?? 'none'),
       count: peers.length,
       of: this.#bgp.peers.length,
       routers: short(peers.join(', '), 100),
-      why: short(why, 160),
+      why: isRouted ? short(why, 160) : 'its pool is announced by VRRP',
     };
   }
 

@@ -60,7 +60,7 @@ export interface BgpWorldOptions {
   /** Further machines of the network, such as members. */
   readonly others?: readonly string[];
   /** The setting vrrp, for `announce: both`. */
-  readonly vrrp?: (network: TestNetwork) => Json;
+  readonly vrrp?: (network: TestNetwork, name: string) => Json;
   /** Names of `hosts` that are not started before join(). */
   readonly later?: readonly string[];
   /** Gives a host its objects before its agent starts. */
@@ -151,7 +151,7 @@ export class BgpWorld {
             announce: 'bgp',
             bgp: { ...file.bgp, peers: peersOf === 'settings' ? [file.peer, ...others6] : [] },
             ...(file.hosts.length > 0 && { hosts: file.hosts }),
-            ...(options.vrrp && { vrrp: options.vrrp(network) }),
+            ...(options.vrrp && { vrrp: options.vrrp(network, name) }),
           }),
         );
       shared.push(...own, '--config', file.path, '--pair-lower-after', '1s', '--pair-raise-after', '1s');
