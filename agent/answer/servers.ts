@@ -159,7 +159,7 @@ function reachedBy(loadBalancers: ReadonlyMap<string, unknown>): number {
 
 function ordersOf(
   pair: Pair | undefined,
-  alone: OrderedParts['alone'],
+  bgpHost: OrderedParts['bgpHost'],
 ): Readonly<Record<string, (query: URLSearchParams) => Promise<OrderOutcome>>> {
   return {
     failover: async (query) =>

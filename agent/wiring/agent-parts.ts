@@ -134,7 +134,7 @@ export async function agentParts(settings: CurrentSettings) {
     pair,
     bgpHost,
     ...releasing,
-    ordered: { alone, vrrp: reached.vrrp, ...releasing },
+    ordered: { bgpHost, vrrp: reached.vrrp, ...releasing },
     ...reports,
     hostReports: ofHosts,
     poolsChanged: (): void => {

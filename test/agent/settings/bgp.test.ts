@@ -197,7 +197,7 @@ test('bgpSettings() refuses BGP beside VRRP or a pair, and is undefined without 
     instances: [],
   };
   t.is(bgpSettings({ ...both, vrrp, pairPeer: '192.0.2.12' })?.asn, 65_001);
-  const hosts = [{ name: 'lb1', address: '192.0.2.11', back: [] }];
+  const hosts = [{ name: 'lb1', address: '192.0.2.11', back: [], anchors: [] }];
   t.is(bgpSettings({ ...both, vrrp, hosts })?.asn, 65_001);
   t.throws(() => bgpSettings({ ...both, vrrp, hosts, pairPeer: '192.0.2.12' }), {
     message: /pairPeer: does not go with hosts/,
