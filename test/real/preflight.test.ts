@@ -27,6 +27,7 @@ test.serial('preflight() finds no fault on a host that is ready for VRRP', async
     findings.map(({ what }) => what),
     [
       'keepalived',
+      'advertisements',
       'loopback interface',
       'interface eth0',
       'net.ipv4.ip_nonlocal_bind',
