@@ -10,7 +10,8 @@ import { Reader, textOf } from './reader.ts';
 // The target of the connection log for hosts without journald or syslog.
 const [, target = ''] = /^- `(file:[^`]+)`/m.exec(textOf('docs/connection-log.md')) ?? [];
 const reader = new Reader(process.argv[2] ?? '', { HEADGATE_CONNECTION_LOG_TARGET: target });
-const [check = '', start = ''] = reader.blocks('docs/operations.md', 2);
+// The others end a cluster, and compare folders.
+const [check = '', start = ''] = reader.blocks('docs/operations.md', 4);
 const [logQuestion = ''] = reader.blocks('docs/connection-log.md', 1);
 const [symptoms = ''] = reader.blocks('docs/troubleshooting.md', 1);
 const [annotation = ''] = blocksOf(textOf('docs/connection-log.md'), 'yaml');
