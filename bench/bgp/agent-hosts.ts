@@ -41,9 +41,7 @@ export async function startAgentHosts(
     neighbour: FAST_BFD,
     flags: ['--stop-dataplane-on-exit', '--landing'],
     prepare: async (host, network) => {
-      for (const name of hosts)
-        for (const key of ['ipv4.ip_forward', 'netfilter.nf_conntrack_tcp_be_liberal'])
-          await network.run(name, 'sysctl', '-qw', `net.${key}=1`);
+      for (const name of hosts) await network.run(name, 'sysctl', '-qw', 'net.ipv4.ip_forward=1');
       const first = Array.from({ length: vips }, (_, at) =>
         objects(`web-${at}`, vipAt(at), network.v4(MEMBER)),
       );

@@ -48,8 +48,6 @@ async function create(t: ExecutionContext<unknown>, names = ['a', 'b', 'c']): Pr
     prepare: async (host, network) => {
       for (const name of [...names, 'router'])
         for (const key of FORWARDING) await network.run(name, 'sysctl', '-qw', `net.${key}=1`);
-      for (const name of names)
-        await network.run(name, 'sysctl', '-qw', 'net.netfilter.nf_conntrack_tcp_be_liberal=1');
       const [v4, v6] = [network.v4('router'), network.v6('router')];
       await host.write('web.yaml', webObjects({ address: VIP, members: [v4] }));
       await host.write('kernel.yaml', kernelObjects('kernel', KERNEL_VIP, v4));
@@ -165,23 +163,24 @@ test.serial(
 );
 
 test.serial(
-  'A connection outlives hosts that are cut off from the others, from all networks and from the back network alone, and return',
+  'A connection outlives hosts that are cut off from the back network alone, and from all networks, and return',
   async (t) => {
     const world = await create(t);
     const { network } = world;
     await serve(world, 'a', 'b', 'c');
     const all = await connect(world);
-    await world.cut('b');
-    await serve(world, 'a', 'c');
-    await areWhole(t, all, 'b is cut off');
-    await world.cut('b', false);
-    await serve(world, 'a', 'b', 'c');
-    await areWhole(t, all, 'b is back');
     // The others take b for dead, while the router still leads clients and members to it.
     await network.cutBack('b');
     await areWhole(t, all, 'b has no back network');
     await network.cutBack('b', false);
     await areWhole(t, all, 'b has its back network again');
+    await world.cut('b');
+    await serve(world, 'a', 'c');
+    await areWhole(t, all, 'b is cut off');
+    // The entries of b in conntrack are behind by then: the packets go on to the host that has the connections.
+    await world.cut('b', false);
+    await serve(world, 'a', 'b', 'c');
+    await areWhole(t, all, 'b is back');
   },
 );
 

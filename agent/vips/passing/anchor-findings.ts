@@ -39,11 +39,11 @@ export function anchorFindings(
           ),
         );
     }
-  if (!isLiberal)
+  if (isLiberal)
     faults.push(
       bad(
         'nf_conntrack_tcp_be_liberal',
-        'is 0, so that a host that comes back drops packets of connections that another one had meanwhile: set it to 1 (sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1)',
+        'is not 0, so that a host takes packets of connections of another host for those of clients that used the same port before: set it to 0 (sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=0)',
       ),
     );
   return faults.length > 0 ? faults : [good('anchors', anchors.join(', '))];
