@@ -177,7 +177,7 @@ test.serial(
     await world.cut('b');
     await serve(world, 'a', 'c');
     await areWhole(t, all, 'b is cut off');
-    // The entries of b in conntrack are behind by then: the packets go on to the host that has the connections.
+    // The entries of b in conntrack are behind by then: the packets are passed to the host that has the connections.
     await world.cut('b', false);
     await serve(world, 'a', 'b', 'c');
     await areWhole(t, all, 'b is back');
