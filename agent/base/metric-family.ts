@@ -1,5 +1,5 @@
 // The form in which the parts of the agent hand over their metrics. It is made for many samples: the labels of a sample are
-// rendered once, and its numbers are read when the metrics are rendered. Values only.
+// rendered once, and its numbers are read when the metrics are rendered. Pure.
 
 export interface MetricFamily {
   /** Ends in `_total` for a counter. */
@@ -29,3 +29,14 @@ export interface MetricRow {
 
 /** The most detailed metrics of traffic: those of listeners, of pools too, or of members too. */
 export type MetricsDetail = 'listener' | 'pool' | 'member';
+
+/** A family with one sample for each row. */
+export function familyOf<R extends MetricRow>(
+  name: string,
+  type: 'counter' | 'gauge',
+  help: string,
+  rows: readonly R[],
+  value: (row: R) => number,
+): MetricFamily {
+  return { name, type, help, parts: [{ labels: '', rows, value: value as (row: unknown) => number }] };
+}

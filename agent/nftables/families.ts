@@ -1,6 +1,6 @@
 // The metrics of the kernel's listeners, with the names and labels that HAProxy's have. Pure.
 
-import type { MetricFamily, MetricRow, MetricsDetail } from '../base/metric-family.ts';
+import { familyOf, type MetricFamily, type MetricsDetail } from '../base/metric-family.ts';
 import { listenerSeries, memberSeries } from '../dataplane/series-labels.ts';
 import type { Listener, Member } from '../model/load-balancer.ts';
 import { isCheckedByUdp } from './checks/udp-checks.ts';
@@ -41,21 +41,21 @@ export function kernelFamilies(
     }),
   );
   const families = [
-    family(
+    familyOf(
       'headgate_listener_up',
       'gauge',
       'Whether the listener accepts connections: not without a ready member, unless it answers 503 in http mode',
       rows,
       ({ isOpen }) => Number(isOpen),
     ),
-    family(
+    familyOf(
       'headgate_listener_connections_total',
       'counter',
       'Connections to the listener, also those that were denied',
       rows,
       (row) => row.counts.flows.packets,
     ),
-    family(
+    familyOf(
       'headgate_pool_active_members',
       'gauge',
       'Members of the pool that accept connections',
@@ -75,14 +75,14 @@ export function kernelFamilies(
     })),
   );
   const help = 'Whether the member accepts new connections';
-  return [...families, family('headgate_member_up', 'gauge', help, members, (row) => row.isUp)];
+  return [...families, familyOf('headgate_member_up', 'gauge', help, members, (row) => row.isUp)];
 }
 
 /** Families of bytes have the names that HAProxy's have. */
 function trafficFamilies(rows: readonly Row[], answered: readonly Row[]): readonly MetricFamily[] {
   const counter = (name: string, help: string, value: (counts: ListenerCounts) => number): MetricFamily => {
     const counted = name.startsWith('sent') ? answered : rows;
-    return family(`headgate_listener_${name}_total`, 'counter', help, counted, (row) => value(row.counts));
+    return familyOf(`headgate_listener_${name}_total`, 'counter', help, counted, (row) => value(row.counts));
   };
   return [
     counter('received_bytes', 'Bytes from clients through the listener', ({ received }) => received.bytes),
@@ -102,14 +102,4 @@ function trafficFamilies(rows: readonly Row[], answered: readonly Row[]): readon
 
 function isUpMember({ name, state }: Member, down: DownMembers): boolean {
   return state === 'ready' && !down.has(name);
-}
-
-function family<R extends MetricRow>(
-  name: string,
-  type: 'counter' | 'gauge',
-  help: string,
-  rows: readonly R[],
-  value: (row: R) => number,
-): MetricFamily {
-  return { name, type, help, parts: [{ labels: '', rows, value: value as (row: unknown) => number }] };
 }

@@ -1,6 +1,6 @@
 // The metrics of connections that pods open, by VIP. Pure.
 
-import type { MetricFamily, MetricRow } from '../../base/metric-family.ts';
+import { familyOf, type MetricFamily } from '../../base/metric-family.ts';
 import { loadBalancerSeries } from '../../dataplane/series-labels.ts';
 import type { OwnerKey } from '../../model/load-balancer.ts';
 import type { VipCounts } from './egress-text.ts';
@@ -20,9 +20,9 @@ export function egressFamilies({ pods, counts, countsTraffic }: EgressNumbers): 
   });
   const rows = Array.from(counts, ([vip, count]) => ({ labels: `vip="${vip}"`, count }));
   const counter = (name: string, help: string, value: (count: VipCounts) => number): MetricFamily =>
-    family(`headgate_egress_${name}_total`, 'counter', help, rows, (row) => value(row.count));
+    familyOf(`headgate_egress_${name}_total`, 'counter', help, rows, (row) => value(row.count));
   return [
-    family(
+    familyOf(
       'headgate_egress_pods',
       'gauge',
       'Pods of the Service whose connections leave from the VIP',
@@ -37,14 +37,4 @@ export function egressFamilies({ pods, counts, countsTraffic }: EgressNumbers): 
         ]
       : []),
   ];
-}
-
-function family<R extends MetricRow>(
-  name: string,
-  type: 'counter' | 'gauge',
-  help: string,
-  rows: readonly R[],
-  value: (row: R) => number,
-): MetricFamily {
-  return { name, type, help, parts: [{ labels: '', rows, value: value as (row: unknown) => number }] };
 }
