@@ -53,6 +53,7 @@ const CONTEXT = renderContext(
     certificatesMode: 0o700,
     routes: '/var/lib/headgate/haproxy/routes',
     pages: '/var/lib/headgate/haproxy/pages',
+    keys: '/var/lib/headgate/haproxy/keys',
     adminSocket: '/run/headgate/admin.sock',
     masterSocket: '',
     logSocket: '/log.sock',

@@ -6,7 +6,10 @@ import type { Authority } from './authority.ts';
 import type { Crl } from './crl.ts';
 import type { ErrorPages } from './error-pages.ts';
 import type { KeyPair } from './key-pair.ts';
-import { type Access, type Answer, type Found, LastGood } from './last-good.ts';
+import { type Access, type Answer, type Found, LastGood, type LastGoodOptions } from './last-good.ts';
+import type { KeysName, KeyUrls } from './token-keys/key-urls.ts';
+import type { TokenKeys } from './token-keys/token-keys.ts';
+import { writtenTokenKeys } from './token-keys/written-token-keys.ts';
 import type { Users } from './users.ts';
 import {
   writtenAuthorities,
@@ -19,26 +22,35 @@ import { writtenErrorPages } from './written-error-pages.ts';
 /** An object as translation names what it reads: `secret default/shop-tls`. */
 export type ObjectName = `secret ${string}` | `configmap ${string}`;
 
+/** The same, or a URL. */
+export type SourceName = ObjectName | KeysName;
+
 /** What an object has for the verification of others. */
 interface TrustedLists {
   readonly authority: Found<Authority>;
   readonly crl: Found<Crl>;
 }
 
+interface WithKeys extends TrustedLists {
+  readonly tokenKeys: Found<TokenKeys>;
+}
+
 export interface CertificatesOptions {
   readonly secret: (
     key: string,
-  ) => (TrustedLists & { readonly pair: Found<KeyPair>; readonly users: Found<Users> }) | undefined;
-  readonly configMap: (key: string) => (TrustedLists & { readonly pages: Found<ErrorPages> }) | undefined;
+  ) => (WithKeys & { readonly pair: Found<KeyPair>; readonly users: Found<Users> }) | undefined;
+  readonly configMap: (key: string) => (WithKeys & { readonly pages: Found<ErrorPages> }) | undefined;
+  /** Absent: no URL is read. */
+  readonly keyUrls?: Pick<KeyUrls, 'find' | 'access' | 'start' | 'close'> | undefined;
   /** A longer key is refused, because each handshake with it takes a thread of HAProxy for long. */
   readonly maxRsaBits: number;
   /** Whether an object can be read for its certificate, or for its authorities or revocation lists; reads it from now on. */
   readonly accessToPair: (object: `secret ${string}`) => Access;
   readonly accessToAuthority: (object: ObjectName) => Access;
   /** True if a load balancer asks for it. */
-  readonly isRead: (object: ObjectName) => boolean;
+  readonly isRead: (source: SourceName) => boolean;
   /** The answers for these have changed. */
-  readonly onChanged: (objects: readonly ObjectName[]) => void;
+  readonly onChanged: (sources: readonly SourceName[]) => void;
 }
 
 /** What load balancers ask for, by the name that translation gives it. */
@@ -47,6 +59,7 @@ interface Kinds {
   readonly authority: LastGood<Authority>;
   readonly crl: LastGood<Crl>;
   readonly users: LastGood<Users>;
+  readonly tokenKeys: LastGood<TokenKeys>;
   readonly pages: LastGood<ErrorPages>;
 }
 
@@ -55,19 +68,22 @@ const USERS_KEPT = 8;
 
 export class Certificates {
   readonly #maxRsaBits: number;
+  readonly #keyUrls: CertificatesOptions['keyUrls'];
   readonly #kinds: Kinds;
   /** The texts, for HAProxy's files. */
   readonly pems: { readonly [kind in keyof Kinds]: Kinds[kind]['pem'] };
 
   constructor(options: CertificatesOptions) {
     this.#maxRsaBits = options.maxRsaBits;
+    this.#keyUrls = options.keyUrls;
     this.#kinds = kindsOf(options);
-    const { certificate, authority, crl, users, pages } = this.#kinds;
+    const { certificate, authority, crl, users, tokenKeys, pages } = this.#kinds;
     this.pems = {
       certificate: certificate.pem,
       authority: authority.pem,
       crl: crl.pem,
       users: users.pem,
+      tokenKeys: tokenKeys.pem,
       pages: pages.pem,
     };
   }
@@ -87,11 +103,18 @@ export class Certificates {
     for (const [name, pages] of writtenErrorPages(folder)) this.#kinds.pages.restore(name, pages);
   }
 
+  /** Likewise, of the folder of public keys. */
+  restoreTokenKeys(folder: string): void {
+    for (const [name, keys] of writtenTokenKeys(folder)) this.#kinds.tokenKeys.restore(name, keys);
+  }
+
   start(): void {
+    this.#keyUrls?.start();
     for (const kind of Object.values(this.#kinds)) kind.start();
   }
 
   close(): void {
+    this.#keyUrls?.close();
     for (const kind of Object.values(this.#kinds)) kind.close();
   }
 
@@ -110,6 +133,11 @@ export class Certificates {
 
   users(name: string): Answer<Users> {
     return this.#kinds.users.answer(name);
+  }
+
+  /** `name`: a ConfigMap, a Secret or a URL. */
+  tokenKeys(name: string): Answer<TokenKeys> {
+    return this.#kinds.tokenKeys.answer(name);
   }
 
   /** `name`: a ConfigMap, `configmap default/pages`. */
@@ -132,8 +160,8 @@ function kindsOf(options: CertificatesOptions): Kinds {
   };
   const byName = {
     access: (name: string) => accessToAuthority(name as ObjectName),
-    isRead: (name: string) => isRead(name as ObjectName),
-    onChanged: (names: readonly string[]) => onChanged(names as readonly ObjectName[]),
+    isRead: (name: string) => isRead(name as SourceName),
+    onChanged: (names: readonly string[]) => onChanged(names as readonly SourceName[]),
   };
   return {
     certificate: new LastGood({
@@ -159,12 +187,33 @@ function kindsOf(options: CertificatesOptions): Kinds {
       missing: 'it does not exist, or has no users',
       ...byName,
     }),
+    tokenKeys: tokenKeysOf(options, byName),
     pages: new LastGood({
       find: (name) => configMap(name.slice('configmap '.length))?.pages,
       missing: 'it does not exist, or has no page',
       ...byName,
     }),
   };
+}
+
+/** Keys are in objects, or behind a URL. */
+function tokenKeysOf(
+  { secret, configMap, keyUrls }: CertificatesOptions,
+  byName: Pick<LastGoodOptions<TokenKeys>, 'access' | 'isRead' | 'onChanged'>,
+): LastGood<TokenKeys> {
+  return new LastGood({
+    ...byName,
+    find: (name) => {
+      const [kind, key = ''] = name.split(' ', 2);
+      if (kind === 'jwks') return keyUrls?.find(name as KeysName);
+      return (kind === 'secret' ? secret(key) : configMap(key))?.tokenKeys;
+    },
+    missing: 'it does not exist, or has no keys',
+    access: (name) => {
+      if (!name.startsWith('jwks ')) return byName.access(name);
+      return keyUrls?.access(name as KeysName) ?? { kind: 'pending' };
+    },
+  });
 }
 
 function bounded(found: Found<KeyPair> | undefined, maxRsaBits: number): Found<KeyPair> | undefined {

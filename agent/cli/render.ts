@@ -12,6 +12,7 @@ import { logWriterText } from '../haproxy/config/log-writer-text.ts';
 import { type PagesText, pagesOf, pageTexts } from '../haproxy/config/page-files.ts';
 import { renderContext } from '../haproxy/config/render-context.ts';
 import { type SharedTables, sharedTables } from '../haproxy/config/shared-tables.ts';
+import { tokenKeysOf, tokenKeyTexts } from '../haproxy/config/token-key-files.ts';
 import { haproxyPaths } from '../haproxy/paths.ts';
 import { routeTexts } from '../haproxy/routes/route-files.ts';
 import { tablesOf as rowsOf } from '../haproxy/routes/tables.ts';
@@ -115,6 +116,7 @@ async function writeAll(
       hasTls: needs.hasTls,
       hasRoutes: needs.hasRoutes,
       asksServers: needs.asksServers,
+      verifiesTokens: needs.verifiesTokens,
       reportsErrors: needs.reportsErrors,
     }),
   );
@@ -122,9 +124,12 @@ async function writeAll(
   await writeFolder(path, chunks);
 
   const files = [path];
-  const [ofRoutes, ofPages] = [join(output, 'haproxy', 'routes'), join(output, 'haproxy', 'pages')];
+  const [ofRoutes, ofPages, ofKeys] = ['routes', 'pages', 'keys'].map((each) =>
+    join(output, 'haproxy', each),
+  ) as [string, string, string];
   if (await writeTexts(routeTexts(loadBalancers, ofRoutes, rowsOf))) files.push(ofRoutes);
   if (await writeTexts(pageTexts(pagesOf(loadBalancers), ofPages, pages))) files.push(ofPages);
+  if (await writeTexts(tokenKeyTexts(tokenKeysOf(loadBalancers), ofKeys))) files.push(ofKeys);
   if (settings.vrrp !== undefined) {
     const own = keepalivedPaths(settings.stateDir, settings.runtimeDir);
     const { usable } = usableVips(vipsOf(loadBalancers), settings.vrrp, [], new Set());

@@ -26,7 +26,7 @@ export const why: Command = {
     'A route, Ingress, ListenerSet or policy is KIND/NAMESPACE/NAME, a Gateway gateway:NAMESPACE/NAME, an IngressClass ingress:-/NAME.',
     'An address, ADDRESS:PORT, Pod/NAMESPACE/NAME or Node/NAME asks which load balancers have the address, and of which ports it is a member.',
     'A URL asks which listener, rule and pool get a GET request for it, why the rules before do not match, and to whom it is open: each check on the way, in the order in which HAProxy makes them.',
-    'With --from, --user and --certificate it is about one client. What is not given is "asked", not "passed"; no password is read.',
+    'With --from, --user, --header and --certificate it is about one client. What is not given is "asked", not "passed"; no password is read.',
     'The answer names ports without members, EndpointSlices with other ports, refused values, and files that cannot be read.',
   ],
   arguments: [{ name: 'NAME', completedBy: 'load balancers' }],
@@ -39,6 +39,10 @@ export const why: Command = {
     },
     from: { placeholder: 'ADDRESS', doc: "the client's address, for a URL" },
     user: { placeholder: 'USER', doc: 'the client has the password of this user, for a URL' },
+    header: {
+      placeholder: 'NAME:VALUE',
+      doc: 'the request has this header, such as a token, which is verified and not shown',
+    },
     certificate: {
       placeholder: '',
       doc: 'the client has a certificate of the authorities that are asked for',
@@ -50,7 +54,7 @@ export const why: Command = {
     0: 'served, and a URL is open to the client, or to some if none is given',
     1: 'not served, or not all of it, or there is no such object; or closed to the client',
     3: NO_AGENT,
-    4: 'open to the client only with what was not given: a certificate, a password, another address behind a proxy',
+    4: 'open to the client only with what was not given: a certificate, a password, a token, another address behind a proxy',
   },
   examples: [
     { line: 'headgate why shop/web', doc: 'the Service web in the namespace shop' },
@@ -65,6 +69,10 @@ export const why: Command = {
     {
       line: 'headgate why https://example.org/admin --from 198.51.100.7',
       doc: 'whether this client gets in, and what each check says',
+    },
+    {
+      line: 'headgate why https://example.org/ --header "authorization: Bearer $TOKEN"',
+      doc: 'whether this token lets in, and what it lacks',
     },
     { line: 'headgate why shop/web --json | jq -r .verdict', doc: 'one word for a script' },
   ],
@@ -82,7 +90,7 @@ export const why: Command = {
     }
     if (Object.keys(clientFields(given)).length > 0)
       throw usageError(
-        '--from, --user and --certificate are about the client of a URL, such as https://example.org/',
+        '--from, --user, --header and --certificate are about the client of a URL, such as https://example.org/',
       );
     const place = locationFrom(given);
     if (place !== undefined) {
@@ -110,10 +118,13 @@ export const why: Command = {
 };
 
 /** The flags that were given. */
-function clientFields({ own: { from, user, certificate } }: Arguments): Readonly<Record<string, string>> {
+function clientFields({
+  own: { from, user, header, certificate },
+}: Arguments): Readonly<Record<string, string>> {
   return {
     ...(typeof from === 'string' && { from }),
     ...(typeof user === 'string' && { user }),
+    ...(typeof header === 'string' && { header }),
     ...(certificate === true && { certificate: 'true' }),
   };
 }

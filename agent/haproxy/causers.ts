@@ -4,7 +4,7 @@ import type { LoadBalancer } from '../model/load-balancer.ts';
 import { ownerOf } from '../model/names.ts';
 
 /**
- * The namespaces whose Secrets of users differ, because routes of many namespaces share a Gateway or a class of Ingresses;
+ * The namespaces whose users or keys of tokens differ, because routes of many namespaces share a Gateway or a class of Ingresses;
  * otherwise that of the owner.
  */
 export function causersOf(
@@ -24,13 +24,17 @@ export function causersOf(
 
 /** Name to fingerprint. */
 function listsOf(loadBalancer: LoadBalancer | undefined): ReadonlyMap<string, string> {
-  const lists = (loadBalancer?.listeners ?? []).flatMap(({ userLists = [] }) => userLists);
+  const lists = (loadBalancer?.listeners ?? []).flatMap(({ userLists = [], tokenKeys = [] }) => [
+    ...userLists,
+    // Keys behind a URL are of no namespace.
+    ...tokenKeys.filter(({ name }) => !name.startsWith('jwks ')),
+  ]);
   return new Map(lists.map(({ name, fingerprint }) => [name, fingerprint]));
 }
 
-/** `name`: `secret default/users`. */
+/** `name`: `secret default/users`, `configmap default/keys`. */
 function namespaceOf(name: string): string {
-  return name.replace(/^secret /, '').split('/', 1)[0] ?? '';
+  return name.replace(/^[a-z]+ /, '').split('/', 1)[0] ?? '';
 }
 
 /** Ends at the first load balancer of a second namespace. */

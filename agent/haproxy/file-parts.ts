@@ -11,6 +11,7 @@ import { pagesOf, pageTexts } from './config/page-files.ts';
 import { Persister } from './config/persister.ts';
 import { Quarantine } from './config/quarantine.ts';
 import { RejectionFile } from './config/rejection-file.ts';
+import { tokenKeysOf, tokenKeyTexts } from './config/token-key-files.ts';
 import type { HaproxyOptions } from './options.ts';
 import type { HaproxyPaths } from './paths.ts';
 import { RefusedRows } from './routes/refused-rows.ts';
@@ -42,6 +43,8 @@ function namedFiles({ pems }: HaproxyOptions, paths: HaproxyPaths, refusedRows: 
   });
   const routes = new FileSet({ folder: paths.routes, ...modes });
   const pages = new FileSet({ folder: paths.pages, ...modes });
+  const keys = new FileSet({ folder: paths.keys, ...modes });
+  const keysIn = (all: Iterable<LoadBalancer>) => tokenKeyTexts(tokenKeysOf(all), paths.keys);
   const pagesIn = (all: Iterable<LoadBalancer>) =>
     pageTexts(pagesOf(all), paths.pages, pems?.pages ?? (() => undefined));
   return {
@@ -52,13 +55,15 @@ function namedFiles({ pems }: HaproxyOptions, paths: HaproxyPaths, refusedRows: 
       await certificates.write(loadBalancers);
       await routes.write(routeTexts(loadBalancers, paths.routes, refusedRows.tablesOf));
       await pages.write(pagesIn(loadBalancers));
+      await keys.write(keysIn(loadBalancers));
     },
     async keep(): Promise<void> {
-      for (const files of [certificates, routes, pages]) await files.keep();
+      for (const files of [certificates, routes, pages, keys]) await files.keep();
     },
     async keepOnly(used: readonly LoadBalancer[]): Promise<void> {
       await certificates.keepOnly(used);
       await pages.keepOnly(new Set(pagesIn(used).map(({ path }) => path)));
+      await keys.keepOnly(new Set(Array.from(keysIn(used), ({ path }) => path)));
     },
   };
 }

@@ -23,6 +23,8 @@ export interface HaproxyPaths {
   readonly routes: string;
   /** The folder of error pages, likewise. */
   readonly pages: string;
+  /** The folder of public keys of tokens, likewise. */
+  readonly keys: string;
   readonly adminSocket: string;
   readonly masterSocket: string;
   readonly peersSocket: string;
@@ -55,6 +57,7 @@ export function haproxyPaths(
     certificatesMode: access === 'group' ? 0o750 : 0o700,
     routes: join(stateDir, folder, 'routes'),
     pages: join(stateDir, folder, 'pages'),
+    keys: join(stateDir, folder, 'keys'),
     adminSocket: join(runtime, 'admin.sock'),
     masterSocket: join(runtime, 'master.sock'),
     peersSocket: join(runtime, 'peers.sock'),

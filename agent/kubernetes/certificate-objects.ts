@@ -1,5 +1,5 @@
-// Reads Secrets and ConfigMaps with certificates: `tls.crt` and `tls.key`, `ca.crt` and `ca.crl`; Secrets with users, and ConfigMaps with
-// error pages. The schema checks only names, so that no message shows what an object holds; all else of it is dropped. Pure.
+// Reads Secrets and ConfigMaps with certificates: `tls.crt` and `tls.key`, `ca.crt` and `ca.crl`; with public keys of tokens; Secrets with
+// users, and ConfigMaps with error pages. The schema checks only names, so that no message shows what an object holds; all else of it is dropped. Pure.
 
 import { intern } from '../base/compact.ts';
 import { label, subdomain } from '../base/name-forms.ts';
@@ -9,6 +9,12 @@ import { type Crl, checkCrl } from '../certificates/crl.ts';
 import { checkErrorPages, type ErrorPages, hasErrorPages } from '../certificates/error-pages.ts';
 import { checkKeyPair, type KeyPair } from '../certificates/key-pair.ts';
 import type { Found } from '../certificates/last-good.ts';
+import {
+  checkTokenFields,
+  JWKS_FIELD,
+  PEM_FIELD,
+  type TokenKeys,
+} from '../certificates/token-keys/token-keys.ts';
 import { checkUserLines, checkUsers, USERS_FIELD, type Users } from '../certificates/users.ts';
 import { named, uid } from './object-names.ts';
 
@@ -22,6 +28,8 @@ interface ObjectWithAuthority {
   readonly authority: Found<Authority>;
   /** The revocation lists in `ca.crl`. */
   readonly crl: Found<Crl>;
+  /** The public keys in `jwks.json`, or in fields that end with `.pem`. */
+  readonly tokenKeys: Found<TokenKeys>;
 }
 
 export interface Secret extends ObjectWithAuthority {
@@ -65,9 +73,14 @@ export function hasCertificates({
 }: Readonly<Record<string, unknown>>): boolean {
   if (kind === 'Secret' && type === TLS_TYPE) return true;
   const isAny = [data, stringData].some(
-    (fields) => isMapping(fields) && ('ca.crt' in fields || 'ca.crl' in fields),
+    (fields) =>
+      isMapping(fields) && ('ca.crt' in fields || 'ca.crl' in fields || Object.keys(fields).some(isOfTokens)),
   );
   return isAny || (kind === 'Secret' ? hasUsers(data, stringData) : hasErrorPages(data));
+}
+
+function isOfTokens(field: string): boolean {
+  return field === JWKS_FIELD || PEM_FIELD.test(field);
 }
 
 /** Hashes begin with a dollar sign, in base64 with J and one of A to P. */
@@ -89,8 +102,19 @@ export function secretOf({ metadata, data, stringData }: Checked): Secret {
     ),
     authority: found(read('ca.crt'), (text) => of(checkAuthority(text))),
     crl: found(read('ca.crl'), (text) => of(checkCrl(text))),
+    tokenKeys: tokenKeysOf([...Object.keys(data), ...Object.keys(stringData)], read),
     users: usersOf(data, stringData),
   };
+}
+
+function tokenKeysOf(names: readonly string[], read: (field: string) => Field): Found<TokenKeys> {
+  const fields: Record<string, string> = {};
+  for (const name of names.filter(isOfTokens)) {
+    const field = read(name);
+    if ('fault' in field) return { content: undefined, fault: field.fault };
+    fields[name] = field.text;
+  }
+  return of(checkTokenFields(fields));
 }
 
 function usersOf(data: Checked['data'], stringData: Checked['stringData']): Found<Users> {
@@ -123,7 +147,7 @@ export function secretOfTexts(
   });
   if ('texts' in given) return secret;
   const none = { content: undefined, fault: given.fault };
-  return { ...secret, pair: none, authority: none, crl: none, users: none };
+  return { ...secret, pair: none, authority: none, crl: none, tokenKeys: none, users: none };
 }
 
 export function configMapOf({ metadata, data }: Checked): ConfigMap {
@@ -136,6 +160,7 @@ export function configMapOf({ metadata, data }: Checked): ConfigMap {
     ...identityOf(metadata),
     authority: found(read('ca.crt'), (text) => of(checkAuthority(text))),
     crl: found(read('ca.crl'), (text) => of(checkCrl(text))),
+    tokenKeys: tokenKeysOf(Object.keys(data), read),
     pages: of(checkErrorPages(data)),
   };
 }

@@ -60,6 +60,7 @@ export function emptyDesiredState(bounds: () => NamespaceBounds = () => NO_BOUND
  * Of the Gateway API: `listenersets default/edge`: all that are attached to that Gateway; `routes gateway default/edge` and
  * `routes listenerset default/extra`: all that name it as a parent; `grants shop`: all ReferenceGrants of that namespace;
  * `namespace shop`: its labels; `policies default/web`: all BackendTLSPolicies of that Service.
+ * `jwks https://…`: the keys behind a URL.
  * `ingresses edge`: all Ingresses of that class.
  * With the setting `enforceNetworkPolicy`: `networkpolicies shop`: all NetworkPolicies of that namespace; `pod shop/web-1`;
  * `podaddress 10.0.0.5`: the pods that have this address.
@@ -73,6 +74,7 @@ export type Dependency =
   | `pods ${string}`
   | `secret ${string}`
   | `configmap ${string}`
+  | `jwks ${string}`
   | `gatewayclass ${string}`
   | `gateway ${string}`
   | `listenersets ${string}`

@@ -142,6 +142,8 @@ export interface Listener {
   readonly errorPages?: ErrorPages | undefined;
   /** Users of its routes with basic authentication; absent: none. A route whose users are not among them lets no client in. */
   readonly userLists?: readonly UserList[] | undefined;
+  /** Public keys of its routes' tokens; absent: none. A route whose keys are not among them lets no client in. */
+  readonly tokenKeys?: readonly TokenKeySet[] | undefined;
   /** A route of it asks a service whether requests are let in; without it, such a route lets no client in. */
   readonly asksServers?: true | undefined;
   readonly log: ConnectionLog;
@@ -192,6 +194,21 @@ export interface Authority {
 
 /** Users with hashes of their passwords: the Secret (`secret default/users`), and a hash of the list. */
 export type UserList = Authority;
+
+/** Public keys: where they are (`configmap default/keys`, `secret default/keys`, `jwks https://…`), and a hash of them. */
+export interface TokenKeySet extends Authority {
+  readonly keys: readonly TokenKey[];
+}
+
+export interface TokenKey {
+  /** By which a token names it; unique within its set. */
+  readonly kid: string;
+  readonly algorithm: 'RS256' | 'RS384' | 'RS512' | 'ES256' | 'ES384' | 'ES512';
+  /** A hash of algorithm and key. */
+  readonly id: string;
+  /** The public key. */
+  readonly pem: string;
+}
 
 /** The revocation lists of authorities, with the fields of an authority. */
 export type Crl = Authority;
@@ -400,6 +417,7 @@ export type ProblemReason =
   | 'CertificateMissing'
   | 'InvalidCertificate'
   | 'InvalidUsers'
+  | 'InvalidKeys'
   | 'InvalidErrorPages'
   | 'CertificateExpired'
   | 'BgpSessionDown'

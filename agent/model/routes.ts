@@ -74,6 +74,8 @@ export interface RouteRule {
   readonly limits: RouteLimits | undefined;
   /** Absent: clients need no password. */
   readonly auth?: RouteAuth | undefined;
+  /** Absent: clients need no token. */
+  readonly jwt?: RouteJwt | undefined;
   /** Absent: no service is asked. */
   readonly externalAuth?: ExternalAuth | undefined;
 }
@@ -173,6 +175,28 @@ export interface RouteAuth {
   readonly realm: string;
   /** Members do not get the password. */
   readonly removesHeader: boolean;
+}
+
+/** JSON Web Tokens (RFC 7519), signed with a private key. */
+export interface RouteJwt {
+  /** Where the public keys are: `configmap default/keys`, `secret default/keys`, `jwks https://…`; '': no client is let in. */
+  readonly keys: string;
+  readonly issuer: string;
+  /** The claim `aud` has one of them; empty: it is not looked at. */
+  readonly audiences: readonly string[];
+  readonly from: TokenPlace;
+  /** Seconds by which clocks may differ. */
+  readonly leeway: number;
+  /** Claims that a token must have, each with one of these values; without values: with any. */
+  readonly required: readonly { readonly claim: string; readonly values: readonly string[] }[];
+  /** Headers that members get, never the client's. A claim is a name, or a JSON pointer (RFC 6901) that begins with a slash. */
+  readonly headers: readonly { readonly name: string; readonly claim: string }[];
+}
+
+/** `bearer` and `header` by the name of a header, `cookie` by its own; only a `bearer` has the scheme `Bearer` before the token. */
+export interface TokenPlace {
+  readonly kind: 'bearer' | 'header' | 'cookie';
+  readonly name: string;
 }
 
 /**

@@ -15,8 +15,9 @@ export function isStrict(entries: readonly RouteEntry[]): boolean {
 }
 
 /** Equal for rules that let the same clients in; '' for all clients. */
-function guardOf({ limits, auth, externalAuth, action }: RouteRule): string {
+function guardOf({ limits, auth, jwt, externalAuth, action }: RouteRule): string {
   const isClosed = action.kind === 'answer';
-  if (limits === undefined && auth === undefined && externalAuth === undefined && !isClosed) return '';
-  return JSON.stringify([limits, auth, externalAuth, isClosed]);
+  const guards = [limits, auth, jwt, externalAuth];
+  if (guards.every((each) => each === undefined) && !isClosed) return '';
+  return JSON.stringify([...guards, isClosed]);
 }

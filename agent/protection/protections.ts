@@ -86,6 +86,7 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'auth-type', ...OF_ROUTES, by: 'passwords' },
   { name: 'auth-secret', ...OF_ROUTES, by: 'users' },
   { name: 'auth-remove-header', ...OF_ROUTES, by: 'a password that members do not get', asks: isNotOff },
+  { name: 'jwt', ...OF_ROUTES, by: 'tokens' },
   { name: 'auth-tls-secret', ...OF_INGRESSES, by: 'authorities of clients' },
   {
     name: 'auth-tls-verify-client',

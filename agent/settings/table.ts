@@ -145,6 +145,10 @@ export const settingsTable = {
     restart: true,
     doc: 'The longest RSA key that a certificate for [TLS](tls.md) may have. A handshake with a key of twice the length takes six to eight times as long, and others wait for it: a key of 16384 bits lets eight clients hold up everybody for seconds.',
   }),
+  jwksUrls: setting(urls(), 'Sources and places', {
+    default: [],
+    doc: 'URLs of https, each with all beneath it, from which the agent may read the [public keys of tokens](jwt.md) that routes name. Empty: none, because their authors could have the agent reach what they cannot.',
+  }),
   leaseNamespace: setting(text('NAMESPACE', label.check, 'the name of a namespace'), 'Sources and places', {
     default: 'headgate-system',
     restart: true,

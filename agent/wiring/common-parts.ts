@@ -4,7 +4,9 @@
 import { join } from 'node:path';
 import { type AgentState, Metrics } from '../../health/metrics.ts';
 import { version } from '../base/version.ts';
-import { Certificates } from '../certificates/certificates.ts';
+import { Certificates, type SourceName } from '../certificates/certificates.ts';
+import { readJwks } from '../certificates/token-keys/jwks-reader.ts';
+import { KeyUrls } from '../certificates/token-keys/key-urls.ts';
 import { Changes } from '../changes.ts';
 import { haproxyPaths } from '../haproxy/paths.ts';
 import { createLog } from '../host/log.ts';
@@ -61,22 +63,29 @@ export function commonParts(settings: CurrentSettings, state: () => AgentState) 
 
 /** The certificates of listeners: those of an earlier agent first, so that its listeners keep them until they are read. */
 export function certificatesOf(
-  { settings: { now }, cluster, desired, changes }: CommonParts,
+  { settings, cluster, desired, changes }: CommonParts,
   sources: () => Sources,
 ): Certificates {
+  const isRead = (source: SourceName) => desired.dependents.of([source]).size > 0;
+  const onChanged = (sources: readonly SourceName[]) =>
+    changes.add(desired.dependents.of(sources), performance.now());
+  const keyUrls = new KeyUrls({ allowed: () => settings.now.jwksUrls, read: readJwks, isRead, onChanged });
   const certificates = new Certificates({
     secret: (key) => cluster.secret(key),
     configMap: (key) => cluster.configMap(key),
-    maxRsaBits: now.maxRsaBits,
+    maxRsaBits: settings.now.maxRsaBits,
     accessToPair: (object) => sources().accessToPair(object),
     accessToAuthority: (object) => sources().accessToAuthority(object),
-    isRead: (object) => desired.dependents.of([object]).size > 0,
-    onChanged: (objects) => changes.add(desired.dependents.of(objects), performance.now()),
+    keyUrls,
+    isRead,
+    onChanged,
   });
+  const { now } = settings;
   for (const folder of ['haproxy', 'haproxy-landing'] as const) {
     const kept = haproxyPaths(now.stateDir, now.runtimeDir, now.haproxyAccess, folder);
     certificates.restore(kept.certificates);
     certificates.restorePages(kept.pages);
+    certificates.restoreTokenKeys(kept.keys);
   }
   return certificates;
 }

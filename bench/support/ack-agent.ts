@@ -41,6 +41,7 @@ await serveAck(async (order: AckOrder) => {
       authority: () => NO_CERTIFICATE,
       crl: () => NO_CERTIFICATE,
       users: () => NO_CERTIFICATE,
+      tokenKeys: () => ({ ...NO_CERTIFICATE, content: undefined }),
       errorPages: () => ({ ...NO_CERTIFICATE, content: undefined }),
     },
     desired,

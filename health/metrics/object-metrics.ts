@@ -63,6 +63,7 @@ const REASONS: Readonly<Record<ProblemReason, 0>> = {
   CertificateMissing: 0,
   InvalidCertificate: 0,
   InvalidUsers: 0,
+  InvalidKeys: 0,
   InvalidErrorPages: 0,
   CertificateExpired: 0,
   BgpSessionDown: 0,

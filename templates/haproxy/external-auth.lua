@@ -3,7 +3,7 @@
 -- the author did not name let no client in. The service gets no body, and nothing in place of what HAProxy says itself; members get
 -- what the service says, and never what a client says under these names.
 
-local keeper, decoded = headgate.keeper, headgate.decoded
+local keeper, decoded, plain, cleanConnection = headgate.keeper, headgate.decoded, headgate.plain, headgate.cleanConnection
 
 local SOCKET = 'unix@' .. os.getenv('HEADGATE_AUTH')
 -- HAProxy's own socket answers earlier, whatever the service does.
@@ -18,9 +18,6 @@ local function setOf(text)
   for word in text:gmatch('%S+') do set[word] = true end
   return set
 end
-
--- Many members take names for the same that differ in other characters than letters and digits.
-local function plain(name) return (name:lower():gsub('[^a-z0-9]', '-')) end
 
 -- RFC 9110, section 7.6.1, and what belongs to a body or a connection.
 local OF_CONNECTIONS = setOf([[connection keep-alive proxy-connection te trailer transfer-encoding upgrade http2-settings expect
@@ -207,14 +204,6 @@ local function giveToMember(txn, asked, answer)
     if txn.f:req_fhdr_cnt(each.name) ~= before + 1 then return false end
   end
   return true
-end
-
--- Without these, a client could have the member's next proxy drop what the service has said.
-local function cleanConnection(txn)
-  if (txn.f:req_fhdr_cnt('connection')) == 0 then return end
-  local isUpgrade = txn.f:req_fhdr('upgrade') ~= nil
-  txn.http:req_del_header('connection')
-  if isUpgrade then txn.http:req_set_header('connection', 'upgrade') end
 end
 
 local function locationOf(txn, asked, values)

@@ -27,8 +27,19 @@ local function decoded(text)
   return (text:gsub('%%(%x%x)', function(digits) return string.char(tonumber(digits, 16)) end))
 end
 
--- For external-auth.lua.
-headgate = { decoded = decoded, keeper = keeper }
+-- Many members take names for the same that differ in other characters than letters and digits.
+local function plain(name) return (name:lower():gsub('[^a-z0-9]', '-')) end
+
+-- Without its names, a client could have the member's next proxy drop headers that HAProxy has set.
+local function cleanConnection(txn)
+  if (txn.f:req_fhdr_cnt('connection')) == 0 then return end
+  local isUpgrade = txn.f:req_fhdr('upgrade') ~= nil
+  txn.http:req_del_header('connection')
+  if isUpgrade then txn.http:req_set_header('connection', 'upgrade') end
+end
+
+-- For external-auth.lua and jwt.lua.
+headgate = { decoded = decoded, keeper = keeper, plain = plain, cleanConnection = cleanConnection }
 
 -- The author decides how many conditions a request meets, and the client how long its texts are. What they cost is counted in
 -- steps, some 100 ns each, and a request with too many is answered with 500: no thread is held longer than some milliseconds,

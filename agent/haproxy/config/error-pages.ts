@@ -12,6 +12,7 @@ const OWN_ANSWERS = {
   ambiguous: ['400', 'path that can be read in several ways'],
   password: ['401', 'password needed'],
   stranger: ['401', 'not authorized'],
+  token: ['401', 'token needed'],
   forbidden: ['403', 'client not allowed'],
   noRoute: ['404', 'no route'],
   body: ['413', 'body too large'],

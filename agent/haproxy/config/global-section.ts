@@ -69,8 +69,7 @@ export class GlobalSection {
     this.#limit = maxConnections(settings.maxConnections, this.#fileLimit, needs);
     const { value, problem } = this.#limit;
     if (problem !== undefined && problem !== before) log.error(problem);
-    const { hasHttp, hasTls, asksForCertificates, hasRoutes, asksServers, reportsErrors } = needs;
-    const has = { hasHttp, hasTls, asksForCertificates, hasRoutes, asksServers, reportsErrors };
+    const { listeners: _, checks: __, ...has } = needs;
     const more = { sharedTables: this.#tables, ...has, ...(users && { users }) };
     return renderContext(settings, paths, value, this.aclIds.idOf, more);
   };

@@ -24,6 +24,8 @@ export interface Needs {
   readonly hasRoutes: boolean;
   /** A listener's routes ask authorization servers. */
   readonly asksServers: boolean;
+  /** A listener's routes verify tokens. */
+  readonly verifiesTokens: boolean;
   /** A listener reports requests that fail to the agent. */
   readonly reportsErrors: boolean;
 }
@@ -36,6 +38,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
   let isAsking = false;
   let hasRoutes = false;
   let asksServers = false;
+  let verifiesTokens = false;
   let isReporting = false;
   for (const loadBalancer of loadBalancers) {
     for (const listener of loadBalancer.listeners) {
@@ -46,12 +49,13 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
         isAsking ||= listener.tls !== undefined && asksForCertificates(listener.tls);
         hasRoutes ||= listener.routing !== undefined;
         asksServers ||= listener.asksServers === true;
+        verifiesTokens ||= listener.tokenKeys !== undefined;
         isReporting ||= reportsErrors(listener);
       }
       if (hasSection(listener) && listener.pool.monitor !== undefined) checks += listener.pool.members.length;
     }
   }
-  const has = { hasHttp, hasTls, hasRoutes, asksServers };
+  const has = { hasHttp, hasTls, hasRoutes, asksServers, verifiesTokens };
   return { listeners, checks, ...has, asksForCertificates: isAsking, reportsErrors: isReporting };
 }
 

@@ -149,6 +149,9 @@ function optionsOf(listener: Listener): readonly unknown[] {
     ...(listener.compression === undefined ? [] : [listener.compression]),
     ...(listener.errorPages === undefined ? [] : ['pages', listener.errorPages]),
     ...(listener.userLists === undefined ? [] : ['users', listener.userLists]),
+    ...(listener.tokenKeys === undefined
+      ? []
+      : ['keys', listener.tokenKeys.map(({ name, fingerprint }) => [name, fingerprint])]),
     ...(listener.asksServers === undefined ? [] : ['asks']),
     [
       algorithmOf(pool),

@@ -46,6 +46,8 @@ export interface RenderContext {
   readonly routes: string;
   /** The folder of error pages. */
   readonly pages: string;
+  /** The folder of public keys of tokens. */
+  readonly keys: string;
   readonly dotSegments?: DotSegments;
   readonly ambiguousPaths?: AmbiguousPaths;
   /**
@@ -57,6 +59,8 @@ export interface RenderContext {
   readonly hasRoutes: boolean;
   /** A listener's routes ask authorization servers. */
   readonly asksServers: boolean;
+  /** A listener's routes verify tokens. */
+  readonly verifiesTokens: boolean;
   /** A listener reports requests that fail to the agent. */
   readonly reportsErrors: boolean;
   /** HAProxy counts the responses of each route. */
@@ -105,6 +109,7 @@ export function renderContext(
     asksForCertificates = false,
     hasRoutes = false,
     asksServers = false,
+    verifiesTokens = false,
     reportsErrors = false,
     users = NO_USERS,
   }: {
@@ -114,6 +119,7 @@ export function renderContext(
     readonly asksForCertificates?: boolean;
     readonly hasRoutes?: boolean;
     readonly asksServers?: boolean;
+    readonly verifiesTokens?: boolean;
     readonly reportsErrors?: boolean;
     readonly users?: UsersText;
   } = {},
@@ -138,11 +144,13 @@ export function renderContext(
     certificates: paths.certificates,
     routes: paths.routes,
     pages: paths.pages,
+    keys: paths.keys,
     dotSegments: settings.dotSegments ?? 'reject',
     ambiguousPaths: settings.ambiguousPaths ?? 'reject-where-guarded',
     forgetsSessions: asksForCertificates,
     hasRoutes,
     asksServers,
+    verifiesTokens,
     reportsErrors,
     countsRoutes: settings.routeMetrics,
     boot: hasTls ? bootId() : '',

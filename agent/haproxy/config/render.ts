@@ -19,6 +19,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
   const { aclId: _, sharedTables, certificates: __, boot: ___, users: ____, ...values } = context;
   return globalSection({
     ...values,
+    addsHeaders: values.asksServers || values.verifiesTokens,
     description: descriptionOf(structure),
     usualWeight: USUAL_WEIGHT,
     sharedTables:

@@ -3,10 +3,11 @@
 
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { Listener } from '../../model/load-balancer.ts';
-import { AUTH_LUA, LUA } from '../routes/route-files.ts';
+import { AUTH_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { MAX_ELEMENTS } from '../routes/unservable.ts';
 import { answerWords, pageWords } from './error-pages.ts';
 import type { RenderContext } from './render-context.ts';
+import { tokenKeyViews } from './token-key-files.ts';
 
 const templates = {
   routes: loadTemplate('haproxy/routes'),
@@ -16,7 +17,7 @@ const templates = {
 /** For the structure of a file. */
 export const routeTemplates = Object.values(templates)
   .map(({ text }) => text)
-  .join(LUA + AUTH_LUA);
+  .join(LUA + AUTH_LUA + JWT_LUA);
 
 /** A wildcard covers at most one label less. */
 const MOST_LABELS = 12;
@@ -54,11 +55,16 @@ export function routesText(
     tls,
     log,
     userLists = [],
+    tokenKeys,
     asksServers,
     errorPages,
-  }: Pick<Listener, 'name' | 'routing' | 'tls' | 'log' | 'userLists' | 'asksServers' | 'errorPages'>,
+  }: Pick<
+    Listener,
+    'name' | 'routing' | 'tls' | 'log' | 'userLists' | 'tokenKeys' | 'asksServers' | 'errorPages'
+  >,
   {
     routes: folder,
+    keys,
     pages,
     dotSegments = 'reject',
     ambiguousPaths = 'reject-where-guarded',
@@ -89,6 +95,7 @@ export function routesText(
       refusesAmbiguous: ambiguousPaths === 'reject',
       guardsAmbiguous,
       hasUsers: userLists.length > 0,
+      ...tokenKeyViews({ tokenKeys }, keys),
       asksServers: asksServers === true,
       detectsMisdirected: detectsMisdirected({ routing, tls }),
       scheme: schemeOf({ tls }),

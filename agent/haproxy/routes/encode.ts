@@ -9,6 +9,7 @@ import type {
   Header,
   HeaderChanges,
   HostPattern,
+  RouteJwt,
   RouteMatch,
   ValueMatch,
 } from '../../model/routes.ts';
@@ -146,6 +147,22 @@ export function externalAuthText({ pool, refusal, ...asked }: ExternalAuth): str
   return `${pool || NO_POOL} ${Object.entries(fields)
     .map(([name, value]) => name + value)
     .join('&')}`;
+}
+
+/** `SET|iISSUER&uAUDIENCE,…&fPLACE&lSECONDS&rCLAIM=VALUE,…&hHEADER=CLAIM`, as templates/haproxy/jwt.lua reads it. */
+export function jwtText(
+  { issuer, audiences, from, leeway, required, headers }: RouteJwt,
+  set: string,
+): string {
+  const list = (texts: readonly string[]): string => texts.map(token).join(',');
+  return [
+    `${set}|i${token(issuer)}`,
+    `u${list(audiences)}`,
+    `f${from.kind}:${token(from.name)}`,
+    `l${leeway}`,
+    ...required.map(({ claim, values }) => `r${token(claim)}=${list(values)}`),
+    ...headers.map(({ name, claim }) => `h${token(nameText(name))}=${token(claim)}`),
+  ].join('&');
 }
 
 function encoded(text: string, unsafe: RegExp): string {

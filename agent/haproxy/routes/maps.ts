@@ -30,6 +30,7 @@ export const MAPS = [
   'rate',
   'body',
   'auth',
+  'jwt',
   'external-auth',
   'backend',
   'weights',

@@ -13,6 +13,8 @@ import type { RowTables } from './patched-tables.ts';
 export const LUA = templateText('routes.lua');
 /** The same if a route asks a service whether a request is let in. */
 export const AUTH_LUA = templateText('external-auth.lua');
+/** The same if a route verifies tokens. */
+export const JWT_LUA = templateText('jwt.lua');
 
 function templateText(name: string): string {
   return readFileSync(new URL(`../../../templates/haproxy/${name}`, import.meta.url), 'utf8');
@@ -42,6 +44,8 @@ export async function* routeTexts(
   yield { path: join(folder, 'routes.lua'), id: LUA, text: () => LUA };
   if (routed.some(({ asksServers }) => asksServers))
     yield { path: join(folder, 'external-auth.lua'), id: AUTH_LUA, text: () => AUTH_LUA };
+  if (routed.some(({ tokenKeys }) => tokenKeys !== undefined))
+    yield { path: join(folder, 'jwt.lua'), id: JWT_LUA, text: () => JWT_LUA };
   for (const [map, all] of lines) {
     const text = all.join('');
     yield { path: mapFile(folder, map), id: text, text: () => text };

@@ -18,10 +18,12 @@ import {
   externalAuthText,
   headerChangesText,
   hostText,
+  jwtText,
   locationText,
   nameText,
   pathText,
 } from './encode.ts';
+import { keySetId } from './key-set-id.ts';
 import type { MapName, MapRow } from './maps.ts';
 import { userListId } from './user-list-id.ts';
 
@@ -70,7 +72,7 @@ function ruleId(table: string, content: string): string {
 
 /** What a rule does besides the choice of a pool: map → value. */
 function featuresOf(
-  { action, cors, responseHeaders, limits, auth, externalAuth }: RouteRule,
+  { action, cors, responseHeaders, limits, auth, jwt, externalAuth }: RouteRule,
   prefix: string,
 ): Map<MapName, string> {
   const features = new Map<MapName, string>();
@@ -95,6 +97,7 @@ function featuresOf(
   put('response-headers', headerChangesText(responseHeaders));
   if (limits !== undefined) putLimits(limits, put);
   if (auth !== undefined) put('auth', authText(auth));
+  if (jwt !== undefined) put('jwt', jwtText(jwt, keySetId(jwt.keys)));
   // A fixed answer needs no other one.
   if (externalAuth !== undefined && action.kind !== 'answer')
     put('external-auth', externalAuthText(externalAuth));

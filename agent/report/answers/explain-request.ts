@@ -53,7 +53,7 @@ export function explainRequest(
   sources: StatusSources,
   client: Client = ANY_CLIENT,
 ): RequestExplanation {
-  const request = askedRequest(text);
+  const request = withHeaders(askedRequest(text), client);
   const { isTls, port, address } = request;
   const answers: RequestAnswer[] = [];
   for (const loadBalancer of sources.desired.loadBalancers.values())
@@ -69,6 +69,10 @@ export function explainRequest(
   const reason =
     answers.length > 0 ? '' : `No Gateway or Ingress listens for ${protocol} on port ${port}${family}`;
   return { url: text, answers, reason };
+}
+
+function withHeaders(request: AskedRequest, { headers }: Client): AskedRequest {
+  return headers === undefined ? request : { ...request, headers: new Map([...request.headers, ...headers]) };
 }
 
 interface Asked {

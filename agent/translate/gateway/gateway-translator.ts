@@ -13,6 +13,7 @@ import type { PortRequest } from '../../model/port-owners.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
+import { tokenKeySets } from '../routes/route-tokens.ts';
 import { userLists } from '../routes/route-users.ts';
 import { loadBalancerOf } from '../service/plain-listener.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
@@ -36,6 +37,7 @@ import {
   poolsOf,
   problemsOf,
   routesByListener,
+  tokenRoutesOf,
 } from './route-portions.ts';
 
 export type GatewayTranslatorOptions = TranslatorOptions<GatewayView>;
@@ -129,7 +131,7 @@ export class GatewayTranslator implements Translator {
     for (const each of dependenciesOf(routes)) reads.add(each);
     const places = routesByListener(routes);
 
-    // What clients meet before any route: options of the Gateway, and the users of routes.
+    // What clients meet before any route: options of the Gateway, the users of routes, and the keys of their tokens.
     const front = frontOptions(
       gateway.annotations,
       `Gateway ${gateway.key}`,
@@ -140,6 +142,7 @@ export class GatewayTranslator implements Translator {
     for (const each of front.reads) reads.add(each);
     const userProblems: Problem[] = [];
     const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);
+    const tokenKeys = tokenKeySets(tokenRoutesOf(routes), certificates, reads, userProblems);
 
     // The listeners of the model, and the status of each object that had a part in them.
     const { listeners: model, problems: ofMembers } = modelListeners({
@@ -148,7 +151,7 @@ export class GatewayTranslator implements Translator {
       certificatesOf: found.certificates,
       places,
       memory,
-      clients: { front, users, asksServers: asksServers(routes) },
+      clients: { front, users, tokenKeys, asksServers: asksServers(routes) },
       translator: this.#options,
       reads,
     });

@@ -28,6 +28,7 @@ import type {
 } from '../../model/routes.ts';
 import { askedProfile, HTTP_PROFILE, withPersistence, withRetry } from '../pool/pool-profile.ts';
 import { limitsOf, type RouteAnnotations, type RouteOptions, withHsts } from '../routes/route-annotations.ts';
+import { tokensOf } from '../routes/route-tokens.ts';
 import { authOf } from '../routes/route-users.ts';
 import type { BackendReader } from './backends.ts';
 
@@ -52,6 +53,7 @@ export function httpEntries(
 ): RuleEntries {
   const faults = new Map<number, RefusalReason>();
   const { auth } = authOf(options, route.namespace);
+  const { jwt } = tokensOf(options, route.namespace);
   const expressions = new Expressions();
   const entries = route.rules.flatMap((rule, index) => {
     const fault = ruleFault(rule, expressions);
@@ -59,7 +61,11 @@ export function httpEntries(
     const built = isClosed
       ? closedRule(route, index)
       : fault === undefined
-        ? { ...httpRule(route, index, rule, options, client, backends), ...(auth && { auth }) }
+        ? {
+            ...httpRule(route, index, rule, options, client, backends),
+            ...(auth && { auth }),
+            ...(jwt && { jwt }),
+          }
         : refusedRule(route, index);
     const matches = rule.matches.map(matchOf);
     return matches.map((match) => ({

@@ -33,7 +33,7 @@ export interface ModelOptions {
   readonly places: RoutesByListener;
   readonly memory: GatewayMemory;
   /** What clients meet before any route. */
-  readonly clients: Pick<RoutedPort, 'front' | 'users' | 'asksServers'>;
+  readonly clients: Pick<RoutedPort, 'front' | 'users' | 'tokenKeys' | 'asksServers'>;
   readonly translator: Pick<TranslatorOptions<GatewayView>, 'cluster' | 'settings' | 'desired' | 'ofPools'>;
   readonly reads: Set<Dependency>;
 }

@@ -8,6 +8,7 @@ import type { WeightedBackend } from '../../model/routes.ts';
 import { TCP_PROFILE } from '../pool/pool-profile.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { type RouteAnnotations, routeAnnotations } from '../routes/route-annotations.ts';
+import { tokensOf } from '../routes/route-tokens.ts';
 import { authOf } from '../routes/route-users.ts';
 import { BackendReader } from './backends.ts';
 import { type GatewayView, Reads } from './gateway-view.ts';
@@ -34,6 +35,8 @@ export interface ResolvedRoute {
   readonly annotationFaults: readonly string[];
   /** The Secret of its users; '' for none. */
   readonly usersSecret: string;
+  /** The name of the keys of its tokens; '' for none. */
+  readonly tokenKeys: string;
 }
 
 export interface WeightedService {
@@ -97,9 +100,14 @@ function resolve(
 function annotated(
   { namespace }: Route,
   { options, faults }: RouteAnnotations,
-): Pick<ResolvedRoute, 'annotationFaults' | 'usersSecret'> {
+): Pick<ResolvedRoute, 'annotationFaults' | 'usersSecret' | 'tokenKeys'> {
   const { auth, fault } = authOf(options, namespace);
-  return { annotationFaults: [...faults, fault].filter(Boolean), usersSecret: auth?.secret ?? '' };
+  const { jwt, fault: ofTokens } = tokensOf(options, namespace);
+  return {
+    annotationFaults: [...faults, fault, ofTokens].filter(Boolean),
+    usersSecret: auth?.secret ?? '',
+    tokenKeys: jwt?.keys ?? '',
+  };
 }
 
 const NONE: readonly never[] = [];

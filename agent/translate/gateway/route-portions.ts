@@ -7,6 +7,7 @@ import type { Dependency } from '../../model/desired-state.ts';
 import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import type { RouteStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
+import type { TokenRoute } from '../routes/route-tokens.ts';
 import type { AuthRoute } from '../routes/route-users.ts';
 import type { HostedRoute } from '../routes/section-hosts.ts';
 import type { RouteAttachment } from './attachment.ts';
@@ -143,5 +144,17 @@ const authRoutesOfPortion = memoByIdentity((portion: RoutePortion): readonly Aut
   portion.flatMap(({ route, places, resolved }) => {
     const isAsked = resolved.usersSecret !== '' && places.length > 0;
     return isAsked ? [{ object: `${route.kind} ${route.key}`, secret: resolved.usersSecret }] : [];
+  }),
+);
+
+/** Routes whose clients must have a token. */
+export function tokenRoutesOf(portions: readonly RoutePortion[]): readonly TokenRoute[] {
+  return portions.flatMap(tokenRoutesOfPortion);
+}
+
+const tokenRoutesOfPortion = memoByIdentity((portion: RoutePortion): readonly TokenRoute[] =>
+  portion.flatMap(({ route, places, resolved }) => {
+    const isAsked = resolved.tokenKeys !== '' && places.length > 0;
+    return isAsked ? [{ object: `${route.kind} ${route.key}`, keys: resolved.tokenKeys }] : [];
   }),
 );

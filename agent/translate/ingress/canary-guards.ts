@@ -2,24 +2,25 @@
 // around. Pure.
 
 import { BlockList } from 'node:net';
-import type { ExternalAuth, RouteAuth, RouteLimits, RouteRule } from '../../model/routes.ts';
+import type { ExternalAuth, RouteAuth, RouteJwt, RouteLimits, RouteRule } from '../../model/routes.ts';
 
-type Guards = Pick<RouteRule, 'limits' | 'auth' | 'externalAuth'>;
+type Guards = Pick<RouteRule, 'limits' | 'auth' | 'jwt' | 'externalAuth'>;
 
 /** Both together; undefined if they let no client in. */
 export function bothGuards(main: Guards, canary: Guards): Guards | undefined {
   const limits = bothLimits(main.limits, canary.limits);
   const auth = bothUsers(main.auth, canary.auth);
   const externalAuth = bothAsked(main.externalAuth, canary.externalAuth);
-  if (limits === NOBODY || auth === NOBODY || externalAuth === NOBODY) return undefined;
-  return { limits, auth, externalAuth };
+  const jwt = bothTokens(main.jwt, canary.jwt);
+  if (limits === NOBODY || auth === NOBODY || jwt === NOBODY || externalAuth === NOBODY) return undefined;
+  return { limits, auth, jwt, externalAuth };
 }
 
 /** The canary asks for nothing besides, so that it can have a part of the requests by weight. */
 export function asksForMore(main: Guards, canary: Guards): boolean {
   const both = bothGuards(main, canary);
-  const { limits, auth, externalAuth } = main;
-  return both === undefined || JSON.stringify(both) !== JSON.stringify({ limits, auth, externalAuth });
+  const { limits, auth, jwt, externalAuth } = main;
+  return both === undefined || JSON.stringify(both) !== JSON.stringify({ limits, auth, jwt, externalAuth });
 }
 
 const NOBODY = 'nobody';
@@ -71,6 +72,15 @@ function bothUsers(
   if (main === undefined || canary === undefined) return main ?? canary;
   if (main.secret !== canary.secret) return NOBODY;
   return { ...main, removesHeader: main.removesHeader || canary.removesHeader };
+}
+
+/** A request has one token. */
+function bothTokens(
+  main: RouteJwt | undefined,
+  canary: RouteJwt | undefined,
+): RouteJwt | undefined | typeof NOBODY {
+  if (main === undefined || canary === undefined) return main ?? canary;
+  return JSON.stringify(main) === JSON.stringify(canary) ? main : NOBODY;
 }
 
 /** A request is asked about once. */

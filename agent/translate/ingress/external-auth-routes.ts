@@ -150,8 +150,9 @@ function namespaceOf({ route }: RouteRule): string {
   return /^Ingress ([^/]*)\//.exec(route)?.[1] ?? '';
 }
 
-function isRestricted({ limits, auth }: RouteRule): boolean {
-  return auth !== undefined || (limits?.allowedCidrs.length ?? 0) + (limits?.deniedCidrs.length ?? 0) > 0;
+function isRestricted({ limits, auth, jwt }: RouteRule): boolean {
+  const isGuarded = auth !== undefined || jwt !== undefined;
+  return isGuarded || (limits?.allowedCidrs.length ?? 0) + (limits?.deniedCidrs.length ?? 0) > 0;
 }
 
 /** The pool of the same Service whose questions go to another member if one does not answer. */

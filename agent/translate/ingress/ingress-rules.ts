@@ -26,6 +26,7 @@ import {
 import { wildcardOf } from '../routes/host-pattern.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { limitsOf, withHsts } from '../routes/route-annotations.ts';
+import { tokensOf } from '../routes/route-tokens.ts';
 import { authOf } from '../routes/route-users.ts';
 import { type AskedService, ingressAuth, NO_CLASS_AUTH, type ReadExternalAuth } from './external-auth.ts';
 import { corsOf } from './ingress-cors.ts';
@@ -70,6 +71,8 @@ export interface ReadIngress {
   readonly hasInvalidAuthority: boolean;
   /** The Secret of its users; '' for none. */
   readonly usersSecret: string;
+  /** The name of the keys of its tokens; '' for none. */
+  readonly tokenKeys: string;
   /** The service that is asked about its requests. */
   readonly asked: AskedService | undefined;
   readonly faults: readonly string[];
@@ -95,12 +98,13 @@ export function readIngress(
   // What cannot be read could have made expressions of the paths, which must match all the same.
   const options = read.isBroken ? { ...read.options, 'use-regex': true } : read.options;
   const { auth, fault } = authOf(options, ingress.namespace);
+  const tokens = tokensOf(options, ingress.namespace);
   const unverified = verifiesNothing(options) ? [NO_AUTHORITY] : [];
   const external = ingressAuth({ options, namespace: ingress.namespace, ofClass, findService: service });
-  const faults = [...read.faults, fault, ...unverified, external.fault].filter(Boolean);
+  const faults = [...read.faults, fault, tokens.fault, ...unverified, external.fault].filter(Boolean);
   const isClosed = read.isClosed || unverified.length > 0 || external.fault !== '';
   const refusal = isClosed ? REFUSED : read.isBroken ? BROKEN : undefined;
-  const rules = new Rules({ ingress, options, service, faults, auth, external, refusal });
+  const rules = new Rules({ ingress, options, service, faults, auth, jwt: tokens.jwt, external, refusal });
   const expressions = new Expressions();
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
@@ -155,6 +159,7 @@ export function readIngress(
     services: rules.services,
     hasInvalidAuthority: options['auth-tls-secret'] === undefined && isAnnotated(ingress, 'auth-tls-secret'),
     usersSecret: auth?.secret ?? '',
+    tokenKeys: tokens.jwt?.keys ?? '',
     asked: external.asked,
     faults: rules.faults,
     pathFaults: rules.pathFaults,
@@ -237,6 +242,7 @@ interface RulesOptions {
   /** Further ones are added. */
   readonly faults: string[];
   readonly auth: RouteRule['auth'];
+  readonly jwt: RouteRule['jwt'];
   readonly external: ReadExternalAuth;
   readonly refusal: AnswerAction | undefined;
 }
@@ -250,13 +256,13 @@ class Rules {
   readonly #ingress: Ingress;
   readonly #options: IngressOptions;
   readonly #service: FindService;
-  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth'>;
+  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth' | 'jwt'>;
   readonly #asked: AskedService | undefined;
   /** The answer of all rules. */
   readonly #refusal: AnswerAction | undefined;
   #count = 0;
 
-  constructor({ ingress, options, service, faults, auth, external, refusal }: RulesOptions) {
+  constructor({ ingress, options, service, faults, auth, jwt, external, refusal }: RulesOptions) {
     this.#asked = external.asked;
     if (external.service !== '') this.services.add(external.service);
     const { use } = external;
@@ -273,6 +279,7 @@ class Rules {
       responseHeaders: withHsts(options, undefined),
       limits: limitsOf(options),
       ...(auth && { auth }),
+      ...(jwt && { jwt }),
     };
   }
 

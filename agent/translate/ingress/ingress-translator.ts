@@ -20,6 +20,7 @@ import { frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
 import { byPrecedence, type RouteEntries } from '../routes/host-routes.ts';
 import { nothingElse } from '../routes/nothing-else.ts';
+import { type TokenRoute, tokenKeySets } from '../routes/route-tokens.ts';
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { type RoutedPort, routedListener } from '../routes/routed-listener.ts';
 import { SectionHosts } from '../routes/section-hosts.ts';
@@ -180,6 +181,7 @@ export class IngressTranslator implements Translator {
     for (const each of front.reads) reads.add(each);
     problems.push(...front.problems);
     const users = userLists(authRoutes(owned), certificates, reads, problems);
+    const tokenKeys = tokenKeySets(tokenRoutes(owned), certificates, reads, problems);
     const authUses = [...plainAsking.uses, ...secureAsking.uses];
     const asksServers =
       authUses.length > 0 ||
@@ -190,7 +192,7 @@ export class IngressTranslator implements Translator {
     ];
     const listeners = (all.length === 0 ? [] : (['v4', 'v6'] as const)).flatMap((family) =>
       ports.flatMap((each) =>
-        this.#listener({ ...each, key, family, front, users, asksServers }, vips, problems),
+        this.#listener({ ...each, key, family, front, users, tokenKeys, asksServers }, vips, problems),
       ),
     );
     return {
@@ -278,6 +280,12 @@ function isClosed(host: string, { ingress }: ByHost, { hosts, isRefused }: Ingre
 function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
   return all.flatMap(({ ingress, read }) =>
     read.usersSecret === '' ? [] : [{ object: `Ingress ${ingress.key}`, secret: read.usersSecret }],
+  );
+}
+
+function tokenRoutes(all: readonly OnClass[]): readonly TokenRoute[] {
+  return all.flatMap(({ ingress, read }) =>
+    read.tokenKeys === '' ? [] : [{ object: `Ingress ${ingress.key}`, keys: read.tokenKeys }],
   );
 }
 

@@ -19,6 +19,7 @@ import {
   SECRET,
   size,
 } from './annotation-values.ts';
+import { readJwt } from './jwt-annotation.ts';
 
 /** By the name after the prefix. */
 export const ROUTE_ANNOTATIONS = {
@@ -64,6 +65,11 @@ export const ROUTE_ANNOTATIONS = {
     'Not needed: a Secret with a field `auth` is a file, another one a map.',
   ),
   'auth-remove-header': rule(bool, BOOL, 'Members do not get the header `Authorization`. Default: they do.'),
+  jwt: rule(
+    readJwt,
+    'a mapping',
+    'Clients need a [JSON Web Token](jwt.md), signed by one of these keys; others get 401, and all of them 403 while no key can be used.',
+  ),
   hsts: rule(
     number(0, 86_400 * 365 * 10),
     'seconds',

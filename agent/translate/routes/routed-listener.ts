@@ -3,7 +3,15 @@
 
 import { compactList } from '../../base/compact.ts';
 import { memoByIdentity } from '../../base/memo.ts';
-import type { Family, Listener, OwnerKey, Protocol, Tls, UserList } from '../../model/load-balancer.ts';
+import type {
+  Family,
+  Listener,
+  OwnerKey,
+  Protocol,
+  Tls,
+  TokenKeySet,
+  UserList,
+} from '../../model/load-balancer.ts';
 import { listenerName, ownerOf } from '../../model/names.ts';
 import type { HostRoutes, HttpRouting, RouteEntry, RouteRule, Routing } from '../../model/routes.ts';
 import { plainListener } from '../service/plain-listener.ts';
@@ -23,12 +31,15 @@ export interface RoutedPort {
   readonly front: FrontOptions;
   /** Users of routes with basic authentication. */
   readonly users: readonly UserList[];
+  /** Keys of routes with tokens. */
+  readonly tokenKeys: readonly TokenKeySet[];
   /** A route asks a service whether requests are let in. */
   readonly asksServers: boolean;
 }
 
 export function routedListener(place: RoutedPort, settings: TranslateSettings): Listener {
-  const { key, protocol, port, family, addresses, routing, tls, front, users, asksServers } = place;
+  const { key, protocol, port, family, addresses, routing, tls, front, users, tokenKeys, asksServers } =
+    place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
@@ -48,6 +59,7 @@ export function routedListener(place: RoutedPort, settings: TranslateSettings): 
     ...(!isUdp && { acceptProxy: values.acceptProxyProtocol, log: front.log }),
     ...(routing?.kind === 'http' && { mode: 'http', ...front.http }),
     ...(routing?.kind === 'http' && users.length > 0 && { userLists: users }),
+    ...(routing?.kind === 'http' && tokenKeys.length > 0 && { tokenKeys }),
     ...(routing?.kind === 'http' && asksServers && { asksServers: true as const }),
   };
 }

@@ -6,6 +6,7 @@ import type { Crl as CrlContent } from '../../certificates/crl.ts';
 import type { ErrorPages } from '../../certificates/error-pages.ts';
 import type { KeyPair } from '../../certificates/key-pair.ts';
 import type { Answer } from '../../certificates/last-good.ts';
+import type { TokenKeys } from '../../certificates/token-keys/token-keys.ts';
 import type { Users } from '../../certificates/users.ts';
 import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import type { Dependency } from '../../model/desired-state.ts';
@@ -30,6 +31,8 @@ export interface CertificatesView {
   crl(name: string): Answer<CrlContent>;
   /** `name`: a Secret, `secret default/users`. */
   users(name: string): Answer<Users>;
+  /** `name`: a ConfigMap, a Secret or a URL: `jwks https://…`. */
+  tokenKeys(name: string): Answer<TokenKeys>;
   /** `name`: a ConfigMap, `configmap default/pages`. */
   errorPages(name: string): Answer<ErrorPages>;
 }

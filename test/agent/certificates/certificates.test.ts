@@ -14,7 +14,13 @@ function certificatesWith(given: PemPair | undefined, maxRsaBits: number): Certi
   const pair = given && checkKeyPair(given.cert, given.key);
   if (typeof pair === 'string') throw new Error(pair);
   const none = { content: undefined, fault: 'none' };
-  const secret = { pair: { content: pair, fault: '' }, authority: none, crl: none, users: none };
+  const secret = {
+    pair: { content: pair, fault: '' },
+    authority: none,
+    crl: none,
+    tokenKeys: none,
+    users: none,
+  };
   return new Certificates({
     secret: () => (pair === undefined ? undefined : secret),
     configMap: () => undefined,

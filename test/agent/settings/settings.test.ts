@@ -150,6 +150,7 @@ const others: Readonly<Record<SettingName, string>> = {
   clusterLostAfter: '2h',
   secretNamespaces: 'shop',
   certificates: 'default/web-tls=/etc/web.pem',
+  jwksUrls: 'https://id.example.org/keys',
   maxRsaBits: '8192',
   leaseNamespace: 'lb',
   pools: '[{"name":"a","blocks":["192.0.2.0-192.0.2.255"]}]',

@@ -32,6 +32,7 @@ import {
   routeRanges,
   user,
 } from './request-checks.ts';
+import { token } from './token-check.ts';
 
 export interface Access {
   /** For the client, as far as it is known. `asks`: open to a client with what is not known of it. */
@@ -67,6 +68,7 @@ const REQUEST: readonly Check[] = [
   { name: 'body', of: body },
   { name: 'preflight', of: preflight },
   { name: 'user', of: user },
+  { name: 'token', of: token },
   { name: 'authorization', of: externalAuth },
   { name: 'redirect', of: redirect },
   { name: 'answer', of: fixedAnswer },
@@ -142,10 +144,11 @@ function sentenceOf(
 }
 
 /** '' if nothing is known of it. */
-function clientInWords({ from, user: name, hasCertificate }: Client): string {
+function clientInWords({ from, user: name, hasCertificate, headers }: Client): string {
   const words: string[] = [];
   if (hasCertificate) words.push('with such a certificate');
   if (name !== '') words.push(`with the password of ${quote(name)}`);
+  if (headers !== undefined) words.push(`with this header ${[...headers.keys()].join(', ')}`);
   if (from !== undefined) return [from.address, ...words].join(', ');
   return words.length === 0 ? '' : `clients ${words.join(', ')}`;
 }
