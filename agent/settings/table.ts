@@ -147,6 +147,7 @@ export const settingsTable = {
   }),
   jwksUrls: setting(urls(), 'Sources and places', {
     default: [],
+    restart: true,
     doc: 'URLs of https, each with all beneath it, from which the agent may read the [public keys of tokens](jwt.md) that routes name. Empty: none, because their authors could have the agent reach what they cannot.',
   }),
   leaseNamespace: setting(text('NAMESPACE', label.check, 'the name of a namespace'), 'Sources and places', {

@@ -42,6 +42,7 @@ const ASKED = { 'auth-url': 'http://web.default.svc.cluster.local/check' };
 const TLS = { 'tls-certificate': 'web-tls' };
 const CLIENTS = { ...TLS, 'tls-client-certificates': 'required', 'tls-client-ca': 'clients' };
 const MEMBERS = { 'member-tls': 'verified', 'member-tls-ca': 'clients', 'member-tls-name': 'a.example' };
+const JWT = '{issuer: https://id.example.org, audiences: shop, keys: configmap/keys}';
 const NUMBERS = ['', 'x', '-1', '1.5', '10/s', '99999999999'];
 const NAMES = ['', 'Not_A_Name', 'a/b/c', 'a b'];
 
@@ -126,6 +127,19 @@ export const GIVEN: readonly Guard[] = [
     good: ['true'],
     wrong: ['yes', '1'],
     with: { 'auth-type': 'basic', 'auth-secret': 'users' },
+  },
+  {
+    name: 'jwt',
+    kinds: ROUTES,
+    good: [JWT],
+    wrong: [
+      '',
+      '[]',
+      'true',
+      JWT.replace('issuer', 'isuer'),
+      JWT.replace('shop', '[]'),
+      `${JWT}, alg: none}`,
+    ],
   },
   { name: 'auth-tls-secret', kinds: INGRESS, good: [], wrong: ['', 'My_Secret', 'a/b/c'] },
   { name: 'auth-tls-verify-client', kinds: INGRESS, good: [], wrong: ['', 'yes', 'optional_no_ca', 'on'] },

@@ -35,6 +35,7 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['body', /^http-request return .* \{ req\.hdr_val\(content-length\)/],
   ['preflight', /^http-request return status 204 /],
   ['user', /^http-request return .* \{ var\(txn\.(user_answer|auth)\) /],
+  ['token', /^http-request return .* \{ var\(txn\.(jwt|token_answer)\) /],
   ['authorization', /^http-request return .* \{ var\(txn\.(external_auth|auth_answer)\) /],
   ['redirect', /^http-request redirect /],
   ['answer', /^http-request return status (403|404|503).* if \{ var\(txn\.target\) -m str e/],
@@ -67,6 +68,7 @@ function listenerOf(changes: Partial<Listener> = {}): Listener {
     rateLimit: 5,
     allowedCidrs: ['198.51.100.0/24'],
     userLists: [{ name: 'secret default/users', fingerprint: 'f' }],
+    tokenKeys: [{ name: 'configmap default/keys', fingerprint: 'f', keys: [] }],
     asksServers: true,
     ...changes,
   }).listeners;
