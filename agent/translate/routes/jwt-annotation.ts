@@ -29,12 +29,15 @@ const URL_TEXT = /^https:\/\/[!-~]{1,1000}$/;
 const HEADER = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/;
 const COOKIE = /^[A-Za-z0-9._-]{1,128}$/;
 const MOST = 20;
+/** A row of a map has one line of HAProxy's socket. */
+const MAX_BYTES = 3000;
 
 /** They have a meaning of their own to HAProxy or to members. */
 const RESERVED =
   /^(?:host|authorization|cookie|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|range|forwarded|via|proxy-.*|content-.*|if-.*|x-forwarded-.*|x-headgate-.*|x-real-ip|http2-settings)$/;
 
 export function readJwt(text: string): ReadJwt {
+  if (Buffer.byteLength(text) > MAX_BYTES) return fault(`it has more than ${MAX_BYTES} bytes`);
   const { documents, errors } = parseYamlDocuments(text);
   const value = documents[0]?.value;
   if (errors.length > 0 || documents.length !== 1 || !isMapping(value))

@@ -18,6 +18,7 @@ import {
   type RenderContext,
   renderContext,
 } from '../../../agent/haproxy/config/render-context.ts';
+import { tokenKeysOf, tokenKeyTexts } from '../../../agent/haproxy/config/token-key-files.ts';
 import { masterPid, startHaproxy, stopHaproxy } from '../../../agent/haproxy/instance/process.ts';
 import { type HaproxyPaths, haproxyPaths } from '../../../agent/haproxy/paths.ts';
 import { routeTexts } from '../../../agent/haproxy/routes/route-files.ts';
@@ -83,11 +84,12 @@ export async function startRendered(
     connectionLogTarget: { kind: 'journald' } as const,
     connectionLogFormat: 'json' as const,
   };
-  const { hasTls, hasRoutes, asksServers, reportsErrors } = needsOf(loadBalancers);
+  const { hasTls, hasRoutes, asksServers, verifiesTokens, reportsErrors } = needsOf(loadBalancers);
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, {
     hasTls,
     hasRoutes,
     asksServers,
+    verifiesTokens,
     reportsErrors,
     ...(pems.users && { users: pems.users }),
   });
@@ -107,11 +109,13 @@ export async function startRendered(
   const certificates = new CertificateFiles({ folder, fileMode, folderMode, pems });
   const routes = new FileSet({ folder: paths.routes, fileMode, folderMode });
   const pages = new FileSet({ folder: paths.pages, fileMode, folderMode });
+  const keys = new FileSet({ folder: paths.keys, fileMode, folderMode });
 
   const write = async (wanted: readonly LoadBalancer[]): Promise<string> => {
     await certificates.write(wanted);
     await routes.write(routeTexts(wanted, paths.routes, tablesOf));
     await pages.write(pageTexts(pagesOf(wanted), paths.pages, pems.pages ?? (() => undefined)));
+    await keys.write(tokenKeyTexts(tokenKeysOf(wanted), paths.keys));
     const { chunks, structure } = await configText(wanted, context);
     await writeFile(paths.config, chunks.join(''));
     return structure;

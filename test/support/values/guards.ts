@@ -8,6 +8,7 @@ import { service, slice } from './build.ts';
 import { configMap, secret } from './certificates.ts';
 import { GatewayWorld } from './gateway-world.ts';
 import { gatewayJson, ingressClassJson, ingressJson, routeJson } from './gateways.ts';
+import { jwksOf, signer } from './tokens.ts';
 import { HASHES } from './users.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -318,6 +319,12 @@ const OTHERS: readonly (Json | KubernetesObject)[] = [
     metadata: { namespace: 'default', name: 'users' },
     stringData: { auth: `ann:${HASHES.sha256}` },
   },
+  {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: 'default', name: 'keys' },
+    data: { 'jwks.json': jwksOf(signer('a', 'ES256')) },
+  },
   service({ name: 'dns', type: 'ClusterIP', ports: [{ protocol: 'UDP' }] }),
   slice({ serviceName: 'dns', ports: [{ protocol: 'UDP' }] }),
 ];
@@ -387,10 +394,13 @@ function isClosed(listener: Listener): boolean {
   const { routing, pool, engine } = listener;
   if (routing === undefined) return pool.members.length === 0 && engine !== undefined;
   const lists = (listener.userLists ?? []).map(({ name }) => name);
+  const keys = (listener.tokenKeys ?? []).map(({ name }) => name);
   if (routing.kind === 'http')
     return rulesOf(listener).every(
-      ({ action, auth }) =>
-        action.kind === 'answer' || (auth !== undefined && !lists.includes(`secret ${auth.secret}`)),
+      ({ action, auth, jwt }) =>
+        action.kind === 'answer' ||
+        (auth !== undefined && !lists.includes(`secret ${auth.secret}`)) ||
+        (jwt !== undefined && !keys.includes(jwt.keys)),
     );
   const backends = routing.kind === 'tcp' ? routing.backends : routing.hosts.flatMap((each) => each.backends);
   return backends.every(({ pool: to, weight }) => to === undefined || weight === 0);

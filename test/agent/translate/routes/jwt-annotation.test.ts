@@ -60,6 +60,7 @@ for (const [from, kind, name] of [
 
 for (const [what, text, fault] of [
   ['no mapping', 'yes', /^it is not a mapping/],
+  ['too much', `${LEAST}# ${'x'.repeat(3000)}`, /^it has more than 3000 bytes/],
   ['no YAML', '{', /^it is not a mapping/],
   ['two documents', `${LEAST}---\n${LEAST}`, /^it is not a mapping/],
   ['a field that is not known', `${LEAST}algorithm: none\n`, /^it has a field "algorithm"; issuer, /],
