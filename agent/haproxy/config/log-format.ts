@@ -11,6 +11,7 @@ import { BEHIND_MEMBERS, BY_SUFFIX, IN_SUFFIX, LOG_NAMES, memberSuffix } from '.
 export const MAX_LINE_BYTES = 12_288;
 const MAX_HOST_BYTES = 255;
 const MAX_METHOD_BYTES = 32;
+const MAX_USER_BYTES = 128;
 
 /** A name in the object, and HAProxy's expression for its value. */
 type Field = readonly [name: string, value: string];
@@ -25,7 +26,7 @@ export interface LogFormats {
 }
 
 export function logFormats(listener: Listener): LogFormats {
-  const { name, mode, labels, routing, requestIds, asksServers } = listener;
+  const { name, mode, labels, routing, requestIds, asksServers, tokenKeys } = listener;
   const begin: readonly Field[] = [
     ...CLIENT,
     ['namespace', text(labels.namespace)],
@@ -35,6 +36,11 @@ export function logFormats(listener: Listener): LogFormats {
   const fields: Field[] = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
   if (routing?.kind === 'http') fields.push(['route', text('%[var(txn.rule)]')]);
   if (asksServers === true) fields.push(['auth', text('%[var(txn.auth_answer)]')]);
+  if (tokenKeys !== undefined)
+    fields.push(
+      ['token', text('%[var(txn.token_answer)]')],
+      ['user', fromClient(`var(txn.subject),bytes(0,${MAX_USER_BYTES})`)],
+    );
   if (requestIds === true) fields.push(['requestId', text('%[var(txn.request_id)]')]);
   return {
     line: json(fields),
