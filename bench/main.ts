@@ -28,6 +28,7 @@ import { egress } from './rows/egress.ts';
 import { ejection } from './rows/ejection.ts';
 import { failover } from './rows/failover.ts';
 import { idle } from './rows/idle.ts';
+import { jwtCost } from './rows/jwt-cost.ts';
 import { kernel } from './rows/kernel.ts';
 import { kernelApi } from './rows/kernel-api.ts';
 import { newService } from './rows/new-service.ts';
@@ -69,6 +70,7 @@ const benchmarks: readonly Benchmark[] = [
   passingCost,
   routeCost,
   authCost,
+  jwtCost,
   routeChange,
   certificates,
   connectionLog,

@@ -195,7 +195,7 @@ export interface Authority {
 /** Users with hashes of their passwords: the Secret (`secret default/users`), and a hash of the list. */
 export type UserList = Authority;
 
-/** Public keys: where they are (`configmap default/keys`, `secret default/keys`, `jwks https://…`), and a hash of them. */
+/** Public keys: the object or URL that has them (`configmap default/keys`, `secret default/keys`, `jwks https://…`), and a hash of them. */
 export interface TokenKeySet extends Authority {
   readonly keys: readonly TokenKey[];
 }

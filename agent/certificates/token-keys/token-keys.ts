@@ -93,7 +93,7 @@ function jwk(value: unknown): NamedKey | string {
     return 'a "kid" is not a text of at most 128 printable characters';
   const name = `key ${quote(kid)}`;
   if (d !== undefined || k !== undefined || kty === 'oct')
-    return `${name} has a secret part: whoever verifies tokens with it could sign them`;
+    return `${name} has a secret part, with which tokens could be signed`;
   if (typeof alg !== 'string' || (kty !== 'RSA' && kty !== 'EC')) return `${name} cannot be used: ${ALLOWED}`;
   const key = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y };
   return keyOf(kid, alg, () => createPublicKey({ key: key as JsonWebKey, format: 'jwk' }));

@@ -21,7 +21,7 @@ export interface TokenCase {
   readonly token: string;
   /** '' if it lets in; else what `why` says of it. */
   readonly fault: string;
-  /** Of the route. */
+  /** What the route wants besides. */
   readonly changes: Partial<RouteJwt>;
 }
 
