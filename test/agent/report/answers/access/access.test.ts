@@ -387,3 +387,18 @@ test('A rule that only HAProxy can judge makes the answer unknown, never open', 
   t.is(verdict, 'asks');
   t.is(sentence, 'Not known: only HAProxy can tell whether HTTPRoute default/other#0 matches');
 });
+
+test('Headers of a client are read, and a message never shows their values', (t) => {
+  const read = (header: string) => clientOf(new URLSearchParams({ header }), 7);
+  const { headers, now } = read('Authorization: Bearer a.b.c\nX-Tenant:7');
+  t.deepEqual(
+    [...(headers ?? [])],
+    [
+      ['authorization', 'Bearer a.b.c'],
+      ['x-tenant', '7'],
+    ],
+  );
+  t.is(now, 7);
+  for (const wrong of ['Bearer a.b.c', ': a.b.c', 'A B: a.b.c', 'A: a.b.c\r'])
+    t.throws(() => read(wrong), { message: 'Cannot use --header: it is not "NAME: VALUE"' }, wrong);
+});
