@@ -177,6 +177,9 @@ export interface RouteAuth {
   readonly removesHeader: boolean;
 }
 
+/** Seconds by which clocks may differ, if a route does not say. */
+export const DEFAULT_LEEWAY_S = 30;
+
 /** JSON Web Tokens (RFC 7519), signed with a private key. */
 export interface RouteJwt {
   /** Where the public keys are: `configmap default/keys`, `secret default/keys`, `jwks https://…`; '': no client is let in. */

@@ -4,7 +4,7 @@
 import { quote } from '../../base/quote.ts';
 import { isMapping } from '../../base/validate.ts';
 import { parseYamlDocuments } from '../../base/yaml.ts';
-import type { RouteJwt, TokenPlace } from '../../model/routes.ts';
+import { DEFAULT_LEEWAY_S, type RouteJwt, type TokenPlace } from '../../model/routes.ts';
 
 /** `source`: `configmap NAME`, `secret NAME` or `jwks URL`. */
 export type ReadJwt = { readonly jwt: Omit<RouteJwt, 'keys'>; readonly source: string } | JwtFault;
@@ -14,8 +14,7 @@ export interface JwtFault {
   readonly fault: string;
 }
 
-export const DEFAULT_LEEWAY_S = 30;
-export const MAX_LEEWAY_S = 300;
+const MAX_LEEWAY_S = 300;
 /** As an audience: `aud` is not looked at. */
 const ANY = '*';
 

@@ -3,7 +3,7 @@
 
 import { quote } from '../../../base/quote.ts';
 import { type VerifyingKey, verifiedClaims } from '../../../base/token.ts';
-import type { RouteJwt, TokenPlace } from '../../../model/routes.ts';
+import { DEFAULT_LEEWAY_S, type RouteJwt, type TokenPlace } from '../../../model/routes.ts';
 import { asked, type CheckResult, passed, refused, type Way } from './check.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -13,20 +13,29 @@ export function token({ listener, request, client: { headers, now = 0 } }: Way):
   if (jwt === undefined) return undefined;
   const set = listener.tokenKeys?.find(({ name }) => jwt.keys !== '' && name === jwt.keys);
   if (set === undefined) return refused('no keys of tokens can be used', 'status 403');
-  const what = `with a token of ${quote(jwt.issuer)}${audiencesInWords(jwt)}, by ${counted(set.keys)} of ${jwt.keys}`;
+  const what = `with a token of ${tokenInWords(jwt)}, by key ${keysInWords(set.keys)} of ${jwt.keys}`;
   const given = tokenIn(headers ?? new Map(), jwt.from);
   if (given === '') return asked(what, 'status 401');
   const why = faultOf(given, jwt, set.keys, now);
   return why === '' ? passed(what) : refused(`the token ${why}`, 'status 401');
 }
 
-function audiencesInWords({ audiences }: RouteJwt): string {
-  return audiences.length === 0 ? '' : ` for ${audiences.map(quote).join(' or ')}`;
+/** All of it, because `plan` compares these words. */
+function tokenInWords({ issuer, audiences, required, from, leeway }: RouteJwt): string {
+  const claims = required.map(({ claim, values }) =>
+    values.length === 0 ? quote(claim) : `${quote(claim)} ${values.map(quote).join(' or ')}`,
+  );
+  return [
+    quote(issuer),
+    ...(audiences.length === 0 ? [] : [`for ${audiences.map(quote).join(' or ')}`]),
+    ...(claims.length === 0 ? [] : [`with claim ${claims.join(' and ')}`]),
+    ...(from.kind === 'bearer' ? [] : [`in ${from.kind} ${quote(from.name)}`]),
+    ...(leeway === DEFAULT_LEEWAY_S ? [] : [`within ${leeway} s`]),
+  ].join(' ');
 }
 
-function counted(keys: readonly VerifyingKey[]): string {
-  const algorithms = [...new Set(keys.map(({ algorithm }) => algorithm))].join(', ');
-  return `${keys.length === 1 ? 'the key' : `one of ${keys.length} keys`} (${algorithms})`;
+function keysInWords(keys: readonly VerifyingKey[]): string {
+  return keys.map(({ kid, algorithm }) => `${quote(kid)} (${algorithm})`).join(' or ');
 }
 
 /** '' without one. */

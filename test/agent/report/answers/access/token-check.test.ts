@@ -31,10 +31,18 @@ test('Without a token it is asked, and without keys it is closed', (t) => {
   t.deepEqual(checked(undefined), {
     result: 'asked',
     detail:
-      'with a token of "https://id.example.org" for "shop", by one of 2 keys (ES256, RS256) of configmap default/keys',
+      'with a token of "https://id.example.org" for "shop", by key "ec" (ES256) or "rsa" (RS256) of configmap default/keys',
     answer: 'status 401',
   });
   t.is(checked({ authorization: 'Basic eDp5' }).result, 'asked');
+  const required = [
+    { claim: 'groups', values: ['admin', 'ops'] },
+    { claim: 'sub', values: [] },
+  ];
+  t.regex(
+    checked(undefined, { required, leeway: 5, from: { kind: 'cookie', name: 'session' } }).detail,
+    /for "shop" with claim "groups" "admin" or "ops" and "sub" in cookie "session" within 5 s, by key "ec"/,
+  );
   t.deepEqual(checked(bearer(tokenOf(EC, goodClaims(NOW))), { keys: '' }), {
     result: 'refused',
     detail: 'no keys of tokens can be used',
