@@ -50,8 +50,8 @@ ${missing()}
 - A longer path without characters of expressions comes before a regular expression; in ingress-nginx all paths of a host with one are compared by their length.
 - Without \`hsts\` no \`Strict-Transport-Security\` is added; ingress-nginx adds it to answers by https, for a year and with subdomains.
 - Regular expressions hold for the paths of one Ingress, not for all paths of its host; they distinguish upper and lower case.
-- \`rewrite-target\` with capture groups works for the rest of a path, \`(/|$)(.*)\` with \`$2\` and \`/(.*)\` with \`$1\`; requests of a path with other groups get status 500.
-- \`/shop\` with \`/base/$2\` becomes \`/base\`, not \`/base/\`.
+- The paths \`/shop(/|$)(.*)\` with \`$2\`, \`/shop/(.*)\` and \`/(shop/.*)\` with \`$1\` are prefixes: \`/shop\` is one of them, and with \`/base/$2\` becomes \`/base\`, not \`/base/\`.
+  Groups of all other paths, such as \`/shop/?(.*)\`, are looked up by a regular expression; a rewritten path with dot segments is refused with status 400.
 - \`auth-tls-secret\` is of the Ingress' own namespace, and its host is answered only to clients that named it in their handshake (else status 421).
   In the moment in which the authorities change, a request on a connection from before gets 421, too: the client asks again on another one.
 - \`proxy-read-timeout\` and \`proxy-send-timeout\` are one: how long a member may be silent.

@@ -131,9 +131,11 @@ export interface Rewrite {
 }
 
 export interface PathRewrite {
-  readonly kind: 'full' | 'prefix';
+  /** `groups`: `$1` to `$9` in the value are what groups of `pattern`, by which the path matches, take of it. */
+  readonly kind: 'full' | 'prefix' | 'groups';
   /** A prefix has no slash at the end. */
   readonly value: string;
+  readonly pattern?: string;
 }
 
 /** Applied in this order; each name at most once. Values are the author's: encoded before they reach a dataplane. */

@@ -38,9 +38,6 @@ local function cleanConnection(txn)
   if isUpgrade then txn.http:req_set_header('connection', 'upgrade') end
 end
 
--- For external-auth.lua and jwt.lua.
-headgate = { decoded = decoded, keeper = keeper, plain = plain, cleanConnection = cleanConnection }
-
 -- The author decides how many conditions a request meets, and the client how long its texts are. What they cost is counted in
 -- steps, some 100 ns each, and a request with too many is answered with 500: no thread is held longer than some milliseconds,
 -- and no wider route serves a request whose conditions were not all tried.
@@ -53,6 +50,9 @@ local function take(request, steps)
   request.steps = request.steps + steps
   return request.steps <= MOST_STEPS
 end
+
+-- For groups.lua, external-auth.lua and jwt.lua.
+headgate = { decoded = decoded, keeper = keeper, take = take, plain = plain, cleanConnection = cleanConnection }
 
 -- A table with the next state for each class of bytes, as agent/base/expression/expression.ts writes it. What a request needs
 -- of it is parsed then: a state when a text first gets there. Room is counted in characters.

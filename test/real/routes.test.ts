@@ -1,4 +1,5 @@
 import ava, { type ExecutionContext } from 'ava';
+import { withGroups } from '../../agent/base/expression/groups.ts';
 import type { Listener } from '../../agent/model/load-balancer.ts';
 import type {
   Cors,
@@ -300,6 +301,40 @@ test('A route rewrites host and path', async (t) => {
   ] as const)
     t.is((await request(place, url, { headers: { host } })).echo?.url, rewritten, url);
   t.is((await request(place, '/host', { headers: { host } })).echo?.headers.host, 'b.example.org');
+});
+
+test('A route rewrites a path by the groups of its expression, as the agent does', async (t) => {
+  const cases = [
+    ['/x/?(.*)', '/$1', ['/x', '/x/', '/x/a/b', '/xa', '/x//a']],
+    ['/(api|web)/v(\\d+)(/.*)?', '/$2/$1$3', ['/api/v12/users', '/web/v1', '/web/v1x']],
+    ['/lazy(.*?)/(.*)', '/$1-$2', ['/lazy/b/c', '/lazya/b/c/']],
+    ['/((a)|b)+$', '/$1$2', ['/ab', '/ba']],
+    ['/((((a*)*)*)*)c\\b', '/$1', ['/aaac', '/aaac/d']],
+    ['/(?i)SHOP([/-].*)', '/new$1', ['/shop-a', '/Shop/%C3%A9?x=1']],
+  ] as const;
+  const entries = cases.map(([pattern, value]) =>
+    entryOf(
+      `~${pattern}`,
+      forwardTo('a', { rewrite: { hostname: '', path: { kind: 'groups', value, pattern } } }),
+    ),
+  );
+  const place = await routed(t, ['a'], one(entries));
+  for (const [pattern, value, urls] of cases)
+    for (const url of urls) {
+      const [path = '', query] = url.split('?');
+      const wanted = `${withGroups(pattern, value, path)}${query === undefined ? '' : `?${query}`}`;
+      t.is((await request(place, url, { headers: { host } })).echo?.url, wanted, `${pattern} ${url}`);
+    }
+  t.is((await request(place, '/x../secret', { headers: { host } })).status, 400, 'a way up');
+  const started = Date.now();
+  t.is((await request(place, `/${'a'.repeat(14_000)}`, { headers: { host } })).status, 404);
+  t.is((await request(place, `/x/${'a'.repeat(14_000)}`, { headers: { host } })).status, 200);
+  t.is(
+    (await request(place, `/${'a'.repeat(14_000)}c`, { headers: { host } })).status,
+    500,
+    'too many steps',
+  );
+  t.true(Date.now() - started < 1_000);
 });
 
 test('A route, and each of its backends, changes headers of requests and responses', async (t) => {

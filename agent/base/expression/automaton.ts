@@ -88,7 +88,7 @@ class Builder {
 
   build(part: Part, anchoring: Anchoring): Automaton {
     const accept = this.#add({ kind: 'accept' });
-    const rest: Part = { kind: 'repeat', part: ANY, least: 0, most: undefined };
+    const rest: Part = { kind: 'repeat', part: ANY, least: 0, most: undefined, isLazy: false };
     const first = this.#nodeOf(part, anchoring === 'whole' ? accept : this.#nodeOf(rest, accept));
     this.#asksWords = this.#nodes.some(({ kind }) => kind === 'boundary' || kind === 'no-boundary');
     const { classes, samples } = this.#classes();
@@ -169,6 +169,8 @@ class Builder {
         return this.#add({ kind: 'split', to: part.parts.map((each) => this.#nodeOf(each, to)) });
       case 'repeat':
         return this.#repeated(part, to);
+      case 'group':
+        return this.#nodeOf(part.part, to);
       default:
         return this.#add({ kind: part.kind, to });
     }

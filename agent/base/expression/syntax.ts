@@ -11,7 +11,11 @@ export type Part =
       readonly part: Part;
       readonly least: number;
       readonly most: number | undefined;
+      /** Takes as little as it can, which only makes a difference to what groups take. */
+      readonly isLazy: boolean;
     }
+  /** Counted from 1 by their opening parentheses. */
+  | { readonly kind: 'group'; readonly number: number; readonly part: Part }
   | { readonly kind: 'start' | 'end' | 'boundary' | 'no-boundary' };
 
 /** Why a text is no expression: the end of a sentence that begins with the expression. */
@@ -53,7 +57,9 @@ class Parser {
   readonly #text: string;
   #at = 0;
   #depth = 0;
+  #groups = 0;
   #ignoresCase = false;
+  #isUngreedy = false;
 
   constructor(text: string) {
     this.#text = text;
@@ -81,11 +87,10 @@ class Parser {
   #repeated(part: Part): Part {
     const [least, most] = this.#count() ?? [];
     if (least === undefined) return part;
-    // How much a repetition prefers to take makes no difference to whether the whole matches.
-    this.#takes('?');
+    const isLazy = this.#takes('?') !== this.#isUngreedy;
     if (this.#next() === '+') throw new RefusedSyntax('has a possessive repetition, which RE2 does not have');
     if (this.#count() !== undefined) throw new RefusedSyntax('repeats a repetition; put it into a group');
-    return { kind: 'repeat', part, least, most };
+    return { kind: 'repeat', part, least, most, isLazy };
   }
 
   /** undefined if no count is next. */
@@ -133,7 +138,8 @@ class Parser {
   #group(): Part {
     if (++this.#depth > MAX_DEPTH)
       throw new RefusedSyntax(`has more than ${MAX_DEPTH} groups in one another`);
-    const outside = this.#ignoresCase;
+    const [ignoredCase, wasUngreedy] = [this.#ignoresCase, this.#isUngreedy];
+    let number = 0;
     if (this.#takes('?')) {
       const flags = /^([a-zA-Z]*)(-[a-zA-Z]*)?([:)])/.exec(this.#text.slice(this.#at, this.#at + 16));
       const named = /^(?:P?<)([A-Za-z_]\w*)>/.exec(this.#text.slice(this.#at));
@@ -145,21 +151,25 @@ class Parser {
         this.#at += all.length;
         if (on.includes('i')) this.#ignoresCase = true;
         if (off.includes('i')) this.#ignoresCase = false;
+        if (on.includes('U')) this.#isUngreedy = true;
+        if (off.includes('U')) this.#isUngreedy = false;
         if (end === ')') {
           this.#depth--;
           return EMPTY;
         }
-      } else if (named !== null) this.#at += named[0].length;
-      else
+      } else if (named !== null) {
+        this.#at += named[0].length;
+        number = ++this.#groups;
+      } else
         throw new RefusedSyntax(
           `has "(?${this.#next()}": look-around and other groups that RE2 does not have`,
         );
-    }
+    } else number = ++this.#groups;
     const part = this.#alternatives();
     if (!this.#takes(')')) throw new RefusedSyntax('has "(" without ")"');
     this.#depth--;
-    this.#ignoresCase = outside;
-    return part;
+    [this.#ignoresCase, this.#isUngreedy] = [ignoredCase, wasUngreedy];
+    return number === 0 ? part : { kind: 'group', number, part };
   }
 
   #escape(): Part {

@@ -3,7 +3,7 @@
 
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { Listener } from '../../model/load-balancer.ts';
-import { AUTH_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
+import { AUTH_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { MAX_ELEMENTS } from '../routes/unservable.ts';
 import { answerWords, pageWords } from './error-pages.ts';
 import type { RenderContext } from './render-context.ts';
@@ -17,7 +17,7 @@ const templates = {
 /** For the structure of a file. */
 export const routeTemplates = Object.values(templates)
   .map(({ text }) => text)
-  .join(LUA + AUTH_LUA + JWT_LUA);
+  .join(LUA + GROUPS_LUA + AUTH_LUA + JWT_LUA);
 
 /** A wildcard covers at most one label less. */
 const MOST_LABELS = 12;

@@ -11,6 +11,7 @@ import type { RowTables } from './patched-tables.ts';
 
 /** What HAProxy loads beside the maps. */
 export const LUA = templateText('routes.lua');
+export const GROUPS_LUA = templateText('groups.lua');
 /** The same if a route asks a service whether a request is let in. */
 export const AUTH_LUA = templateText('external-auth.lua');
 /** The same if a route verifies tokens. */
@@ -42,6 +43,7 @@ export async function* routeTexts(
       if (slice.isOver) await slice.breathe();
     }
   yield { path: join(folder, 'routes.lua'), id: LUA, text: () => LUA };
+  yield { path: join(folder, 'groups.lua'), id: GROUPS_LUA, text: () => GROUPS_LUA };
   if (routed.some(({ asksServers }) => asksServers))
     yield { path: join(folder, 'external-auth.lua'), id: AUTH_LUA, text: () => AUTH_LUA };
   if (routed.some(({ tokenKeys }) => tokenKeys !== undefined))

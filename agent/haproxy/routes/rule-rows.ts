@@ -2,6 +2,7 @@
 // an answer, or `r:ID` for a rule with more to do. Ids are hashes of the content, so that a changed rule has other rows: a
 // request sees all of the old rule, or all of the new one. Pure.
 
+import { groupProgram } from '../../base/expression/groups.ts';
 import type {
   Cors,
   ForwardAction,
@@ -114,10 +115,14 @@ function mirrorText({ pool, numerator, denominator }: Mirror): string {
   return [pool, numerator, denominator].join(' ');
 }
 
-/** `=/full`, or the number of elements of the matched prefix and what replaces them. */
+/** `=/full`, `~/base/$2 PROGRAM`, or the number of elements of the matched prefix and what replaces them. */
 function pathChange(change: PathRewrite | undefined, prefix: string): string {
   if (change === undefined) return '';
   if (change.kind === 'full') return `=${pathText(change.value)}`;
+  if (change.kind === 'groups') {
+    const program = groupProgram(change.pattern ?? '', change.value);
+    return `~${pathText(change.value)} ${typeof program === 'string' ? '' : program.join(' ')}`;
+  }
   return `${prefix.split('/').length - 1}${pathText(change.value)}`;
 }
 

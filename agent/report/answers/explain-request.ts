@@ -163,6 +163,7 @@ function routed(asked: Asked, routing: HttpRouting): RequestAnswer {
       : `${hostInWords(found.host)}, ${matchInWords(found.entry.match)}`;
   const way: RequestWay = {
     refusedPath: read.refused,
+    path: read.path,
     ambiguity: guarded ?? '',
     hostname: section?.hostname,
     route: { words, isFound: rule !== undefined, answer: 'status 404' },

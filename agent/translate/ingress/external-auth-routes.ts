@@ -4,6 +4,7 @@
 
 import type { Anchoring } from '../../base/expression/automaton.ts';
 import { expressionOf, isMatch } from '../../base/expression/expression.ts';
+import { withGroups } from '../../base/expression/groups.ts';
 import { oneSpelling } from '../../base/one-spelling.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import {
@@ -169,6 +170,8 @@ function rewritten(url: string, { path: { value } }: RouteMatch, { rewrite }: Fo
   if (change === undefined) return url;
   const [path = '', ...query] = url.split('?');
   const rest = query.length === 0 ? '' : `?${query.join('?')}`;
+  if (change.kind === 'groups')
+    return `${withGroups(change.pattern ?? '', change.value, path) ?? path}${rest}`;
   const now = change.kind === 'full' ? change.value : change.value + path.slice(value.length);
   return `${now || '/'}${rest}`;
 }

@@ -1,6 +1,7 @@
 // The paths of an Ingress as matches of the model, with the rewriting that ingress-nginx's annotations ask for. Pure.
 
 import { Expressions, literalStart } from '../../base/expression/expression.ts';
+import { groupProgram, referencesIn } from '../../base/expression/groups.ts';
 import { quote } from '../../base/quote.ts';
 import type { IngressPath } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { PathRewrite, RouteMatch } from '../../model/routes.ts';
@@ -15,6 +16,8 @@ export interface ReadPath {
 
 /** `/shop(/|$)(.*)` and `/shop/(.*)`: the path, and the rest in the second, or first, group. */
 const WITH_REST = /^((?:\/[^()[\]{}*+?|\\^$]*)?)(?:\(\/\|\$\)\(\.\*\)|\/\(\.\*\))$/;
+/** `/(shop/.*)`: the whole path in the first group. */
+const WHOLE = /^\/\(([^()[\]{}*+?|\\^$]*)\/\.\*\)$/;
 const META = /[()[\]{}*+?|\\^$]/;
 
 /** `expressions`: those of the Ingress. */
@@ -27,26 +30,33 @@ export function readPath(
   // In ingress-nginx the target makes all paths of the Ingress regular expressions.
   const isRegex =
     type !== 'Exact' && (target !== undefined || options['use-regex'] === true) && META.test(path);
-  const group = target === undefined ? undefined : /\$(\d)/.exec(target)?.[1];
+  const groups = referencesIn(target ?? '');
   if (!isRegex) {
     const match = plainMatch(path, type);
-    if (group !== undefined)
+    if (groups.length > 0)
       return refused(
         match,
-        `annotation "rewrite-target" has group $${group}, and path "${path}" has no groups`,
+        `annotation "rewrite-target" has group $${groups[0]}, and path "${path}" has no groups`,
       );
     return read(match, target === undefined ? undefined : full(target));
   }
+  return prefixed(path, target) ?? regex(path, target, expressions);
+}
+
+/** The expression is a plain prefix; undefined if it is not, or if the target has more of it than its rest. */
+function prefixed(path: string, target: string | undefined): ReadPath | undefined {
   const [, prefix] = WITH_REST.exec(path) ?? [];
-  if (prefix === undefined) return regex(path, target, group, expressions);
-  const rest = path.endsWith('(/|$)(.*)') ? '2' : '1';
-  const match = plainMatch(prefix, 'Prefix');
+  const [, whole] = WHOLE.exec(path) ?? [];
+  if (prefix === undefined && whole === undefined) return undefined;
+  const match = plainMatch(prefix ?? `/${whole}`, 'Prefix');
   if (target === undefined) return read(match, undefined);
-  if (group === undefined) return read(match, full(target));
-  const [, base] = /^(\/[^$]*?)\/?\$\d$/.exec(target) ?? [];
-  if (base === undefined || group !== rest)
-    return refused(match, `annotation "rewrite-target" may only end in $${rest}, the rest of path "${path}"`);
-  return read(match, { kind: 'prefix', value: base === '/' ? '' : base });
+  if (referencesIn(target).length === 0) return read(match, full(target));
+  const rest = path.endsWith('(/|$)(.*)') ? '2' : '1';
+  const [, before, group] = /^(\/[^$]*?)\/?\$(\d)$/.exec(target) ?? [];
+  if (before === undefined || group !== rest) return undefined;
+  const base = before === '/' ? '' : before;
+  if (whole === undefined) return read(match, { kind: 'prefix', value: base });
+  return read(match, base === '' ? undefined : { kind: 'prefix', value: `${base}/${whole}` });
 }
 
 function read(match: RouteMatch, rewrite: PathRewrite | undefined): ReadPath {
@@ -57,22 +67,20 @@ function refused(match: RouteMatch, fault: string): ReadPath {
   return { match, rewrite: undefined, fault };
 }
 
-function regex(
-  path: string,
-  target: string | undefined,
-  group: string | undefined,
-  expressions: Expressions,
-): ReadPath {
+function regex(path: string, target: string | undefined, expressions: Expressions): ReadPath {
   const expression = expressions.of(path, 'start');
   if (typeof expression === 'string')
     return refused(regexMatch(literalStart(path)), `path ${quote(path)} ${expression}`);
   const match = regexMatch(path);
-  if (group !== undefined)
+  if (target === undefined) return read(match, undefined);
+  if (referencesIn(target).length === 0) return read(match, full(target));
+  const program = groupProgram(path, target);
+  if (typeof program === 'string')
     return refused(
       match,
-      `annotation "rewrite-target" has group $${group}, which is only possible with a path that ends in (/|$)(.*)`,
+      `annotation "rewrite-target" cannot be carried out: path ${quote(path)} ${program}`,
     );
-  return read(match, target === undefined ? undefined : full(target));
+  return read(match, { kind: 'groups', value: target, pattern: path });
 }
 
 function regexMatch(value: string): RouteMatch {

@@ -57,7 +57,7 @@ export const INGRESS_ANNOTATIONS = {
   ),
   'rewrite-target': rule(
     matching(PATH),
-    'a path; of capture groups only the rest of a path that ends in (/|$)(.*), as in /base/$2',
+    'a path; $1 to $9 in it are capture groups of the path of the Ingress',
     'The path that members get.',
   ),
   'use-regex': rule(

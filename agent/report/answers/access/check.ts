@@ -41,6 +41,8 @@ export type KnowsUser = (list: UserList, user: string) => boolean;
 export interface RequestWay {
   /** Why HAProxy refuses the path, in words; '' if it does not. */
   readonly refusedPath: string;
+  /** In its one spelling; absent: any path of the rule. */
+  readonly path?: string;
   /** Why its host, some of whose paths are guarded, refuses it; '' if it does not. */
   readonly ambiguity: string;
   /** The hostname of the Gateway's listener that the host belongs to; undefined: to none. */

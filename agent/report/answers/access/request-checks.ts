@@ -1,6 +1,7 @@
 // What is checked for a request, from its path to the members that get it. Pure.
 
 import { addressesOf, hasAddress, hasAll } from '../../../base/address-set.ts';
+import { withGroups } from '../../../base/expression/groups.ts';
 import { quote } from '../../../base/quote.ts';
 import type { Listener } from '../../../model/load-balancer.ts';
 import { labelsOfListener } from '../../../model/names.ts';
@@ -80,6 +81,17 @@ export function body({ request }: Way): CheckResult | undefined {
   const { bodyBytes: most = 0 } = request?.rule?.limits ?? {};
   return most === 0 ? undefined : limited(`bodies of at most ${most} bytes`, 'status 413');
 }
+
+/** Groups of an expression could make a way up of a path that is none. */
+export function rewrittenPath({ request }: Way): CheckResult | undefined {
+  const { rule, path: asked } = request ?? {};
+  const change = rule?.action.kind === 'forward' ? rule.action.rewrite?.path : undefined;
+  if (asked === undefined || change?.kind !== 'groups') return undefined;
+  const now = withGroups(change.pattern ?? '', change.value, asked) ?? '';
+  return DOTS.test(now) && !DOTS.test(asked) ? refused(`${now} has dot segments`, 'status 400') : passed(now);
+}
+
+const DOTS = /(\/|%2f)(\.|%2e){1,2}(\/|%2f|;|$)/i;
 
 /** A GET request is none. */
 export function preflight(): undefined {

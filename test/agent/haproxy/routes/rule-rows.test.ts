@@ -46,6 +46,16 @@ for (const [what, rule, target, rows] of [
     ['backend pool:default:a:tcp:80:v4', 'host b.example', 'path 2/x%20y'],
   ],
   [
+    'groups',
+    ruleOf(
+      forwardTo('a', {
+        rewrite: { hostname: '', path: { kind: 'groups', value: '/b $1', pattern: '/x/?(.*)' } },
+      }),
+    ),
+    'r:',
+    ['backend pool:default:a:tcp:80:v4', 'path ~/b%20$1 c47 c120 s4,5 c47 g2 a g3 m'],
+  ],
+  [
     'a redirect',
     ruleOf({
       kind: 'redirect',

@@ -195,6 +195,13 @@ for (const [title, path, target, match, rewrite] of [
   ['the rest behind (/|$)(.*)', '/shop(/|$)(.*)', '/$2', '/shop', { kind: 'prefix', value: '' }],
   ['the rest below another path', '/shop(/|$)(.*)', '/base/$2', '/shop', { kind: 'prefix', value: '/base' }],
   ['the rest behind /(.*)', '/shop/(.*)', '/$1', '/shop', { kind: 'prefix', value: '' }],
+  [
+    'the whole path below another one',
+    '/(shop/.*)',
+    '/base/$1',
+    '/shop',
+    { kind: 'prefix', value: '/base/shop' },
+  ],
 ] as const) {
   test(`rewrite-target: ${title}`, (t) => {
     const spec = rules([{ path, pathType: 'ImplementationSpecific' }]);
@@ -204,13 +211,40 @@ for (const [title, path, target, match, rewrite] of [
   });
 }
 
-test('A rewrite-target with other groups is refused by name, and its path answers 500', (t) => {
+for (const [path, target] of [
+  ['/shop/?(.*)', '/$1'],
+  ['/shop(/|$)(.*)', '/base$1$2'],
+  ['/v([0-9]+)/(api|web)/(.*)', '/$2/$1/$3'],
+] as const)
+  test(`rewrite-target ${target} has what the groups of ${path} take`, (t) => {
+    const given = annotated(
+      { 'rewrite-target': target },
+      rules([{ path, pathType: 'ImplementationSpecific' }]),
+    );
+    t.deepEqual(problems(given), []);
+    const rewrite = { kind: 'groups', value: target, pattern: path };
+    t.deepEqual((ruleOf(given).action as ForwardAction).rewrite?.path, rewrite);
+  });
+
+test('rewrite-target leaves the path as it is if the only group is all of it', (t) => {
   const given = annotated(
-    { 'rewrite-target': '/$3' },
+    { 'rewrite-target': '/$1' },
+    rules([{ path: '/(shop/.*)', pathType: 'ImplementationSpecific' }]),
+  );
+  t.deepEqual(problems(given), []);
+  t.is((ruleOf(given).action as ForwardAction).rewrite, undefined);
+});
+
+test('A rewrite-target with groups that the path does not have is refused by name, and its path answers 500', (t) => {
+  const given = annotated(
+    { 'rewrite-target': '/$4' },
     rules([{ path: '/a(b)(c)(d)', pathType: 'ImplementationSpecific' }]),
   );
   t.deepEqual(routes(given), ['example.org~/a(b)(c)(d) → 500 (Ingress default/web#0)']);
-  t.regex(problems(given)[0] ?? '', /"rewrite-target" has group \$3/);
+  t.regex(
+    problems(given)[0] ?? '',
+    /"rewrite-target" cannot be carried out: path "\/a\(b\)\(c\)\(d\)" has no group \$4/,
+  );
 });
 
 test('use-regex makes paths regular expressions', (t) => {

@@ -10,8 +10,17 @@ import type { RouteRule } from '../../../../../agent/model/routes.ts';
 import { accessOf, checksOf } from '../../../../../agent/report/answers/access/access.ts';
 import { type Client, clientOf } from '../../../../../agent/report/answers/access/client.ts';
 import type { AmbiguousPaths } from '../../../../../agent/report/answers/access/path-rules.ts';
+import { rewrittenPath } from '../../../../../agent/report/answers/access/request-checks.ts';
 import { externalAuth } from '../../../../support/traffic/authorizer.ts';
-import { entryOf, gatewayOf, POOL, poolOf, ruleOf, sectionOf } from '../../../../support/values/routes.ts';
+import {
+  entryOf,
+  forwardTo,
+  gatewayOf,
+  POOL,
+  poolOf,
+  ruleOf,
+  sectionOf,
+} from '../../../../support/values/routes.ts';
 
 /** Lines of the configuration by the check that they carry out; every line that can end a request is one of them. */
 const LINES: readonly (readonly [check: string, line: RegExp])[] = [
@@ -33,6 +42,7 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['source ranges of route', /^http-request return .* \{ lua\.is_refused /],
   ['request rate', /^http-request return .* \{ sc2_http_req_rate/],
   ['body', /^http-request return .* \{ req\.hdr_val\(content-length\)/],
+  ['rewritten path', /^http-request return .* if \{ var\(txn\.new_path\) -m reg /],
   ['preflight', /^http-request return status 204 /],
   ['user', /^http-request return .* \{ var\(txn\.(user_answer|auth)\) /],
   ['token', /^http-request return .* \{ var\(txn\.(jwt|token_answer)\) /],
@@ -402,3 +412,31 @@ test('Headers of a client are read, and a message never shows their values', (t)
   for (const wrong of ['Bearer a.b.c', ': a.b.c', 'A B: a.b.c', 'A: a.b.c\r'])
     t.throws(() => read(wrong), { message: 'Cannot use --header: it is not "NAME: VALUE"' }, wrong);
 });
+
+for (const [path, result, detail] of [
+  ['/x/a', 'passed', '/a'],
+  ['/x../a', 'refused', '/../a has dot segments'],
+  ['/x/../a', 'passed', '/../a'],
+] as const)
+  test(`A path that groups make of ${path} is ${result}`, (t) => {
+    const rewrite = { hostname: '', path: { kind: 'groups', value: '/$1', pattern: '/x/?(.*)' } } as const;
+    const way = {
+      refusedPath: '',
+      path,
+      ambiguity: '',
+      hostname: undefined,
+      route: { words: '', isFound: true, answer: '' },
+      rule: ruleOf(forwardTo('web', { rewrite })),
+      perhaps: [],
+      pools: [],
+    };
+    const check = rewrittenPath({
+      listener: listenerOf(),
+      client: { from: undefined, user: '', hasCertificate: false },
+      serverName: '',
+      request: way,
+      knowsUser: () => false,
+      atEachHost: '',
+    });
+    t.deepEqual([check?.result, check?.detail], [result, detail]);
+  });
