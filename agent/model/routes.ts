@@ -247,6 +247,8 @@ export interface RouteLimits {
   readonly deniedCidrs: readonly string[];
   /** Requests per second from one source address; 0: no limit. */
   readonly requestRate: number;
+  /** The same per minute; absent: no limit. */
+  readonly minuteRate?: number;
   /** Bytes; 0: no limit. */
   readonly bodyBytes: number;
 }

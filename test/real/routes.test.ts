@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { withGroups } from '../../agent/base/expression/groups.ts';
 import type { Listener } from '../../agent/model/load-balancer.ts';
@@ -499,6 +500,8 @@ test('A route has a timeout and limits of its own', async (t) => {
       }),
       entryOf('/denied', 'a', { limits: limits({ deniedCidrs: ['127.0.0.2/32'] }) }),
       entryOf('/rate', 'a', { limits: limits({ requestRate: 3 }) }),
+      entryOf('/minute', 'a', { limits: limits({ minuteRate: 4 }) }),
+      entryOf('/both', 'a', { limits: limits({ requestRate: 2, minuteRate: 3 }) }),
       entryOf('/body', 'a', { limits: limits({ bodyBytes: 10 }) }),
     ]),
   );
@@ -514,6 +517,20 @@ test('A route has a timeout and limits of its own', async (t) => {
   for (let at = 0; at < 5; at++) rates.push(await statusOf('/rate', '127.0.0.4'));
   t.deepEqual(rates, [200, 200, 200, 429, 429]);
   t.is(await statusOf('/rate', '127.0.0.5'), 200);
+  const inMinute = [];
+  for (let at = 0; at < 6; at++) {
+    inMinute.push(await statusOf('/minute', '127.0.0.4'));
+    // Longer than the second of the other limit.
+    if (at === 2) await delay(1_200);
+  }
+  t.deepEqual(inMinute, [200, 200, 200, 200, 429, 429]);
+  t.is(await statusOf('/minute', '127.0.0.5'), 200);
+  const both = [];
+  for (let at = 0; at < 4; at++) {
+    both.push(await statusOf('/both', '127.0.0.6'));
+    if (at === 1) await delay(1_200);
+  }
+  t.deepEqual(both, [200, 200, 200, 429]);
   const post = (body: string) =>
     request(place, '/body', {
       method: 'POST',

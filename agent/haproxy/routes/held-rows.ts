@@ -10,6 +10,7 @@ import type { RowsById } from './running-rows.ts';
 export const GUARDS_OF_RULES: ReadonlySet<MapName> = new Set<MapName>([
   'clients',
   'rate',
+  'minute-rate',
   'body',
   'auth',
   'external-auth',

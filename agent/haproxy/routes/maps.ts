@@ -28,6 +28,7 @@ export const MAPS = [
   'mirrors',
   'clients',
   'rate',
+  'minute-rate',
   'body',
   'auth',
   'jwt',

@@ -161,7 +161,7 @@ function originText(origin: string, isOneLabel: boolean): string {
 }
 
 function putLimits(
-  { allowedCidrs, deniedCidrs, requestRate, bodyBytes }: RouteLimits,
+  { allowedCidrs, deniedCidrs, requestRate, minuteRate = 0, bodyBytes }: RouteLimits,
   put: (map: MapName, value: string) => void,
 ): void {
   put(
@@ -169,6 +169,7 @@ function putLimits(
     [...allowedCidrs.map((cidr) => `+${cidr}`), ...deniedCidrs.map((cidr) => `-${cidr}`)].join(' '),
   );
   if (requestRate > 0) put('rate', String(requestRate));
+  if (minuteRate > 0) put('minute-rate', String(minuteRate));
   if (bodyBytes > 0) put('body', String(bodyBytes));
 }
 

@@ -32,16 +32,18 @@ function bothLimits(
   if (a === undefined || b === undefined) return a ?? b;
   const allowedCidrs = bothRanges(a.allowedCidrs, b.allowedCidrs);
   if (allowedCidrs === NOBODY) return NOBODY;
+  const minuteRate = lower(a.minuteRate, b.minuteRate);
   return {
     allowedCidrs,
     deniedCidrs: [...new Set([...a.deniedCidrs, ...b.deniedCidrs])],
     requestRate: lower(a.requestRate, b.requestRate),
+    ...(minuteRate > 0 && { minuteRate }),
     bodyBytes: lower(a.bodyBytes, b.bodyBytes),
   };
 }
 
 /** 0 is no limit. */
-function lower(a: number, b: number): number {
+function lower(a = 0, b = 0): number {
   return a === 0 || b === 0 ? a + b : Math.min(a, b);
 }
 

@@ -44,6 +44,11 @@ export const ROUTE_ANNOTATIONS = {
     'a number',
     'Requests per second from one client; more get 429. 0: no limit.',
   ),
+  'limit-rpm': rule(
+    number(0, 1_000_000),
+    'a number',
+    'Requests per minute from one client, in any 60 seconds and without bursts; more get 429. 0: no limit.',
+  ),
   'auth-type': rule(
     (text) => (text === 'basic' ? 'basic' : 'other'),
     'basic',
@@ -192,9 +197,10 @@ export function limitsOf(options: RouteOptions): RouteLimits | undefined {
   const allowedCidrs = white ?? allow ?? [];
   const deniedCidrs = options['denylist-source-range'] ?? [];
   const requestRate = options['limit-rps'] ?? 0;
+  const minuteRate = options['limit-rpm'] ?? 0;
   const bodyBytes = options['proxy-body-size'] ?? 0;
-  if (allowedCidrs.length + deniedCidrs.length + requestRate + bodyBytes === 0) return undefined;
-  return { allowedCidrs, deniedCidrs, requestRate, bodyBytes };
+  if (allowedCidrs.length + deniedCidrs.length + requestRate + minuteRate + bodyBytes === 0) return undefined;
+  return { allowedCidrs, deniedCidrs, requestRate, ...(minuteRate > 0 && { minuteRate }), bodyBytes };
 }
 
 /** The changes of a rule with those of the annotations, which a filter for the same header overrules. */

@@ -71,10 +71,14 @@ function proxyInWords({ trustedProxies = [], family }: Listener, { from }: Clien
 }
 
 export function requestRate({ request, atEachHost }: Way): CheckResult | undefined {
-  const { requestRate: most = 0 } = request?.rule?.limits ?? {};
-  return most === 0
+  const { requestRate = 0, minuteRate = 0 } = request?.rule?.limits ?? {};
+  const words = [
+    ...(requestRate === 0 ? [] : [`${requestRate} requests a second`]),
+    ...(minuteRate === 0 ? [] : [`${minuteRate} requests a minute`]),
+  ];
+  return words.length === 0
     ? undefined
-    : limited(`${most} requests a second from one address${atEachHost}`, 'status 429');
+    : limited(`${words.join(' and ')} from one address${atEachHost}`, 'status 429');
 }
 
 export function body({ request }: Way): CheckResult | undefined {

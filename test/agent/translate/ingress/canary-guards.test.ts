@@ -59,6 +59,12 @@ for (const [title, main, canary, expected] of [
     { limits: { ...NONE, allowedCidrs: ['10.0.0.0/8'], requestRate: 5, bodyBytes: 10 } },
   ],
   [
+    'a limit per minute',
+    { 'limit-rps': '5' },
+    { 'limit-rpm': '60' },
+    { limits: { ...NONE, requestRate: 5, minuteRate: 60 } },
+  ],
+  [
     'narrower and wider ranges',
     { 'whitelist-source-range': '10.0.0.0/8,192.0.2.0/25,2001:db8::/32' },
     { 'whitelist-source-range': '10.1.0.0/16,192.0.2.0/24,2001:db8:1::/48,198.51.100.0/24' },

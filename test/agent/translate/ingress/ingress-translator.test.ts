@@ -355,6 +355,7 @@ test('Limits, cross-origin requests, timeouts, hosts and protocols of members ar
     'proxy-body-size': '8m',
     'whitelist-source-range': '10.0.0.0/8, 192.0.2.7',
     'limit-rps': '50',
+    'limit-rpm': '900',
     'enable-cors': 'true',
     'cors-allow-origin': 'https://example.com',
     'proxy-read-timeout': '90',
@@ -367,6 +368,7 @@ test('Limits, cross-origin requests, timeouts, hosts and protocols of members ar
     allowedCidrs: ['10.0.0.0/8', '192.0.2.7/32'],
     deniedCidrs: [],
     requestRate: 50,
+    minuteRate: 900,
     bodyBytes: 8 * 1024 ** 2,
   });
   t.deepEqual(cors?.origins, ['https://example.com']);
