@@ -249,6 +249,8 @@ export interface RouteLimits {
   readonly requestRate: number;
   /** The same per minute; absent: no limit. */
   readonly minuteRate?: number;
+  /** Requests at once from one source address; absent: no limit. */
+  readonly requestsAtOnce?: number;
   /** Bytes; 0: no limit. */
   readonly bodyBytes: number;
 }

@@ -26,9 +26,9 @@ const by = (words: string, here: readonly string[] = [], asks = isGiven): Meanin
 const RANGES = by('ranges of clients', ['whitelist-source-range', 'allowlist-source-range']);
 const DENIED = by('ranges of clients that are refused', ['denylist-source-range']);
 const USERS = by('users', ['auth-secret']);
-const RATE = by('a limit of requests', ['limit-rps'], isNotZero);
+const RATE = by('a limit of requests', ['limit-rps', 'limit-rpm'], isNotZero);
 const BODIES = by('a limit of bodies', ['proxy-body-size'], isNotZero);
-const CONNECTIONS = by('a limit of connections', [], isNotZero);
+const CONNECTIONS = by('a limit of connections', ['limit-connections'], isNotZero);
 const CLIENT_CA = by('authorities of clients', ['auth-tls-secret']);
 const SIGN_ON = by('single sign-on', ['auth-url']);
 const JWT = by('single sign-on');

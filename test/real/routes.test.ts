@@ -502,6 +502,7 @@ test('A route has a timeout and limits of its own', async (t) => {
       entryOf('/rate', 'a', { limits: limits({ requestRate: 3 }) }),
       entryOf('/minute', 'a', { limits: limits({ minuteRate: 4 }) }),
       entryOf('/both', 'a', { limits: limits({ requestRate: 2, minuteRate: 3 }) }),
+      entryOf('/once', 'a', { limits: limits({ requestsAtOnce: 2 }) }),
       entryOf('/body', 'a', { limits: limits({ bodyBytes: 10 }) }),
     ]),
   );
@@ -517,6 +518,10 @@ test('A route has a timeout and limits of its own', async (t) => {
   for (let at = 0; at < 5; at++) rates.push(await statusOf('/rate', '127.0.0.4'));
   t.deepEqual(rates, [200, 200, 200, 429, 429]);
   t.is(await statusOf('/rate', '127.0.0.5'), 200);
+  const slow = { 'x-delay': '500' };
+  const once = await Promise.all([1, 2, 3].map(() => statusOf('/once', '127.0.0.4', slow)));
+  t.deepEqual(once.sort(), [200, 200, 429]);
+  t.is(await statusOf('/once', '127.0.0.4'), 200, 'all have ended');
   const inMinute = [];
   for (let at = 0; at < 6; at++) {
     inMinute.push(await statusOf('/minute', '127.0.0.4'));

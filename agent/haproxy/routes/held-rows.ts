@@ -11,6 +11,7 @@ export const GUARDS_OF_RULES: ReadonlySet<MapName> = new Set<MapName>([
   'clients',
   'rate',
   'minute-rate',
+  'at-once',
   'body',
   'auth',
   'external-auth',

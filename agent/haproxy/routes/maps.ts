@@ -29,6 +29,7 @@ export const MAPS = [
   'clients',
   'rate',
   'minute-rate',
+  'at-once',
   'body',
   'auth',
   'jwt',

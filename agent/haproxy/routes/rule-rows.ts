@@ -161,7 +161,7 @@ function originText(origin: string, isOneLabel: boolean): string {
 }
 
 function putLimits(
-  { allowedCidrs, deniedCidrs, requestRate, minuteRate = 0, bodyBytes }: RouteLimits,
+  { allowedCidrs, deniedCidrs, requestRate, minuteRate = 0, requestsAtOnce = 0, bodyBytes }: RouteLimits,
   put: (map: MapName, value: string) => void,
 ): void {
   put(
@@ -170,6 +170,7 @@ function putLimits(
   );
   if (requestRate > 0) put('rate', String(requestRate));
   if (minuteRate > 0) put('minute-rate', String(minuteRate));
+  if (requestsAtOnce > 0) put('at-once', String(requestsAtOnce));
   if (bodyBytes > 0) put('body', String(bodyBytes));
 }
 

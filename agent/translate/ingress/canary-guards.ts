@@ -33,11 +33,13 @@ function bothLimits(
   const allowedCidrs = bothRanges(a.allowedCidrs, b.allowedCidrs);
   if (allowedCidrs === NOBODY) return NOBODY;
   const minuteRate = lower(a.minuteRate, b.minuteRate);
+  const requestsAtOnce = lower(a.requestsAtOnce, b.requestsAtOnce);
   return {
     allowedCidrs,
     deniedCidrs: [...new Set([...a.deniedCidrs, ...b.deniedCidrs])],
     requestRate: lower(a.requestRate, b.requestRate),
     ...(minuteRate > 0 && { minuteRate }),
+    ...(requestsAtOnce > 0 && { requestsAtOnce }),
     bodyBytes: lower(a.bodyBytes, b.bodyBytes),
   };
 }

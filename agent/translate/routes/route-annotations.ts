@@ -49,6 +49,11 @@ export const ROUTE_ANNOTATIONS = {
     'a number',
     'Requests per minute from one client, in any 60 seconds and without bursts; more get 429. 0: no limit.',
   ),
+  'limit-connections': rule(
+    number(0, 1_000_000),
+    'a number',
+    'Requests at once from one client, WebSockets and streams among them; more get 429. 0: no limit.',
+  ),
   'auth-type': rule(
     (text) => (text === 'basic' ? 'basic' : 'other'),
     'basic',
@@ -199,8 +204,17 @@ export function limitsOf(options: RouteOptions): RouteLimits | undefined {
   const requestRate = options['limit-rps'] ?? 0;
   const minuteRate = options['limit-rpm'] ?? 0;
   const bodyBytes = options['proxy-body-size'] ?? 0;
-  if (allowedCidrs.length + deniedCidrs.length + requestRate + minuteRate + bodyBytes === 0) return undefined;
-  return { allowedCidrs, deniedCidrs, requestRate, ...(minuteRate > 0 && { minuteRate }), bodyBytes };
+  const requestsAtOnce = options['limit-connections'] ?? 0;
+  const limits = requestRate + minuteRate + requestsAtOnce + bodyBytes;
+  if (allowedCidrs.length + deniedCidrs.length + limits === 0) return undefined;
+  return {
+    allowedCidrs,
+    deniedCidrs,
+    requestRate,
+    ...(minuteRate > 0 && { minuteRate }),
+    ...(requestsAtOnce > 0 && { requestsAtOnce }),
+    bodyBytes,
+  };
 }
 
 /** The changes of a rule with those of the annotations, which a filter for the same header overrules. */

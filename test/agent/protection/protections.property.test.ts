@@ -119,7 +119,7 @@ test('A name that is nearly one that protects closes, and the author is told wha
 for (const [name, value] of [
   ['enable-modsecurity', 'false'],
   ['ssl-passthrough', 'false'],
-  ['limit-connections', '0'],
+  ['limit-rate', '0'],
   ['configuration-snippet', 'more_set_headers "X-A: b";\n# deny all;\nproxy_set_header X-A b;'],
   ['server-snippet', 'if ($host = a) { return 301 https://b; }'],
 ] as const)
@@ -134,24 +134,17 @@ for (const [title, kind] of [
   ['that of its class', 'IngressClass'],
 ] as const)
   test(`An Ingress is served without what it asks for only if ${title} names that`, (t) => {
-    const asks = { [`${NGINX}auth-url`]: 'https://x', [`${NGINX}limit-connections`]: '5' };
+    const asks = { [`${NGINX}auth-url`]: 'https://x', [`${NGINX}limit-rate`]: '5' };
     const consent = (names: string) => {
       const allows = { [`${OWN}serve-without`]: names };
       return kind === 'Ingress'
         ? servedWith('Ingress', { ...asks, ...allows })
         : servedWith('Ingress', asks, allows);
     };
-    const open = consent('auth-url, limit-connections');
+    const open = consent('auth-url, limit-rate');
     t.false(open.isClosed);
     t.regex(open.problems.join(), /Serves without "nginx.ingress.kubernetes.io\/auth-url"/);
-    for (const names of [
-      '',
-      'auth-url',
-      'all',
-      '*',
-      'auth-url limit-connections',
-      'auth-ur1,limit-connections',
-    ])
+    for (const names of ['', 'auth-url', 'all', '*', 'auth-url limit-rate', 'auth-ur1,limit-rate'])
       t.true(consent(names).isClosed, names);
     // What Headgate has is never left out.
     const own = { [`${OWN}whitelist-source-range`]: 'x', [`${OWN}serve-without`]: 'whitelist-source-range' };

@@ -71,10 +71,11 @@ function proxyInWords({ trustedProxies = [], family }: Listener, { from }: Clien
 }
 
 export function requestRate({ request, atEachHost }: Way): CheckResult | undefined {
-  const { requestRate = 0, minuteRate = 0 } = request?.rule?.limits ?? {};
+  const { requestRate = 0, minuteRate = 0, requestsAtOnce = 0 } = request?.rule?.limits ?? {};
   const words = [
     ...(requestRate === 0 ? [] : [`${requestRate} requests a second`]),
     ...(minuteRate === 0 ? [] : [`${minuteRate} requests a minute`]),
+    ...(requestsAtOnce === 0 ? [] : [`${requestsAtOnce} requests at once`]),
   ];
   return words.length === 0
     ? undefined

@@ -87,6 +87,7 @@ for (const [map, guards] of [
   ['clients', { limits: { ...NO_LIMITS, allowedCidrs: ['203.0.113.0/24'] } }],
   ['rate', { limits: { ...NO_LIMITS, requestRate: 5 } }],
   ['minute-rate', { limits: { ...NO_LIMITS, minuteRate: 60 } }],
+  ['at-once', { limits: { ...NO_LIMITS, requestsAtOnce: 5 } }],
   ['body', { limits: { ...NO_LIMITS, bodyBytes: 1_000 } }],
   ['auth', { auth: { secret: 'default/users', realm: 'a', removesHeader: false } }],
 ] as const satisfies readonly (readonly [MapName, Partial<RouteRule>])[])

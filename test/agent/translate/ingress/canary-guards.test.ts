@@ -60,9 +60,9 @@ for (const [title, main, canary, expected] of [
   ],
   [
     'a limit per minute',
-    { 'limit-rps': '5' },
-    { 'limit-rpm': '60' },
-    { limits: { ...NONE, requestRate: 5, minuteRate: 60 } },
+    { 'limit-rps': '5', 'limit-connections': '4' },
+    { 'limit-rpm': '60', 'limit-connections': '3' },
+    { limits: { ...NONE, requestRate: 5, minuteRate: 60, requestsAtOnce: 3 } },
   ],
   [
     'narrower and wider ranges',

@@ -356,6 +356,7 @@ test('Limits, cross-origin requests, timeouts, hosts and protocols of members ar
     'whitelist-source-range': '10.0.0.0/8, 192.0.2.7',
     'limit-rps': '50',
     'limit-rpm': '900',
+    'limit-connections': '20',
     'enable-cors': 'true',
     'cors-allow-origin': 'https://example.com',
     'proxy-read-timeout': '90',
@@ -369,6 +370,7 @@ test('Limits, cross-origin requests, timeouts, hosts and protocols of members ar
     deniedCidrs: [],
     requestRate: 50,
     minuteRate: 900,
+    requestsAtOnce: 20,
     bodyBytes: 8 * 1024 ** 2,
   });
   t.deepEqual(cors?.origins, ['https://example.com']);

@@ -40,7 +40,7 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['ambiguous path', /^http-request return .* \{ var\(txn\.is_ambiguous\) /],
   ['route', /^http-request return .* if \{ var\(txn\.target\) -m str none \}/],
   ['source ranges of route', /^http-request return .* \{ lua\.is_refused /],
-  ['request rate', /^http-request return .* \{ sc2_(http_req_rate|gpc0_rate)/],
+  ['request rate', /^http-request return .* \{ sc2_(http_req_rate|gpc0_rate|conn_cur)/],
   ['body', /^http-request return .* \{ req\.hdr_val\(content-length\)/],
   ['rewritten path', /^http-request return .* if \{ var\(txn\.new_path\) -m reg /],
   ['preflight', /^http-request return status 204 /],
