@@ -72,6 +72,11 @@ export interface RouteRule {
   readonly cors: Cors | undefined;
   readonly responseHeaders: HeaderChanges | undefined;
   readonly limits: RouteLimits | undefined;
+  /**
+   * A regular expression such as `CN=shop`, by which one of the names in the subject of a client's certificate must begin (RFC 2253).
+   * Absent: any certificate, or none.
+   */
+  readonly certificateName?: string | undefined;
   /** Absent: clients need no password. */
   readonly auth?: RouteAuth | undefined;
   /** Absent: clients need no token. */

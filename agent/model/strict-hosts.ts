@@ -15,9 +15,9 @@ export function isStrict(entries: readonly RouteEntry[]): boolean {
 }
 
 /** Equal for rules that let the same clients in; '' for all clients. */
-function guardOf({ limits, auth, jwt, externalAuth, action }: RouteRule): string {
+function guardOf({ limits, certificateName, auth, jwt, externalAuth, action }: RouteRule): string {
   const isClosed = action.kind === 'answer';
-  const guards = [limits, auth, jwt, externalAuth];
+  const guards = [limits, certificateName, auth, jwt, externalAuth];
   if (guards.every((each) => each === undefined) && !isClosed) return '';
   return JSON.stringify([...guards, isClosed]);
 }

@@ -96,6 +96,7 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
     by: 'certificates of clients',
     asks: (value) => value !== 'off',
   },
+  { name: 'auth-tls-match-cn', ...OF_INGRESSES, by: 'names in certificates of clients' },
   { name: 'force-ssl-redirect', ...OF_INGRESSES, by: 'TLS', asks: isNotOff },
   {
     name: 'backend-protocol',
@@ -117,7 +118,6 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'global-auth-method', ...OF_CLASSES, by: 'what an authorization server is asked' },
   { name: 'global-auth-signin', ...OF_CLASSES, by: 'single sign-on' },
   { name: 'global-auth-response-headers', ...OF_CLASSES, by: 'headers that clients cannot forge' },
-  { name: 'auth-tls-match-cn', ...NOWHERE, by: 'names in certificates of clients' },
   { name: 'auth-tls-verify-depth', ...NOWHERE, by: 'a depth of chains of clients' },
   { name: 'enable-modsecurity', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },
   { name: 'enable-owasp-core-rules', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },

@@ -221,6 +221,16 @@ core.register_fetches('pick', function(txn)
   return target
 end)
 
+-- True if the subject of the client's certificate is as the rule wants it; a client without one has none.
+core.register_fetches('has_name', function(txn)
+  local subject = txn:get_var('txn.subject')
+  if subject == nil then return false end
+  local request = requestOf(txn)
+  local isNamed = matches(txn:get_var('txn.certificate_name'), subject, request)
+  txn:set_var('txn.steps', request.steps)
+  return isNamed == true
+end)
+
 -- By the three characters of an encoded one, in lower and upper case: what RFC 3986, section 6.2.2, makes of it.
 local spellings = {}
 for code = 0, 255 do

@@ -99,6 +99,60 @@ test.serial(
 );
 
 test.serial(
+  'Clients whose certificates have another name get 403, and who has none is refused',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
+    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+    const [ann, annette, bob] = await Promise.all(
+      ['ann', 'annette', 'bob'].map((name) => clients.issue({ names: [name] })),
+    );
+    const write = (annotations: Readonly<Record<string, string>>): Promise<void> =>
+      host.write('objects.yaml', [
+        ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+        ...backends,
+        shop(
+          {
+            [`${PREFIX}auth-tls-secret`]: 'default/clients',
+            [`${PREFIX}ssl-redirect`]: 'false',
+            ...annotations,
+          },
+          { tls: [{ hosts: [NAME], secretName: 'web-tls' }] },
+        ),
+        secret('clients', { 'ca.crt': clients.cert }),
+        web,
+      ]);
+    const backends = backendObjects('web', await startEcho(t, 'web'));
+    const web = tlsSecret('web-tls', await own.issue({ names: [NAME] }));
+    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+    const asked = (client: Partial<IssuedCertificate> = {}): Promise<string> =>
+      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+        (text) => /^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? '',
+        () => 'refused',
+      );
+    await write({ [`${PREFIX}auth-tls-match-cn`]: 'CN=(ann|bob)(,|$)' });
+    await host.start();
+    await host.until('ann is served', async () => (await asked(ann)) === '200');
+    t.deepEqual([await asked(annette), await asked(bob), await asked()], ['403', '200', 'refused']);
+    const reloads = await host.reloads();
+
+    // Another name is rows of maps.
+    await write({ [`${PREFIX}auth-tls-match-cn`]: 'CN=ann' });
+    await host.until('bob is not served', async () => (await asked(bob)) === '403');
+    t.deepEqual([await asked(ann), await asked(annette)], ['200', '200']);
+    t.is(await host.reloads(), reloads);
+
+    await write({
+      [`${PREFIX}auth-tls-match-cn`]: 'CN=ann',
+      [`${PREFIX}auth-tls-verify-client`]: 'optional',
+    });
+    await host.until('who has no certificate gets an answer', async () => (await asked()) === '403');
+    t.deepEqual([await asked(ann), await asked(bob)], ['200', '403']);
+    t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
+  },
+);
+
+test.serial(
   'A host that asks for client certificates is guarded without a certificate of its own, and on port 80',
   async (t) => {
     const host = await TestHost.create(t);

@@ -13,6 +13,7 @@ export const GUARDS_OF_RULES: ReadonlySet<MapName> = new Set<MapName>([
   'minute-rate',
   'at-once',
   'body',
+  'certificate-name',
   'auth',
   'external-auth',
 ]);

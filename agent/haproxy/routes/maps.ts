@@ -31,6 +31,7 @@ export const MAPS = [
   'minute-rate',
   'at-once',
   'body',
+  'certificate-name',
   'auth',
   'jwt',
   'external-auth',

@@ -136,6 +136,7 @@ class Lists {
 class Targets {
   readonly rows: MapRow[] = [];
   readonly #table: string;
+  /** Of rules and of the expressions that they have. */
   readonly #ids = new Set<string>();
   /** A rule that replaces the prefix has a target for each prefix. */
   readonly #targets = new Map<RouteEntry['rule'], Map<string, string>>();
@@ -161,6 +162,12 @@ class Targets {
   #keep({ target, rows }: Target): void {
     if (this.#ids.has(target)) return;
     this.#ids.add(target);
-    this.rows.push(...rows);
+    for (const row of rows) {
+      if (row.map === 'expressions') {
+        if (this.#ids.has(row.key)) continue;
+        this.#ids.add(row.key);
+      }
+      this.rows.push(row);
+    }
   }
 }

@@ -2,6 +2,7 @@
 // an answer, or `r:ID` for a rule with more to do. Ids are hashes of the content, so that a changed rule has other rows: a
 // request sees all of the old rule, or all of the new one. Pure.
 
+import { expressionOf } from '../../base/expression/expression.ts';
 import { groupProgram } from '../../base/expression/groups.ts';
 import type {
   Cors,
@@ -23,6 +24,7 @@ import {
   locationText,
   nameText,
   pathText,
+  subjectExpression,
 } from './encode.ts';
 import { keySetId } from './key-set-id.ts';
 import type { MapName, MapRow } from './maps.ts';
@@ -47,7 +49,13 @@ export function ruleTarget(rule: RouteRule, table: string, prefix: string): Targ
     if (map === 'origins')
       for (const origin of value.split(' '))
         rows.push({ map, key: `${id}|${origin}`, value: origin === '*' ? '*' : '1' });
-    else rows.push({ map, key: id, value });
+    else if (map === 'certificate-name') {
+      const expression = expressionOf(value, 'start');
+      const key = `x:${digest(`${table} subject ${value}`, 24)}`;
+      // Without the expression no client is let in.
+      if (typeof expression !== 'string') rows.push({ map: 'expressions', key, value: expression.text });
+      rows.push({ map, key: id, value: key });
+    } else rows.push({ map, key: id, value });
   }
   if (end.kind === 'target' && end.target !== '') rows.push({ map: 'backend', key: id, value: end.target });
   return { kind: 'target', target: id, rows };
@@ -73,7 +81,7 @@ function ruleId(table: string, content: string): string {
 
 /** What a rule does besides the choice of a pool: map → value. */
 function featuresOf(
-  { action, cors, responseHeaders, limits, auth, jwt, externalAuth }: RouteRule,
+  { action, cors, responseHeaders, limits, certificateName, auth, jwt, externalAuth }: RouteRule,
   prefix: string,
 ): Map<MapName, string> {
   const features = new Map<MapName, string>();
@@ -97,6 +105,7 @@ function featuresOf(
   }
   put('response-headers', headerChangesText(responseHeaders));
   if (limits !== undefined) putLimits(limits, put);
+  if (certificateName !== undefined) put('certificate-name', subjectExpression(certificateName));
   if (auth !== undefined) put('auth', authText(auth));
   if (jwt !== undefined) put('jwt', jwtText(jwt, keySetId(jwt.keys)));
   // A fixed answer needs no other one.

@@ -4,23 +4,25 @@
 import { BlockList } from 'node:net';
 import type { ExternalAuth, RouteAuth, RouteJwt, RouteLimits, RouteRule } from '../../model/routes.ts';
 
-type Guards = Pick<RouteRule, 'limits' | 'auth' | 'jwt' | 'externalAuth'>;
+type Guards = Pick<RouteRule, 'limits' | 'certificateName' | 'auth' | 'jwt' | 'externalAuth'>;
 
 /** Both together; undefined if they let no client in. */
 export function bothGuards(main: Guards, canary: Guards): Guards | undefined {
   const limits = bothLimits(main.limits, canary.limits);
+  const certificateName = bothNames(main.certificateName, canary.certificateName);
   const auth = bothUsers(main.auth, canary.auth);
   const externalAuth = bothAsked(main.externalAuth, canary.externalAuth);
   const jwt = bothTokens(main.jwt, canary.jwt);
-  if (limits === NOBODY || auth === NOBODY || jwt === NOBODY || externalAuth === NOBODY) return undefined;
-  return { limits, auth, jwt, externalAuth };
+  if ([limits, certificateName, auth, jwt, externalAuth].includes(NOBODY)) return undefined;
+  return { limits, certificateName, auth, jwt, externalAuth } as Guards;
 }
 
 /** The canary asks for nothing besides, so that it can have a part of the requests by weight. */
 export function asksForMore(main: Guards, canary: Guards): boolean {
   const both = bothGuards(main, canary);
-  const { limits, auth, jwt, externalAuth } = main;
-  return both === undefined || JSON.stringify(both) !== JSON.stringify({ limits, auth, jwt, externalAuth });
+  const { limits, certificateName, auth, jwt, externalAuth } = main;
+  const own: Guards = { limits, certificateName, auth, jwt, externalAuth };
+  return both === undefined || JSON.stringify(both) !== JSON.stringify(own);
 }
 
 const NOBODY = 'nobody';
@@ -66,6 +68,11 @@ function isWithin(cidrs: readonly string[], cidr: string): boolean {
     list.addSubnet(other, Number(otherBits), family);
     return list.check(network, family);
   });
+}
+
+/** Nothing says what both expressions match. */
+function bothNames(main: string | undefined, canary: string | undefined): string | undefined {
+  return main === undefined || canary === undefined || main === canary ? (main ?? canary) : NOBODY;
 }
 
 /** A client cannot give two passwords. */

@@ -151,8 +151,8 @@ function namespaceOf({ route }: RouteRule): string {
   return /^Ingress ([^/]*)\//.exec(route)?.[1] ?? '';
 }
 
-function isRestricted({ limits, auth, jwt }: RouteRule): boolean {
-  const isGuarded = auth !== undefined || jwt !== undefined;
+function isRestricted({ limits, certificateName, auth, jwt }: RouteRule): boolean {
+  const isGuarded = (certificateName ?? auth ?? jwt) !== undefined;
   return isGuarded || (limits?.allowedCidrs.length ?? 0) + (limits?.deniedCidrs.length ?? 0) > 0;
 }
 

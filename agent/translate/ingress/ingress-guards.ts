@@ -13,6 +13,8 @@ type Clients = NonNullable<Tls['clients']>;
 export interface IngressGuards {
   /** By host, '' for all hosts: what its clients must, or may, prove; `closed`: no client is let in, because the authority cannot be used. */
   readonly hosts: ReadonlyMap<string, Clients | 'closed'>;
+  /** By host: what the subject of a client's certificate must be, also for Ingresses that do not say so. */
+  readonly names: ReadonlyMap<string, string>;
   /** True if the Ingress asks for certificates that clients of the host cannot show: they show those of an older Ingress. */
   readonly isRefused: (ingress: string, host: string) => boolean;
 }
@@ -27,6 +29,7 @@ export function ingressGuards(
   const hosts = new Map<string, { readonly guard: Clients | 'closed'; readonly by: string }>();
   const refused = new Set<string>();
   const asking = new Set<string>();
+  const names = new Map<string, string>();
   const tell = ({ ingress }: OwnedIngress, message: string): void =>
     void problems.push({ object: `Ingress ${ingress.key}`, reason: 'RouteShadowed', message });
   for (const each of all) {
@@ -34,7 +37,9 @@ export function ingressGuards(
     if (own === undefined) continue;
     const { key } = each.ingress;
     asking.add(key);
+    const name = each.read.options['auth-tls-match-cn'];
     for (const host of hostsOf(each)) {
+      if (name !== undefined && !names.has(host)) names.set(host, name);
       const known = hosts.get(host);
       if (known === undefined || own === 'closed') hosts.set(host, { guard: own, by: key });
       else if (known.guard === 'closed') continue;
@@ -67,6 +72,7 @@ export function ingressGuards(
   }
   return {
     hosts: new Map(Array.from(hosts, ([host, { guard }]) => [host, guard])),
+    names,
     isRefused: (ingress, host) => refused.has(`${ingress} ${host}`),
   };
 }

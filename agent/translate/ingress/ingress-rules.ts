@@ -171,13 +171,15 @@ export function readIngress(
 const REFUSED = { kind: 'answer', status: 403 } as const;
 const BROKEN = { kind: 'answer', status: 500 } as const;
 const NO_AUTHORITY =
-  'Cannot verify clients: annotation "auth-tls-verify-client" needs "auth-tls-secret"; its requests get status 403';
+  'Cannot verify clients: annotations "auth-tls-verify-client" and "auth-tls-match-cn" need "auth-tls-secret"; its requests get status 403';
 
 function verifiesNothing({
   'auth-tls-secret': secret,
   'auth-tls-verify-client': verify,
+  'auth-tls-match-cn': name,
 }: IngressOptions): boolean {
-  return secret === undefined && verify !== undefined && verify !== 'off';
+  if (name !== undefined && verify === 'off') return true;
+  return secret === undefined && (name !== undefined || (verify !== undefined && verify !== 'off'));
 }
 
 function otherWww(host: string): string {
@@ -256,7 +258,7 @@ class Rules {
   readonly #ingress: Ingress;
   readonly #options: IngressOptions;
   readonly #service: FindService;
-  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'auth' | 'jwt'>;
+  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'certificateName' | 'auth' | 'jwt'>;
   readonly #asked: AskedService | undefined;
   /** The answer of all rules. */
   readonly #refusal: AnswerAction | undefined;
@@ -278,6 +280,7 @@ class Rules {
       cors: refusal === undefined ? cors : undefined,
       responseHeaders: withHsts(options, undefined),
       limits: limitsOf(options),
+      ...(options['auth-tls-match-cn'] && { certificateName: options['auth-tls-match-cn'] }),
       ...(auth && { auth }),
       ...(jwt && { jwt }),
     };

@@ -30,6 +30,7 @@ import { parseVip, withPublic } from '../service/service-vips.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { narrowerCanaries, strangeCanaries, withCanaries } from './canaries.ts';
+import { withName } from './certificate-names.ts';
 import { type AskedService, classAuth } from './external-auth.ts';
 import { type AuthRoutes, withAuthRoutes } from './external-auth-routes.ts';
 import { type IngressGuards, ingressGuards } from './ingress-guards.ts';
@@ -255,7 +256,7 @@ function sectionsOf(hosts: readonly HostRoutes[], guards: IngressGuards['hosts']
 type ByHost = Pick<OwnedIngress, 'ingress'>;
 
 function secureRoutes({ host, entries }: HostEntries, by: ByHost, guards: IngressGuards): RouteEntries {
-  return isClosed(host, by, guards) ? refusedAll(entries) : entries;
+  return isClosed(host, by, guards) ? refusedAll(entries) : withName(entries, guards.names.get(host));
 }
 
 function plainRoutes(
@@ -266,7 +267,7 @@ function plainRoutes(
 ): RouteEntries {
   if (isClosed(host, by, guards)) return refusedInClear(entries);
   const leads = toHttps === 'always' || (toHttps === 'if-served' && isHttps(host));
-  const routes = leads ? redirected(entries) : entries;
+  const routes = leads ? redirected(entries) : withName(entries, guards.names.get(host));
   const guard = guards.hosts.get(host);
   return guard !== undefined && guard !== 'closed' && guard.verify === 'required'
     ? withoutContent(routes)

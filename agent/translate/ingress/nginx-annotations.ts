@@ -1,6 +1,7 @@
 // Annotations of Ingresses: those of ingress-nginx that mean something here, each also with the agent's own prefix. What they
 // ask for and cannot have is named once for each Ingress. Pure.
 
+import { expressionOf } from '../../base/expression/expression.ts';
 import { quote } from '../../base/quote.ts';
 import {
   isMissing,
@@ -35,6 +36,11 @@ import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
 
 const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
 const LOCATION = 'an http or https URL; $host, $scheme, $uri and $request_uri in it are those of the request';
+
+function certificateName(text: string): string | undefined {
+  if (!/^CN=\P{Cc}{1,250}$/u.test(text)) return undefined;
+  return typeof expressionOf(text, 'start') === 'string' ? undefined : text;
+}
 
 const consentRule = listRule(
   (text) => (isMissing(text) || EXTERNAL.has(text) ? text : undefined),
@@ -155,6 +161,11 @@ export const INGRESS_ANNOTATIONS = {
     oneOf('on', 'off', 'optional'),
     'on, off or optional',
     'It needs `auth-tls-secret`. Default: on.',
+  ),
+  'auth-tls-match-cn': rule(
+    certificateName,
+    'CN= and a regular expression',
+    'Requests to hosts of the Ingress need a certificate in whose subject a name begins so; others get 403. `CN=shop` is also `CN=shop-test`: end it with `(,|$)`. It needs `auth-tls-secret`.',
   ),
   ...EXTERNAL_AUTH_ANNOTATIONS,
   'enable-global-auth': rule(

@@ -146,6 +146,7 @@ export const GIVEN: readonly Guard[] = [
   },
   { name: 'auth-tls-secret', kinds: INGRESS, good: [], wrong: ['', 'My_Secret', 'a/b/c'] },
   { name: 'auth-tls-verify-client', kinds: INGRESS, good: [], wrong: ['', 'yes', 'optional_no_ca', 'on'] },
+  { name: 'auth-tls-match-cn', kinds: INGRESS, good: [], wrong: ['', 'shop', 'CN=', 'CN=(', 'CN=shop'] },
   {
     name: 'auth-url',
     kinds: INGRESS,
@@ -251,7 +252,6 @@ export const GIVEN: readonly Guard[] = [
 /** Asked for by Ingresses that come from ingress-nginx, and given by no kind. */
 export const MISSING: Readonly<Record<string, string>> = {
   'auth-proxy-set-headers': 'default/headers',
-  'auth-tls-match-cn': 'CN=root',
   'auth-tls-verify-depth': '1',
   'enable-modsecurity': 'true',
   'enable-owasp-core-rules': 'true',

@@ -18,6 +18,7 @@ import { admittedBy } from './ranges.ts';
 import {
   ambiguousPath,
   body,
+  certificateName,
   externalAuth,
   fixedAnswer,
   members,
@@ -65,6 +66,7 @@ const REQUEST: readonly Check[] = [
   { name: 'ambiguous path', of: ambiguousPath },
   { name: 'route', of: route },
   { name: 'source ranges of route', of: routeRanges },
+  { name: 'name in certificate', of: certificateName },
   { name: 'request rate', of: requestRate },
   { name: 'body', of: body },
   { name: 'rewritten path', of: rewrittenPath },

@@ -70,6 +70,16 @@ function proxyInWords({ trustedProxies = [], family }: Listener, { from }: Clien
   return isProxy ? `${from.address} is a trusted proxy, which names its clients` : '';
 }
 
+/** What is in a client's certificate is not known. */
+export function certificateName({ listener, request }: Way): CheckResult | undefined {
+  const name = request?.rule?.certificateName;
+  if (name === undefined) return undefined;
+  const words = `with a certificate whose subject has ${quote(name)}`;
+  return listener.tls === undefined
+    ? refused(`${words}, which this port does not ask for`, 'status 403')
+    : asked(words, 'status 403');
+}
+
 export function requestRate({ request, atEachHost }: Way): CheckResult | undefined {
   const { requestRate = 0, minuteRate = 0, requestsAtOnce = 0 } = request?.rule?.limits ?? {};
   const words = [

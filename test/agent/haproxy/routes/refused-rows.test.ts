@@ -89,6 +89,7 @@ for (const [map, guards] of [
   ['minute-rate', { limits: { ...NO_LIMITS, minuteRate: 60 } }],
   ['at-once', { limits: { ...NO_LIMITS, requestsAtOnce: 5 } }],
   ['body', { limits: { ...NO_LIMITS, bodyBytes: 1_000 } }],
+  ['certificate-name', { certificateName: 'CN=shop' }],
   ['auth', { auth: { secret: 'default/users', realm: 'a', removesHeader: false } }],
 ] as const satisfies readonly (readonly [MapName, Partial<RouteRule>])[])
   test(`A refused row of the map "${map}" closes every way to its rule, and no other`, (t) => {

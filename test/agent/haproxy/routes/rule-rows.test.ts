@@ -1,5 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { expressionOf, isMatch } from '../../../../agent/base/expression/expression.ts';
+import { subjectExpression } from '../../../../agent/haproxy/routes/encode.ts';
 import type { MapRow } from '../../../../agent/haproxy/routes/maps.ts';
 import { cidrsOf, ruleTarget, weightedTarget } from '../../../../agent/haproxy/routes/rule-rows.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
@@ -184,3 +186,30 @@ test('ruleTarget() makes rows that fit into commands and lines of files, whateve
   });
   t.notThrows(() => fc.assert(property, { numRuns: 300 }));
 });
+
+test('A name in certificates is an expression of the subject', (t) => {
+  const { target, rows } = ruleTarget(ruleOf('a', { certificateName: 'CN=a' }), 'table', '');
+  const [expression, name] = rows.slice(-3);
+  t.deepEqual(
+    rows.map(({ map }) => map),
+    ['expressions', 'certificate-name', 'backend'],
+  );
+  t.deepEqual([name?.key, name?.value], [target, expression?.key]);
+  const made = expressionOf(subjectExpression('CN=a'), 'start');
+  t.is(expression?.value, typeof made === 'string' ? '' : made.text);
+});
+
+for (const [name, subject, expected] of [
+  ['CN=shop', 'CN=shop,O=Headgate', true],
+  ['CN=shop', 'CN=shop-test', true],
+  ['CN=shop(,|$)', 'CN=shop-test', false],
+  ['CN=shop(,|$)', 'emailAddress=a@b.c,CN=shop', true],
+  ['CN=shop(,|$)', 'O=Headgate\\,CN=shop', false],
+  ['CN=shop(,|$)', 'O=Headgate CN=shop', false],
+  ['CN=a|CN=b', 'O=x,CN=b', true],
+  ['CN=shop', '', false],
+  ['CN=.*,OU=admins', 'CN=ann,OU=admins,O=x', true],
+] as const)
+  test(`A subject "${subject}" is ${expected ? '' : 'not '}matched by ${name}`, (t) => {
+    t.is(isMatch(subjectExpression(name), 'start', subject), expected);
+  });

@@ -2,6 +2,7 @@
 
 import test from 'ava';
 import type { HttpRouting, RouteEntry } from '../../../../agent/model/routes.ts';
+import { asksForMore, bothGuards } from '../../../../agent/translate/ingress/canary-guards.ts';
 import { service } from '../../../support/values/build.ts';
 import { GatewayWorld } from '../../../support/values/gateway-world.ts';
 import { ingressClassJson, ingressJson } from '../../../support/values/gateways.ts';
@@ -118,4 +119,18 @@ for (const [title, main, canary, count] of [
 test('A canary with force-ssl-redirect gets no request of port 80', (t) => {
   t.is(entriesOf(world({}, { 'canary-weight': '20' })).length, 3);
   t.is(entriesOf(world({}, { 'canary-weight': '20', 'force-ssl-redirect': 'true' })).length, 1);
+});
+
+test('Of two names in certificates a canary has none that both match', (t) => {
+  const none = { limits: undefined };
+  const [one, two] = [
+    { ...none, certificateName: 'CN=one' },
+    { ...none, certificateName: 'CN=two' },
+  ];
+  t.is(bothGuards(one, two), undefined);
+  t.is(bothGuards(one, none)?.certificateName, 'CN=one');
+  t.is(bothGuards(none, two)?.certificateName, 'CN=two');
+  t.true(asksForMore(one, two));
+  t.true(asksForMore(none, two));
+  t.false(asksForMore(one, none));
 });

@@ -119,6 +119,51 @@ test('Rules for all hosts are guarded for all names, and other hosts keep theirs
   t.is(handshake(wild, 'x.a.org'), 'none - default/any-tls');
 });
 
+/** `host/path NAME` of the rules on port 443. */
+const names = (given: GatewayWorld) =>
+  (given.listener(443, 'tcp', KEY).routing as HttpRouting).sections.flatMap(({ hosts }) =>
+    hosts.flatMap(({ host, entries }) =>
+      entries.map(({ match, rule }) => `${host.suffix}${match.path.value} ${rule.certificateName}`),
+    ),
+  );
+
+test('A name in certificates holds for all paths of its host, also of Ingresses that do not ask', (t) => {
+  const named = {
+    ...ASKS,
+    [`${PREFIX}auth-tls-match-cn`]: 'CN=shop',
+    [`${PREFIX}server-alias`]: 'alias.org',
+  };
+  const others = { ...ASKS, [`${PREFIX}auth-tls-match-cn`]: 'CN=two' };
+  const given = world(
+    ingresses(
+      { name: 'one', annotations: named, paths: ['/one'] },
+      { name: 'two', annotations: others, paths: ['/two'] },
+      { name: 'open', paths: ['/open'] },
+      ANY_TLS,
+    ),
+  );
+  t.deepEqual(names(given).sort(), [
+    'a.org/one CN=shop',
+    'a.org/open CN=shop',
+    'a.org/two CN=two',
+    'alias.org/one CN=shop',
+    'other.org undefined',
+  ]);
+});
+
+for (const [title, annotations] of [
+  ['without an authority', { [`${PREFIX}auth-tls-match-cn`]: 'CN=shop' }],
+  [
+    'whose authority verifies no client',
+    { ...ASKS, [`${PREFIX}auth-tls-verify-client`]: 'off', [`${PREFIX}auth-tls-match-cn`]: 'CN=shop' },
+  ],
+  ['that is no expression', { ...ASKS, [`${PREFIX}auth-tls-match-cn`]: 'CN=(' }],
+] as const)
+  test(`A name in certificates ${title} closes`, (t) => {
+    const given = world(ingresses({ name: 'shop', annotations }, ANY_TLS));
+    t.true(plain(given).includes('a.org/ → 403'), String(plain(given)));
+  });
+
 test('A default backend of an Ingress that asks is no way around', (t) => {
   const defaultBackend = { service: { name: 'web', port: { number: 80 } } };
   const given = world(ingresses({ name: 'shop', annotations: ASKS, more: { defaultBackend } }, ANY_TLS));

@@ -40,6 +40,7 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['ambiguous path', /^http-request return .* \{ var\(txn\.is_ambiguous\) /],
   ['route', /^http-request return .* if \{ var\(txn\.target\) -m str none \}/],
   ['source ranges of route', /^http-request return .* \{ lua\.is_refused /],
+  ['name in certificate', /^http-request return .* !\{ lua\.has_name /],
   ['request rate', /^http-request return .* \{ sc2_(http_req_rate|gpc0_rate|conn_cur)/],
   ['body', /^http-request return .* \{ req\.hdr_val\(content-length\)/],
   ['rewritten path', /^http-request return .* if \{ var\(txn\.new_path\) -m reg /],
@@ -260,6 +261,20 @@ for (const [what, expected, changes, rule, client] of [
     'Closed to everybody (authorization, status 403)',
     { asksServers: undefined },
     { externalAuth: externalAuth() },
+    {},
+  ],
+  [
+    'a name in certificates',
+    'Open only to clients with a certificate of configmap default/clients; with a certificate whose subject has "CN=shop"',
+    { tls: TLS },
+    { certificateName: 'CN=shop' },
+    {},
+  ],
+  [
+    'a name in certificates of a port without TLS',
+    'Closed to everybody (name in certificate, status 403)',
+    {},
+    { certificateName: 'CN=shop' },
     {},
   ],
   [
