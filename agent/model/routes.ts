@@ -96,6 +96,8 @@ export interface ForwardAction {
   readonly mirrors: readonly Mirror[];
   /** Milliseconds; 0: the pool's. */
   readonly timeout: number;
+  /** Members get the client's certificate, in PEM and percent-encoded, in the header `ssl-client-cert`. */
+  readonly passesCertificate?: true;
 }
 
 export interface WeightedBackend {

@@ -270,7 +270,7 @@ core.register_action('without_dots', { 'http-req' }, function(txn)
   txn.http:req_set_path(isFolder and text:sub(-1) ~= '/' and text .. '/' or text)
 end)
 
--- `sNAME=VALUE&aNAME=VALUE&rNAME`
+-- `sNAME=VALUE&aNAME=VALUE&rNAME&cNAME`
 local parsedChanges = keeper(function(text)
   local changes = {}
   for kind, words in text:gmatch('(%a)([^&]*)') do
@@ -280,12 +280,25 @@ local parsedChanges = keeper(function(text)
   return changes
 end)
 
-local function change(text, set, add, remove)
+-- The client's certificate as nginx gives it, or nothing.
+local function certificateOf(txn)
+  local der = txn.f:ssl_c_der()
+  if der == nil or der == '' then return nil end
+  local lines = txn.c:base64(der):gsub(('.'):rep(64), '%0\n'):gsub('\n$', '')
+  local text = '-----BEGIN CERTIFICATE-----\n' .. lines .. '\n-----END CERTIFICATE-----\n'
+  return (text:gsub('[^A-Za-z0-9._~-]', function(character) return string.format('%%%02X', character:byte()) end))
+end
+
+local function change(text, set, add, remove, certificate)
   if text == nil then return end
   for _, each in ipairs(parsedChanges(text)) do
     if each.kind == 's' then set(each.name, each.value)
     elseif each.kind == 'a' then add(each.name, each.value)
-    else remove(each.name) end
+    else
+      remove(each.name)
+      local value = each.kind == 'c' and certificate()
+      if value then set(each.name, value) end
+    end
   end
 end
 
@@ -296,7 +309,8 @@ core.register_action('request_headers', { 'http-req' }, function(txn)
     change(txn:get_var(name),
       function(...) http:req_set_header(...) end,
       function(...) http:req_add_header(...) end,
-      function(...) http:req_del_header(...) end)
+      function(...) http:req_del_header(...) end,
+      function() return certificateOf(txn) end)
   end
 end)
 

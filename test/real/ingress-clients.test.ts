@@ -1,5 +1,6 @@
 // Who may be a client of an Ingress, at the real HAProxy: users with passwords, and certificates that are not revoked.
 
+import { X509Certificate } from 'node:crypto';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
@@ -149,6 +150,44 @@ test.serial(
     await host.until('who has no certificate gets an answer', async () => (await asked()) === '403');
     t.deepEqual([await asked(ann), await asked(bob)], ['200', '403']);
     t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
+  },
+);
+
+test.serial(
+  "Members get the client's certificate if the Ingress says so, and never one that the client claims",
+  async (t) => {
+    const host = await TestHost.create(t);
+    const place = { address: host.address(1), port: 443 };
+    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+    const ann = await clients.issue({ names: ['ann'] });
+    await host.write('objects.yaml', [
+      ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+      ...backendObjects('web', await startEcho(t, 'web')),
+      shop(
+        {
+          [`${PREFIX}auth-tls-secret`]: 'default/clients',
+          [`${PREFIX}auth-tls-verify-client`]: 'optional',
+          [`${PREFIX}auth-tls-pass-certificate-to-upstream`]: 'true',
+        },
+        { tls: [{ hosts: [NAME], secretName: 'web-tls' }] },
+      ),
+      secret('clients', { 'ca.crt': clients.cert }),
+      tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+    ]);
+    await host.start();
+    const forged = 'ssl-client-cert: root\r\nssl_client_cert: root\r\n';
+    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\n${forged}connection: close\r\n\r\n`;
+    const given = async (client: Partial<IssuedCertificate> = {}): Promise<unknown> => {
+      const text = await askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).catch(
+        () => '',
+      );
+      const [, body] = /(\{.*\})/s.exec(text) ?? [];
+      return body === undefined ? 'no answer' : JSON.parse(body).headers['ssl-client-cert'];
+    };
+    await host.until('ann is served', async () => /BEGIN/.test(String(await given(ann))));
+    const pem = decodeURIComponent(String(await given(ann)));
+    t.is(pem.trim(), new X509Certificate(ann.cert).toString().trim());
+    t.is(await given(), undefined);
   },
 );
 

@@ -37,6 +37,9 @@ export interface Target {
   readonly rows: readonly MapRow[];
 }
 
+/** Among the changes of headers: the client's certificate. */
+const CERTIFICATE = 'cssl-client-cert';
+
 /** `table`: rows of different tables have different keys. `prefix`: the matched prefix, '' for none. */
 export function ruleTarget(rule: RouteRule, table: string, prefix: string): Target {
   const features = featuresOf(rule, prefix);
@@ -92,7 +95,9 @@ function featuresOf(
     if (action.timeout > 0) put('timeout', String(action.timeout));
     put('path', pathChange(action.rewrite?.path, prefix));
     put('host', hostText(action.rewrite?.hostname ?? ''));
-    put('request-headers', headerChangesText(action.requestHeaders));
+    const certificate = action.passesCertificate ? [CERTIFICATE] : [];
+    const changes = [headerChangesText(action.requestHeaders), ...certificate].filter(Boolean);
+    put('request-headers', changes.join('&'));
     put('mirrors', action.mirrors.map(mirrorText).join('|'));
   }
   if (action.kind === 'redirect') {

@@ -297,6 +297,7 @@ function handlingOf(rule: RouteRule | undefined): string {
     'request headers': forwarded?.requestHeaders,
     'headers of its backends': headersOf(forwarded?.backends ?? []),
     rewriting: forwarded?.rewrite,
+    'the certificate of clients for members': forwarded?.passesCertificate,
     mirrors: forwarded?.mirrors,
     'the time limit': forwarded?.timeout,
   });

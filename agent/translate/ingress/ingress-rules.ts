@@ -363,6 +363,7 @@ class Rules {
       rewrite: rewrite === undefined && vhost === '' ? undefined : { hostname: vhost, path: rewrite },
       mirrors: [],
       timeout,
+      ...(this.#options['auth-tls-pass-certificate-to-upstream'] && { passesCertificate: true }),
     };
   }
 

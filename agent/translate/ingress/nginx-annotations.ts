@@ -167,6 +167,11 @@ export const INGRESS_ANNOTATIONS = {
     'CN= and a regular expression',
     'Requests to hosts of the Ingress need a certificate in whose subject a name begins so; others get 403. `CN=shop` is also `CN=shop-test`: end it with `(,|$)`. It needs `auth-tls-secret`.',
   ),
+  'auth-tls-pass-certificate-to-upstream': rule(
+    bool,
+    BOOL,
+    "Members get the client's certificate in the header `ssl-client-cert`, in PEM and percent-encoded. What they get besides: `ssl-client-verify`, `ssl-client-subject-dn` and `ssl-client-issuer-dn`.",
+  ),
   ...EXTERNAL_AUTH_ANNOTATIONS,
   'enable-global-auth': rule(
     bool,

@@ -58,6 +58,17 @@ for (const [what, rule, target, rows] of [
     ['backend pool:default:a:tcp:80:v4', 'path ~/b%20$1 c47 c120 s4,5 c47 g2 a g3 m'],
   ],
   [
+    'a certificate for members',
+    ruleOf(
+      forwardTo('a', {
+        passesCertificate: true,
+        requestHeaders: { set: [{ name: 'X-A', value: 'b' }], add: [], remove: [] },
+      }),
+    ),
+    'r:',
+    ['backend pool:default:a:tcp:80:v4', 'request-headers sX-A=b&cssl-client-cert'],
+  ],
+  [
     'a redirect',
     ruleOf({
       kind: 'redirect',

@@ -363,6 +363,7 @@ test('Limits, cross-origin requests, timeouts, hosts and protocols of members ar
     'upstream-vhost': 'inner.example.org',
     'x-forwarded-prefix': '/shop',
     'backend-protocol': 'HTTPS',
+    'auth-tls-pass-certificate-to-upstream': 'true',
   });
   const { limits, cors, action } = ruleOf(given);
   t.deepEqual(limits, {
@@ -376,6 +377,7 @@ test('Limits, cross-origin requests, timeouts, hosts and protocols of members ar
   t.deepEqual(cors?.origins, ['https://example.com']);
   const forward = action as ForwardAction;
   t.is(forward.timeout, 90_000);
+  t.true(forward.passesCertificate);
   t.deepEqual(forward.rewrite, { hostname: 'inner.example.org', path: undefined });
   t.deepEqual(forward.requestHeaders?.set, [{ name: 'X-Forwarded-Prefix', value: '/shop' }]);
   t.is(forward.backends[0]?.pool, 'pool:default:web.tls:tcp:80:v4');
