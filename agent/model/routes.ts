@@ -98,6 +98,17 @@ export interface ForwardAction {
   readonly timeout: number;
   /** Members get the client's certificate, in PEM and percent-encoded, in the header `ssl-client-cert`. */
   readonly passesCertificate?: true;
+  /** Of pools whose clients keep their member by a cookie; absent: `HEADGATE`, for the session. */
+  readonly cookie?: SessionCookie;
+}
+
+/** How clients see the cookie by which they keep their member. */
+export interface SessionCookie {
+  readonly name: string;
+  /** `https`: only of ports that end TLS. */
+  readonly secure: 'always' | 'never' | 'https';
+  /** Such as `Path=/` and `Max-Age=3600`. */
+  readonly attributes: readonly string[];
 }
 
 export interface WeightedBackend {

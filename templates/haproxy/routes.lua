@@ -399,6 +399,13 @@ core.register_fetches('user', function(txn)
   return 'no'
 end)
 
+-- The pool's own name of the cookie by which a client keeps its member, with what the client has under the route's.
+core.register_action('session_cookie', { 'http-req' }, function(txn)
+  local name = (txn:get_var('txn.cookie') or ''):match('^[^|]*')
+  local value = name ~= 'HEADGATE' and txn.f:req_cook(name)
+  if value and value ~= '' then txn.http:req_add_header('cookie', 'HEADGATE=' .. value) end
+end)
+
 -- Copies of requests wait here, by pool, for one of the loops that send them to HAProxy's own socket, each with the name of its
 -- pool. A pool that does not answer holds a few copies and loops, and so do all pools of a namespace together: the rest is for others.
 -- A loop for each copy would leak memory in HAProxy 2.6 (https://github.com/haproxy/haproxy/commit/be58d6683).

@@ -199,6 +199,33 @@ test.serial(
     await host.write('web.yaml', objects(['m1', 'm2'], [...backend('other', [network.v4('m1')]), other]));
     await host.until('HAProxy has reloaded', async () => (await reloads()) > before);
     for (let at = 0; at < 10; at++) t.is((await ask(later.cookie)).by, 'next');
+
+    // Another name and other attributes of the same pool's cookie are rows of maps.
+    const named = ingressJson('named', rules('named.example.org', { '/': 'web' }), {
+      [`${PREFIX}affinity`]: 'cookie',
+      [`${PREFIX}session-cookie-name`]: 'route',
+      [`${PREFIX}session-cookie-max-age`]: '60',
+      [`${PREFIX}session-cookie-samesite`]: 'None',
+      [`${PREFIX}session-cookie-secure`]: 'true',
+    });
+    const after = await reloads();
+    await host.write(
+      'web.yaml',
+      objects(['m1', 'm2'], [...backend('other', [network.v4('m1')]), other, named]),
+    );
+    const askNamed = (...cookie: readonly string[]) =>
+      curl(...cookie, '-i', '--resolve', `named.example.org:80:${VIP}`, 'http://named.example.org/');
+    await host.until('the named cookie is set', async () =>
+      /^set-cookie: route=\w+; Path=\/; Max-Age=60; HttpOnly; SameSite=None; Secure\r$/im.test(
+        await askNamed(),
+      ),
+    );
+    for (let at = 0; at < 10; at++) {
+      const text = await askNamed('-H', `Cookie: a=b; route=${later.cookie}`);
+      t.is(/"by":"(\w+)"/.exec(text)?.[1], 'next');
+      t.notRegex(text, /set-cookie/i);
+    }
+    t.is(await reloads(), after);
   },
 );
 

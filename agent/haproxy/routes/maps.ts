@@ -26,6 +26,7 @@ export const MAPS = [
   'request-headers',
   'response-headers',
   'mirrors',
+  'cookie',
   'clients',
   'rate',
   'minute-rate',

@@ -13,6 +13,7 @@ import type {
   RouteAuth,
   RouteLimits,
   RouteRule,
+  SessionCookie,
   WeightedBackend,
 } from '../../model/routes.ts';
 import {
@@ -98,6 +99,7 @@ function featuresOf(
     const certificate = action.passesCertificate ? [CERTIFICATE] : [];
     const changes = [headerChangesText(action.requestHeaders), ...certificate].filter(Boolean);
     put('request-headers', changes.join('&'));
+    put('cookie', cookieText(action.cookie));
     put('mirrors', action.mirrors.map(mirrorText).join('|'));
   }
   if (action.kind === 'redirect') {
@@ -123,6 +125,14 @@ function featuresOf(
 function authText({ secret, realm, removesHeader }: RouteAuth): string {
   const ofRealm = realm.replace(/[^A-Za-z0-9 ._-]/g, '');
   return `${userListId(secret)}|${removesHeader ? 'remove' : 'keep'}|${ofRealm}`;
+}
+
+/** `NAME|https|; Path=/; HttpOnly`. */
+function cookieText(cookie: SessionCookie | undefined): string {
+  if (cookie === undefined) return '';
+  const { name, secure, attributes } = cookie;
+  const texts = attributes.map((each) => `; ${each.replace(/[^A-Za-z0-9=/.:@!$&()*+~_-]/g, '')}`);
+  return [name.replace(/[^A-Za-z0-9_-]/g, ''), secure, texts.join('')].join('|');
 }
 
 function mirrorText({ pool, numerator, denominator }: Mirror): string {

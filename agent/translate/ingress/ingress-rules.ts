@@ -33,6 +33,7 @@ import { corsOf } from './ingress-cors.ts';
 import { plainMatch, readPath } from './ingress-paths.ts';
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
 import { isOfChallenges } from './plain-http.ts';
+import { sessionCookieOf } from './session-cookie.ts';
 
 /** What an Ingress does with the requests of one host. */
 export interface HostEntries {
@@ -259,6 +260,7 @@ class Rules {
   readonly #options: IngressOptions;
   readonly #service: FindService;
   readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'certificateName' | 'auth' | 'jwt'>;
+  readonly #cookie: ForwardAction['cookie'];
   readonly #asked: AskedService | undefined;
   /** The answer of all rules. */
   readonly #refusal: AnswerAction | undefined;
@@ -271,6 +273,7 @@ class Rules {
     if (use !== undefined) this.#uses.set(poolListener(use.pool, use.port), use);
     this.#ingress = ingress;
     this.#options = options;
+    this.#cookie = sessionCookieOf(options);
     this.#service = service;
     this.faults = faults;
     this.#refusal = refusal;
@@ -363,6 +366,7 @@ class Rules {
       rewrite: rewrite === undefined && vhost === '' ? undefined : { hostname: vhost, path: rewrite },
       mirrors: [],
       timeout,
+      ...(this.#cookie && { cookie: this.#cookie }),
       ...(this.#options['auth-tls-pass-certificate-to-upstream'] && { passesCertificate: true }),
     };
   }

@@ -33,6 +33,7 @@ import {
   readOptions,
 } from '../routes/route-annotations.ts';
 import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
+import { COOKIE_ANNOTATIONS } from './session-cookie.ts';
 
 const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
 const LOCATION = 'an http or https URL; $host, $scheme, $uri and $request_uri in it are those of the request';
@@ -148,8 +149,9 @@ export const INGRESS_ANNOTATIONS = {
   affinity: rule(
     oneOf('cookie'),
     'cookie',
-    'A client keeps its member by the cookie `HEADGATE`, which is the same on both hosts of a pair.',
+    'A client keeps its member by a cookie, which is the same on both hosts of a pair.',
   ),
+  ...COOKIE_ANNOTATIONS,
   'upstream-vhost': rule(matching(HOSTS), 'a host name', 'The `Host` that members get.'),
   'x-forwarded-prefix': rule(matching(PATH), 'a path', 'The header `X-Forwarded-Prefix` that members get.'),
   'auth-tls-secret': rule(

@@ -69,6 +69,14 @@ for (const [what, rule, target, rows] of [
     ['backend pool:default:a:tcp:80:v4', 'request-headers sX-A=b&cssl-client-cert'],
   ],
   [
+    'a cookie',
+    ruleOf(
+      forwardTo('a', { cookie: { name: 'rt;x', secure: 'https', attributes: ['Path=/\\;a', 'HttpOnly'] } }),
+    ),
+    'r:',
+    ['backend pool:default:a:tcp:80:v4', 'cookie rtx|https|; Path=/a; HttpOnly'],
+  ],
+  [
     'a redirect',
     ruleOf({
       kind: 'redirect',
