@@ -27,6 +27,7 @@ export const MAPS = [
   'response-headers',
   'mirrors',
   'cookie',
+  'retry',
   'clients',
   'rate',
   'minute-rate',

@@ -99,6 +99,7 @@ function featuresOf(
     const certificate = action.passesCertificate ? [CERTIFICATE] : [];
     const changes = [headerChangesText(action.requestHeaders), ...certificate].filter(Boolean);
     put('request-headers', changes.join('&'));
+    if (action.retriesIdempotentOnly) put('retry', 'idempotent');
     put('cookie', cookieText(action.cookie));
     put('mirrors', action.mirrors.map(mirrorText).join('|'));
   }

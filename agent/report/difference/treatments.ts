@@ -299,6 +299,7 @@ function handlingOf(rule: RouteRule | undefined): string {
     rewriting: forwarded?.rewrite,
     'the certificate of clients for members': forwarded?.passesCertificate,
     mirrors: forwarded?.mirrors,
+    'which methods are sent again': forwarded?.retriesIdempotentOnly,
     'the cookie of session affinity': forwarded?.cookie,
     'the time limit': forwarded?.timeout,
   });

@@ -22,6 +22,7 @@ import {
   HTTP_PROFILE,
   TLS_PROFILE,
   withPersistence,
+  withRetry,
 } from '../pool/pool-profile.ts';
 import { wildcardOf } from '../routes/host-pattern.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
@@ -31,6 +32,7 @@ import { authOf } from '../routes/route-users.ts';
 import { type AskedService, ingressAuth, NO_CLASS_AUTH, type ReadExternalAuth } from './external-auth.ts';
 import { corsOf } from './ingress-cors.ts';
 import { plainMatch, readPath } from './ingress-paths.ts';
+import { nextUpstreamOf } from './next-upstream.ts';
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
 import { isOfChallenges } from './plain-http.ts';
 import { sessionCookieOf } from './session-cookie.ts';
@@ -366,6 +368,7 @@ class Rules {
       rewrite: rewrite === undefined && vhost === '' ? undefined : { hostname: vhost, path: rewrite },
       mirrors: [],
       timeout,
+      ...(nextUpstreamOf(this.#options)?.idempotentOnly && { retriesIdempotentOnly: true }),
       ...(this.#cookie && { cookie: this.#cookie }),
       ...(this.#options['auth-tls-pass-certificate-to-upstream'] && { passesCertificate: true }),
     };
@@ -396,10 +399,13 @@ class Rules {
   }
 }
 
-function profileOf({ 'backend-protocol': protocol = 'HTTP', affinity }: IngressOptions): string {
-  const profile = { HTTP: HTTP_PROFILE, HTTPS: TLS_PROFILE, GRPC: GRPC_PROFILE, GRPCS: GRPC_TLS_PROFILE }[
+function profileOf(options: IngressOptions): string {
+  const { 'backend-protocol': protocol = 'HTTP', affinity } = options;
+  const words = { HTTP: HTTP_PROFILE, HTTPS: TLS_PROFILE, GRPC: GRPC_PROFILE, GRPCS: GRPC_TLS_PROFILE }[
     protocol
   ];
+  const next = nextUpstreamOf(options);
+  const profile = next === undefined ? words : withRetry(next.retry, words);
   return affinity === undefined ? profile : withPersistence(profile);
 }
 

@@ -33,6 +33,7 @@ import {
   readOptions,
 } from '../routes/route-annotations.ts';
 import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
+import { RETRY_ANNOTATIONS } from './next-upstream.ts';
 import { COOKIE_ANNOTATIONS } from './session-cookie.ts';
 
 const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
@@ -106,6 +107,7 @@ export const INGRESS_ANNOTATIONS = {
   ),
   'proxy-read-timeout': rule(seconds, 'seconds', 'How long a member may be silent.'),
   'proxy-send-timeout': rule(seconds, 'seconds', 'The longer one of this and `proxy-read-timeout` counts.'),
+  ...RETRY_ANNOTATIONS,
   'enable-cors': rule(bool, BOOL, 'Cross-origin requests are answered.'),
   'cors-allow-origin': listRule(
     matching(/^(?:\*|https?:\/\/(?:\*\.)?[A-Za-z0-9.:[\]-]{1,253})$/),

@@ -77,6 +77,12 @@ for (const [what, rule, target, rows] of [
     ['backend pool:default:a:tcp:80:v4', 'cookie rtx|https|; Path=/a; HttpOnly'],
   ],
   [
+    'retries of some methods only',
+    ruleOf(forwardTo('a', { retriesIdempotentOnly: true })),
+    'r:',
+    ['backend pool:default:a:tcp:80:v4', 'retry idempotent'],
+  ],
+  [
     'a redirect',
     ruleOf({
       kind: 'redirect',

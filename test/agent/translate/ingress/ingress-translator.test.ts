@@ -350,6 +350,17 @@ test('app-root, from-to-www-redirect and server-alias add paths and hosts', (t) 
   );
 });
 
+test('proxy-next-upstream and affinity are of the pool, and which methods are sent again of the rule', (t) => {
+  const given = annotated({
+    'proxy-next-upstream': 'error http_502',
+    'proxy-next-upstream-tries': '2',
+    affinity: 'cookie',
+  });
+  const { backends, retriesIdempotentOnly } = ruleOf(given).action as ForwardAction;
+  t.is(backends[0]?.pool, 'pool:default:web.stickyretry1on502:tcp:80:v4');
+  t.true(retriesIdempotentOnly);
+});
+
 test('Limits, cross-origin requests, timeouts, hosts and protocols of members are those of the annotations', (t) => {
   const given = annotated({
     'proxy-body-size': '8m',
