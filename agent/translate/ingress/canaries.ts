@@ -17,7 +17,7 @@ export function withCanaries(host: string, routes: RouteEntries, canaries: reado
     const { action } = entry.rule;
     if (canary === undefined || action.kind !== 'forward') return [entry];
     isChanged = true;
-    const { match, never, rule, weight, total } = canary;
+    const { choices, rule, weight, total } = canary;
     const own = asksForMore(entry.rule, rule) ? 0 : Math.min(weight, total);
     const shared = {
       ...action,
@@ -27,13 +27,15 @@ export function withCanaries(host: string, routes: RouteEntries, canaries: reado
       ],
     };
     const byWeight = own === 0 ? entry : { ...entry, rule: { ...entry.rule, action: shared } };
-    // A match with more headers comes first.
-    if (match.headers.length === 0) return [byWeight];
+    if (choices.length === 0) return [byWeight];
     const guards = bothGuards(entry.rule, rule);
     const guarded = guards === undefined ? { ...rule, action: REFUSED } : { ...rule, ...guards };
-    const byHeader: RouteEntry[] = [{ match, rule: guarded }];
-    if (never !== undefined) byHeader.push({ match: never, rule: entry.rule });
-    return [...byHeader, byWeight];
+    // A match with more headers comes first, and of these the first.
+    const chosen = choices.map(({ headers, takes }) => ({
+      match: { ...entry.match, headers },
+      rule: takes ? guarded : entry.rule,
+    }));
+    return [...chosen, byWeight];
   });
   return isChanged ? { ...routes, entries } : routes;
 }

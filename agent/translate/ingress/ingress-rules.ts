@@ -29,6 +29,7 @@ import type { RouteEntries } from '../routes/host-routes.ts';
 import { limitsOf, withHsts } from '../routes/route-annotations.ts';
 import { tokensOf } from '../routes/route-tokens.ts';
 import { authOf } from '../routes/route-users.ts';
+import { type CanaryChoice, canaryChoices } from './canary-choices.ts';
 import { type AskedService, ingressAuth, NO_CLASS_AUTH, type ReadExternalAuth } from './external-auth.ts';
 import { corsOf } from './ingress-cors.ts';
 import { plainMatch, readPath } from './ingress-paths.ts';
@@ -52,8 +53,8 @@ export interface Canary {
   /** Only Ingresses of its own namespace share their requests with it. */
   readonly namespace: string;
   readonly match: RouteMatch;
-  /** Requests that it never gets, whatever its weight. */
-  readonly never: RouteMatch | undefined;
+  /** The first whose headers a request has decides, before the weight. */
+  readonly choices: readonly CanaryChoice[];
   readonly rule: RouteRule & { readonly action: ForwardAction };
   readonly weight: number;
   readonly total: number;
@@ -218,25 +219,14 @@ function canariesOf(
   entries: readonly RouteEntry[],
   options: IngressOptions,
 ): readonly Canary[] {
-  const header = options['canary-by-header'];
-  const own = options['canary-by-header-value'];
-  const headersOf = (value: string): RouteMatch['headers'] =>
-    header === undefined ? [] : [{ name: header.toLowerCase(), kind: 'exact', value }];
+  const choices = canaryChoices(options);
   return entries.flatMap(({ match, rule }) => {
     const { action } = rule;
     if (action.kind !== 'forward') return [];
     const weight = options['canary-weight'] ?? 0;
     const total = options['canary-weight-total'] ?? 100;
     const forcesTls = options['force-ssl-redirect'] === true;
-    const canary = { host, namespace, rule: { ...rule, action }, weight, total, forcesTls };
-    const never = header === undefined || own !== undefined ? undefined : headersOf('never');
-    return [
-      {
-        ...canary,
-        match: { ...match, headers: headersOf(own ?? 'always') },
-        never: never && { ...match, headers: never },
-      },
-    ];
+    return [{ host, namespace, match, choices, rule: { ...rule, action }, weight, total, forcesTls }];
   });
 }
 

@@ -32,6 +32,7 @@ import {
   ROUTE_ANNOTATIONS,
   readOptions,
 } from '../routes/route-annotations.ts';
+import { CANARY_CHOICES } from './canary-choices.ts';
 import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
 import { RETRY_ANNOTATIONS } from './next-upstream.ts';
 import { COOKIE_ANNOTATIONS } from './session-cookie.ts';
@@ -138,16 +139,7 @@ export const INGRESS_ANNOTATIONS = {
   ),
   'canary-weight': rule(number(0, 1_000_000), 'a number', 'Its part of `canary-weight-total`.'),
   'canary-weight-total': rule(number(1, 1_000_000), 'a number', 'Default: 100.'),
-  'canary-by-header': rule(
-    matching(HEADER),
-    'the name of a header',
-    'Requests with the value `always` go to it, and none with `never`; with `canary-by-header-value` those with that value.',
-  ),
-  'canary-by-header-value': rule(
-    matching(/^[\x21-\x7e]{1,256}$/),
-    'a text without blanks',
-    'The value of `canary-by-header`.',
-  ),
+  ...CANARY_CHOICES,
   affinity: rule(
     oneOf('cookie'),
     'cookie',

@@ -262,11 +262,12 @@ test('use-regex makes paths regular expressions', (t) => {
   t.regex(problems(given)[0] ?? '', /path "\/admin\/x\(" is not a regular expression/);
 });
 
-test('A canary takes its weight of the requests, and all with its header', (t) => {
+test('A canary takes its weight of the requests, and all with its header or cookie', (t) => {
   const canary = {
     'nginx.ingress.kubernetes.io/canary': 'true',
     'nginx.ingress.kubernetes.io/canary-weight': '20',
     'nginx.ingress.kubernetes.io/canary-by-header': 'X-Canary',
+    'nginx.ingress.kubernetes.io/canary-by-cookie': 'next',
   };
   const next = { service: { name: 'next', port: { number: 80 } } };
   const given = world(
@@ -277,6 +278,8 @@ test('A canary takes its weight of the requests, and all with its header', (t) =
   t.deepEqual(routes(given), [
     'example.org/ [x-canary=always] → next:tcp:80:v4*1 (Ingress default/next#0)',
     'example.org/ [x-canary=never] → web:tcp:80:v4*1 (Ingress default/web#0)',
+    'example.org/ [cookie=(?:.*; *)?next=always(?: *;.*)?] → next:tcp:80:v4*1 (Ingress default/next#0)',
+    'example.org/ [cookie=(?:.*; *)?next=never(?: *;.*)?] → web:tcp:80:v4*1 (Ingress default/web#0)',
     'example.org/ → web:tcp:80:v4*80 next:tcp:80:v4*20 (Ingress default/web#0)',
   ]);
 });
