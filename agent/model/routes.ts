@@ -98,6 +98,8 @@ export interface ForwardAction {
   readonly timeout: number;
   /** Members get the client's certificate, in PEM and percent-encoded, in the header `ssl-client-cert`. */
   readonly passesCertificate?: true;
+  /** The pool that gets requests while no member of the others takes connections. */
+  readonly fallback?: string;
   /** In pools that retry: only methods that can be repeated (RFC 9110, section 9.2.2). */
   readonly retriesIdempotentOnly?: true;
   /** Of pools whose clients keep their member by a cookie; absent: `HEADGATE`, for the session. */

@@ -28,6 +28,7 @@ export const MAPS = [
   'mirrors',
   'cookie',
   'retry',
+  'fallback',
   'clients',
   'rate',
   'minute-rate',

@@ -43,6 +43,7 @@ function targetsOf({ map, value }: MapRow): readonly string[] {
     case 'backend':
     case 'shares':
     case 'hosts':
+    case 'fallback':
       return [value];
     default:
       return [];

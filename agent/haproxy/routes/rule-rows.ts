@@ -100,6 +100,7 @@ function featuresOf(
     const changes = [headerChangesText(action.requestHeaders), ...certificate].filter(Boolean);
     put('request-headers', changes.join('&'));
     if (action.retriesIdempotentOnly) put('retry', 'idempotent');
+    put('fallback', action.fallback ?? '');
     put('cookie', cookieText(action.cookie));
     put('mirrors', action.mirrors.map(mirrorText).join('|'));
   }

@@ -299,6 +299,7 @@ function handlingOf(rule: RouteRule | undefined): string {
     rewriting: forwarded?.rewrite,
     'the certificate of clients for members': forwarded?.passesCertificate,
     mirrors: forwarded?.mirrors,
+    'the default backend': forwarded?.fallback,
     'which methods are sent again': forwarded?.retriesIdempotentOnly,
     'the cookie of session affinity': forwarded?.cookie,
     'the time limit': forwarded?.timeout,
@@ -332,6 +333,8 @@ function passedTo({ routing, dispatch }: Listener, host: string): Passing | unde
 function answerOf(rule: RouteRule, pools: RequestWay['pools']): string {
   const { action } = rule;
   if (action.kind !== 'forward') return actionInWords(rule);
+  // Its own members are not looked at.
+  if (action.fallback !== undefined) return '';
   const known = pools.filter(({ name, weight }) => name !== '' && weight > 0);
   if (known.length === 0) return `answers ${action.failure}: it has no backend with a weight`;
   return known.every(({ ready }) => ready === 0) ? NO_MEMBER : '';

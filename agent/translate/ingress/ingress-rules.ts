@@ -253,6 +253,7 @@ class Rules {
   readonly #service: FindService;
   readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'certificateName' | 'auth' | 'jwt'>;
   readonly #cookie: ForwardAction['cookie'];
+  readonly #fallback: string | undefined;
   readonly #asked: AskedService | undefined;
   /** The answer of all rules. */
   readonly #refusal: AnswerAction | undefined;
@@ -269,6 +270,7 @@ class Rules {
     this.#service = service;
     this.faults = faults;
     this.#refusal = refusal;
+    this.#fallback = this.#defaultBackend(options['default-backend']);
     const { cors, fault } = corsOf(options);
     if (fault !== '') faults.push(fault);
     this.#common = {
@@ -358,10 +360,31 @@ class Rules {
       rewrite: rewrite === undefined && vhost === '' ? undefined : { hostname: vhost, path: rewrite },
       mirrors: [],
       timeout,
+      ...(this.#fallback && { fallback: this.#fallback }),
       ...(nextUpstreamOf(this.#options)?.idempotentOnly && { retriesIdempotentOnly: true }),
       ...(this.#cookie && { cookie: this.#cookie }),
       ...(this.#options['auth-tls-pass-certificate-to-upstream'] && { passesCertificate: true }),
     };
+  }
+
+  /** The pool of the annotation's Service. */
+  #defaultBackend(name: string | undefined): string | undefined {
+    if (name === undefined) return undefined;
+    const { namespace } = this.#ingress;
+    const key = `${namespace}/${name}`;
+    this.services.add(key);
+    const service = this.#service(key);
+    const port = service?.ports.find(({ protocol }) => protocol === 'TCP')?.port;
+    if (service === undefined || port === undefined || service.type === 'ExternalName') {
+      this.faults.push(
+        `Annotation "default-backend" has no effect: Service "${key}" does not exist, or has no TCP port and endpoints`,
+      );
+      return undefined;
+    }
+    const pool = poolKey(namespace, name, HTTP_PROFILE);
+    const listener = poolListener(pool, port);
+    this.#uses.set(listener, { pool, port });
+    return listener;
   }
 
   #pool({ name, port: number, portName }: Extract<IngressBackend, { kind: 'service' }>): string | undefined {

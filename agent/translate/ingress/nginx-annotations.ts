@@ -108,6 +108,11 @@ export const INGRESS_ANNOTATIONS = {
   ),
   'proxy-read-timeout': rule(seconds, 'seconds', 'How long a member may be silent.'),
   'proxy-send-timeout': rule(seconds, 'seconds', 'The longer one of this and `proxy-read-timeout` counts.'),
+  'default-backend': rule(
+    matching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
+    'NAME of a Service of the same namespace',
+    'This Service gets the requests, at its first port, while no member of the Service of their path takes connections.',
+  ),
   ...RETRY_ANNOTATIONS,
   'enable-cors': rule(bool, BOOL, 'Cross-origin requests are answered.'),
   'cors-allow-origin': listRule(

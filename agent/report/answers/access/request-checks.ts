@@ -4,7 +4,7 @@ import { addressesOf, hasAddress, hasAll } from '../../../base/address-set.ts';
 import { withGroups } from '../../../base/expression/groups.ts';
 import { quote } from '../../../base/quote.ts';
 import type { Listener } from '../../../model/load-balancer.ts';
-import { labelsOfListener } from '../../../model/names.ts';
+import { labelsOfListener, ownerOfListener } from '../../../model/names.ts';
 import { actionInWords } from '../route-words.ts';
 import { asked, type CheckResult, CLOSED, limited, passed, refused, type Way } from './check.ts';
 import type { Client } from './client.ts';
@@ -158,6 +158,8 @@ export function fixedAnswer({ request }: Way): CheckResult | undefined {
   const answer = `status ${action.failure}`;
   const total = sum(action.backends);
   const known = sum(action.backends.filter(({ pool }) => pool !== undefined));
+  if (known === 0 && action.fallback !== undefined)
+    return limited(`no backend: those of ${ownerOfListener(action.fallback)} get the requests`, answer);
   if (known === 0) return refused('it has no backend with a weight', answer);
   return known === total ? undefined : limited(`${known} of ${total} requests have a backend`, answer);
 }
@@ -187,7 +189,13 @@ export function members({ listener, request }: Way): CheckResult | undefined {
   const pools = request?.pools.filter(({ name, weight }) => weight > 0 && !(isHttp && name === '')) ?? [];
   if (pools.length === 0) return undefined;
   const [total, served] = [sum(pools), sum(pools.filter(({ ready }) => ready > 0))];
-  if (served === 0) return refused('none takes connections', answer);
+  if (served === 0) {
+    const action = request?.rule?.action;
+    const fallback = action?.kind === 'forward' ? action.fallback : undefined;
+    return fallback === undefined
+      ? refused('none takes connections', answer)
+      : limited(`none takes connections: those of ${ownerOfListener(fallback)} get the requests`, answer);
+  }
   if (served < total) return limited(`${served} of ${total} have a pool with members`, answer);
   return passed(`${pools.reduce((all, { ready }) => all + ready, 0)} take connections`);
 }

@@ -83,6 +83,12 @@ for (const [what, rule, target, rows] of [
     ['backend pool:default:a:tcp:80:v4', 'retry idempotent'],
   ],
   [
+    'a default backend',
+    ruleOf(forwardTo('a', { fallback: poolName('b') })),
+    'r:',
+    ['backend pool:default:a:tcp:80:v4', 'fallback pool:default:b:tcp:80:v4'],
+  ],
+  [
     'a redirect',
     ruleOf({
       kind: 'redirect',

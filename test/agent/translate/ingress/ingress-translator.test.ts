@@ -364,6 +364,24 @@ test('proxy-next-upstream and affinity are of the pool, and which methods are se
   t.true(retriesIdempotentOnly);
 });
 
+test('default-backend gets what no member takes, and one that does not exist is told', (t) => {
+  const spec = rules([{ path: '/' }]);
+  const annotations = { 'nginx.ingress.kubernetes.io/default-backend': 'sorry' };
+  const given = world(
+    service({ name: 'sorry', key: 'default/sorry', type: 'ClusterIP' }),
+    ingressJson('web', spec, annotations),
+  );
+  t.is((ruleOf(given).action as ForwardAction).fallback, 'pool:default:sorry:tcp:80:v4');
+  t.deepEqual(problems(given), []);
+  t.true(given.state.desired.loadBalancers.has('pool:default/sorry'));
+  const without = world(ingressJson('web', spec, annotations));
+  t.is((ruleOf(without).action as ForwardAction).fallback, undefined);
+  t.regex(
+    problems(without)[0] ?? '',
+    /"default-backend" has no effect: Service "default\/sorry" does not exist/,
+  );
+});
+
 test('Limits, cross-origin requests, timeouts, hosts and protocols of members are those of the annotations', (t) => {
   const given = annotated({
     'proxy-body-size': '8m',
