@@ -245,7 +245,8 @@ export interface Certificate {
   readonly expires: number;
 }
 
-export type Algorithm = 'round-robin' | 'least-connections' | 'source-hash' | 'random';
+/** `key-hash`: by what the rule of a request makes a key of (`hashBy`). */
+export type Algorithm = 'round-robin' | 'least-connections' | 'source-hash' | 'random' | 'key-hash';
 
 export interface Pool {
   readonly algorithm: Algorithm;

@@ -100,6 +100,8 @@ export interface ForwardAction {
   readonly passesCertificate?: true;
   /** The pool that gets requests while no member of the others takes connections. */
   readonly fallback?: string;
+  /** In pools that choose a member by a key: `$request_uri$host` and the like, with variables of nginx. */
+  readonly hashBy?: string;
   /** In pools that retry: only methods that can be repeated (RFC 9110, section 9.2.2). */
   readonly retriesIdempotentOnly?: true;
   /** Of pools whose clients keep their member by a cookie; absent: `HEADGATE`, for the session. */

@@ -406,6 +406,29 @@ core.register_action('session_cookie', { 'http-req' }, function(txn)
   if value and value ~= '' then txn.http:req_add_header('cookie', 'HEADGATE=' .. value) end
 end)
 
+-- Values of nginx's variables; of those with a name of the author's by what is before it.
+local variables = {
+  remote_addr = function(txn) return txn.f:src() end,
+  binary_remote_addr = function(txn) return txn.f:src() end,
+  request_uri = function(txn) return txn.f:pathq() end,
+  uri = function(txn) return txn:get_var('txn.path') end,
+  host = function(txn) return txn:get_var('txn.host') end,
+}
+local named = {
+  http = function(txn, name) return txn.f:req_fhdr((name:gsub('_', '-'))) end,
+  arg = function(txn, name) return txn.f:url_param(name) end,
+  cookie = function(txn, name) return txn.f:req_cook(name) end,
+}
+
+-- By which a pool chooses a member.
+core.register_fetches('hash_key', function(txn)
+  return (txn:get_var('txn.hash_by'):gsub('%$([A-Za-z0-9_]+)', function(variable)
+    local kind, name = variable:match('^(%l+)_(.+)$')
+    if variables[variable] then return variables[variable](txn) or '' end
+    return named[kind] and named[kind](txn, name) or ''
+  end))
+end)
+
 -- Copies of requests wait here, by pool, for one of the loops that send them to HAProxy's own socket, each with the name of its
 -- pool. A pool that does not answer holds a few copies and loops, and so do all pools of a namespace together: the rest is for others.
 -- A loop for each copy would leak memory in HAProxy 2.6 (https://github.com/haproxy/haproxy/commit/be58d6683).

@@ -151,6 +151,7 @@ const BALANCE = {
   'least-connections': 'leastconn',
   'source-hash': 'source',
   random: 'random(2)',
+  'key-hash': 'hash var(txn.hash_key)',
 } as const;
 
 /** A hash of the client and the period of the timeout, so that a client that was away for that long may get another member. */
@@ -163,7 +164,7 @@ export function poolView(listener: Listener): View {
   const algorithm = algorithmOf(pool);
   return {
     balance: pool.persistence > 0 ? AFFINITY_BALANCE : BALANCE[algorithm],
-    isConsistent: algorithm === 'source-hash',
+    isConsistent: algorithm === 'source-hash' || algorithm === 'key-hash',
     connectTimeout: timeouts.connect,
     serverTimeout: timeouts.server,
     queueTimeout: timeouts.queue,

@@ -28,6 +28,7 @@ export const MAPS = [
   'mirrors',
   'cookie',
   'retry',
+  'hash-by',
   'fallback',
   'clients',
   'rate',

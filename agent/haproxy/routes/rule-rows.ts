@@ -26,6 +26,7 @@ import {
   nameText,
   pathText,
   subjectExpression,
+  token,
 } from './encode.ts';
 import { keySetId } from './key-set-id.ts';
 import type { MapName, MapRow } from './maps.ts';
@@ -100,6 +101,7 @@ function featuresOf(
     const changes = [headerChangesText(action.requestHeaders), ...certificate].filter(Boolean);
     put('request-headers', changes.join('&'));
     if (action.retriesIdempotentOnly) put('retry', 'idempotent');
+    put('hash-by', token(action.hashBy ?? '').replaceAll('%24', '$'));
     put('fallback', action.fallback ?? '');
     put('cookie', cookieText(action.cookie));
     put('mirrors', action.mirrors.map(mirrorText).join('|'));

@@ -299,6 +299,7 @@ function handlingOf(rule: RouteRule | undefined): string {
     rewriting: forwarded?.rewrite,
     'the certificate of clients for members': forwarded?.passesCertificate,
     mirrors: forwarded?.mirrors,
+    'the choice of a member': forwarded?.hashBy,
     'the default backend': forwarded?.fallback,
     'which methods are sent again': forwarded?.retriesIdempotentOnly,
     'the cookie of session affinity': forwarded?.cookie,

@@ -21,6 +21,7 @@ import {
   GRPC_TLS_PROFILE,
   HTTP_PROFILE,
   TLS_PROFILE,
+  withHash,
   withPersistence,
   withRetry,
 } from '../pool/pool-profile.ts';
@@ -360,6 +361,7 @@ class Rules {
       rewrite: rewrite === undefined && vhost === '' ? undefined : { hostname: vhost, path: rewrite },
       mirrors: [],
       timeout,
+      ...(this.#options['upstream-hash-by'] && { hashBy: this.#options['upstream-hash-by'] }),
       ...(this.#fallback && { fallback: this.#fallback }),
       ...(nextUpstreamOf(this.#options)?.idempotentOnly && { retriesIdempotentOnly: true }),
       ...(this.#cookie && { cookie: this.#cookie }),
@@ -419,7 +421,8 @@ function profileOf(options: IngressOptions): string {
   ];
   const next = nextUpstreamOf(options);
   const profile = next === undefined ? words : withRetry(next.retry, words);
-  return affinity === undefined ? profile : withPersistence(profile);
+  const chosen = options['upstream-hash-by'] === undefined ? profile : withHash(profile);
+  return affinity === undefined ? chosen : withPersistence(chosen);
 }
 
 function requestHeaders({ 'x-forwarded-prefix': prefix }: IngressOptions): HeaderChanges | undefined {

@@ -38,6 +38,8 @@ import { RETRY_ANNOTATIONS } from './next-upstream.ts';
 import { COOKIE_ANNOTATIONS } from './session-cookie.ts';
 
 const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
+const HASH_BY =
+  /^(?=.*\$)(?:\$(?:(?:binary_)?remote_addr|request_uri|uri|host|(?:http|arg|cookie)_[A-Za-z0-9_]{1,64})(?![A-Za-z0-9_])|[A-Za-z0-9._/:|-]){1,128}$/;
 const LOCATION = 'an http or https URL; $host, $scheme, $uri and $request_uri in it are those of the request';
 
 function certificateName(text: string): string | undefined {
@@ -151,6 +153,11 @@ export const INGRESS_ANNOTATIONS = {
     'A client keeps its member by a cookie, which is the same on both hosts of a pair.',
   ),
   ...COOKIE_ANNOTATIONS,
+  'upstream-hash-by': rule(
+    matching(HASH_BY),
+    'a text with $remote_addr, $request_uri, $uri, $host, $http_NAME, $arg_NAME or $cookie_NAME',
+    'Requests with the same text go to the same member while the members stay the same, from both hosts of a pair.',
+  ),
   'upstream-vhost': rule(matching(HOSTS), 'a host name', 'The `Host` that members get.'),
   'x-forwarded-prefix': rule(matching(PATH), 'a path', 'The header `X-Forwarded-Prefix` that members get.'),
   'auth-tls-secret': rule(

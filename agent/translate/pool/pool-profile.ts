@@ -12,6 +12,8 @@ export interface PoolProfile {
   readonly isTls: boolean;
   /** Clients keep their member by a cookie. */
   readonly isSticky: boolean;
+  /** A member is chosen by a key of the request. */
+  readonly isHashed: boolean;
   readonly retry: PoolRetry | undefined;
 }
 
@@ -27,10 +29,16 @@ export const TCP_PROFILE = 'tcp';
 
 /** In front of the others: for members that get a certificate, for rules with session persistence, and for rules that retry. */
 const STICKY = 'sticky';
-const WORDS = /^(?:crt[0-9a-f]{16})?(sticky)?(?:retry(\d+)((?:on\d+)*))?([a-z]*)$/;
+const HASHED = 'hashed';
+const WORDS = /^(?:crt[0-9a-f]{16})?(sticky)?(hashed)?(?:retry(\d+)((?:on\d+)*))?([a-z]*)$/;
 
 export function withPersistence(profile: string): string {
   return `${STICKY}${profile}`;
+}
+
+/** Before withPersistence(). */
+export function withHash(profile: string): string {
+  return `${HASHED}${profile}`;
 }
 
 export function withRetry({ attempts, codes }: PoolRetry, profile: string): string {
@@ -40,7 +48,7 @@ export function withRetry({ attempts, codes }: PoolRetry, profile: string): stri
 /** For an authorization server: a question that a member does not answer goes to another one. */
 export function askedProfile(profile: string): string {
   const { retry } = poolProfile(profile);
-  const [, , , , words = ''] = WORDS.exec(profile) ?? [];
+  const [, , , , , words = ''] = WORDS.exec(profile) ?? [];
   return withRetry({ attempts: QUESTIONS, codes: retry?.codes ?? [] }, words);
 }
 
@@ -52,9 +60,10 @@ export function withCertificate(secret: string, profile: string): string {
 }
 
 export function poolProfile(all: string): PoolProfile {
-  const [, sticky, attempts, codes = '', words = ''] = WORDS.exec(all) ?? [];
+  const [, sticky, hashed, attempts, codes = '', words = ''] = WORDS.exec(all) ?? [];
   return {
     isSticky: sticky !== undefined,
+    isHashed: hashed !== undefined,
     retry:
       attempts === undefined
         ? undefined

@@ -97,7 +97,7 @@ export class PoolTranslator implements Translator {
   ): Listener {
     const { values } = annotations;
     const { cluster, certificates } = this.#options;
-    const { mode, httpVersion, isTls, isSticky, retry } = poolProfile(serviceOfPool(key).profile);
+    const { mode, httpVersion, isTls, isSticky, isHashed, retry } = poolProfile(serviceOfPool(key).profile);
     const policies = cluster.policiesOf(service.key);
     const policy = policyOf(service, port, policies);
     const judged = policy && judgePolicy(policy, certificates, reads);
@@ -121,6 +121,7 @@ export class PoolTranslator implements Translator {
       mode,
       pool: {
         ...plainPool(values),
+        ...(isHashed && { algorithm: 'key-hash' as const }),
         persistence: service.affinitySeconds,
         monitor: healthMonitor(service, port, values, false),
         tls: tls && this.#withCertificate(key, tls, reads),

@@ -89,6 +89,12 @@ for (const [what, rule, target, rows] of [
     ['backend pool:default:a:tcp:80:v4', 'fallback pool:default:b:tcp:80:v4'],
   ],
   [
+    'a choice by a key',
+    ruleOf(forwardTo('a', { hashBy: '$request_uri|$host;' })),
+    'r:',
+    ['backend pool:default:a:tcp:80:v4', 'hash-by $request_uri%7C$host%3B'],
+  ],
+  [
     'a redirect',
     ruleOf({
       kind: 'redirect',

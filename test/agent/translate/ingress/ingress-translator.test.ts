@@ -364,6 +364,20 @@ test('proxy-next-upstream and affinity are of the pool, and which methods are se
   t.true(retriesIdempotentOnly);
 });
 
+test('upstream-hash-by is of the pool, and by what of the rule', (t) => {
+  const given = annotated({ 'upstream-hash-by': '$request_uri$http_x_user', 'proxy-next-upstream': 'error' });
+  const { backends, hashBy } = ruleOf(given).action as ForwardAction;
+  t.is(backends[0]?.pool, 'pool:default:web.hashedretry2:tcp:80:v4');
+  t.is(hashBy, '$request_uri$http_x_user');
+  const [pool] = given.loadBalancer('pool:default/web.hashedretry2').listeners;
+  t.is(pool?.pool.algorithm, 'key-hash');
+  for (const wrong of ['x', '$request', '$arg_', '$host;x', '$host$hostname', ''])
+    t.regex(
+      problems(annotated({ 'upstream-hash-by': wrong }))[0] ?? '',
+      /"nginx.*upstream-hash-by" is ignored/,
+    );
+});
+
 test('default-backend gets what no member takes, and one that does not exist is told', (t) => {
   const spec = rules([{ path: '/' }]);
   const annotations = { 'nginx.ingress.kubernetes.io/default-backend': 'sorry' };

@@ -1,5 +1,6 @@
 import test from 'ava';
 import {
+  askedProfile,
   GRPC_PROFILE,
   GRPC_TLS_PROFILE,
   HTTP_PROFILE,
@@ -7,15 +8,20 @@ import {
   TCP_PROFILE,
   TLS_PROFILE,
   withCertificate,
+  withHash,
   withPersistence,
+  withRetry,
 } from '../../../../agent/translate/pool/pool-profile.ts';
 
+const PLAIN = { isTls: false, isSticky: false, isHashed: false, retry: undefined };
+const TLS = { ...PLAIN, isTls: true };
+
 for (const [profile, expected] of [
-  [HTTP_PROFILE, { mode: 'http', httpVersion: '1.1', isTls: false, isSticky: false, retry: undefined }],
-  [GRPC_PROFILE, { mode: 'http', httpVersion: '2', isTls: false, isSticky: false, retry: undefined }],
-  [TLS_PROFILE, { mode: 'http', httpVersion: '1.1', isTls: true, isSticky: false, retry: undefined }],
-  [GRPC_TLS_PROFILE, { mode: 'http', httpVersion: '2', isTls: true, isSticky: false, retry: undefined }],
-  [TCP_PROFILE, { mode: 'tcp', httpVersion: '1.1', isTls: false, isSticky: false, retry: undefined }],
+  [HTTP_PROFILE, { mode: 'http', httpVersion: '1.1', ...PLAIN }],
+  [GRPC_PROFILE, { mode: 'http', httpVersion: '2', ...PLAIN }],
+  [TLS_PROFILE, { mode: 'http', httpVersion: '1.1', ...TLS }],
+  [GRPC_TLS_PROFILE, { mode: 'http', httpVersion: '2', ...TLS }],
+  [TCP_PROFILE, { mode: 'tcp', httpVersion: '1.1', ...PLAIN }],
 ] as const) {
   test(`Profile "${profile}" of a pool, alone, with persistence and with a certificate`, (t) => {
     t.deepEqual(poolProfile(profile), { ...expected, retry: undefined });
@@ -25,5 +31,10 @@ for (const [profile, expected] of [
       ...expected,
       isSticky: true,
     });
+    t.deepEqual(poolProfile(withHash(profile)), { ...expected, isHashed: true });
+    const retry = { attempts: 2, codes: [502] };
+    const all = { ...expected, isSticky: true, isHashed: true, retry };
+    t.deepEqual(poolProfile(withPersistence(withHash(withRetry(retry, profile)))), all);
+    t.false(poolProfile(askedProfile(withHash(profile))).isHashed);
   });
 }
