@@ -1,5 +1,6 @@
 // docs/ingress-annotations.md as one text, made from the table of annotations of Ingresses. Pure.
 
+import { NGINX_COMFORT } from '../agent/protection/nginx-names.ts';
 import { ANNOTATIONS_THAT_PROTECT } from '../agent/protection/protections.ts';
 import { INGRESS_ANNOTATIONS } from '../agent/translate/ingress/nginx-annotations.ts';
 
@@ -45,8 +46,18 @@ If the Ingress must be served all the same, name them in \`headgate.io/serve-wit
 |---|---|
 ${missing()}
 
+## Annotations without an effect
+
+These add comfort that Headgate does not have: the Ingress is served without it.
+
+${comfort()}
+
 ## What differs
 
+- \`limit-rps\`, \`limit-rpm\` and \`limit-connections\` hold for each path of an Ingress and on each host that serves; more than they allow gets 429 at once, without the bursts of ingress-nginx.
+- A client that shows no certificate, or a wrong one, ends in the handshake: \`auth-tls-error-page\` has no effect.
+- Error pages are those of the class ([\`error-pages\`](annotations.md#error-pages)), not of \`custom-http-errors\`; \`default-backend\` gets no answers of members.
+- The cookie of \`affinity\` is for all paths unless \`session-cookie-path\` says otherwise, and follows a client to another member when its own fails.
 - A longer path without characters of expressions comes before a regular expression; in ingress-nginx all paths of a host with one are compared by their length.
 - Without \`hsts\` no \`Strict-Transport-Security\` is added; ingress-nginx adds it to answers by https, for a year and with subdomains.
 - Regular expressions hold for the paths of one Ingress, not for all paths of its host; they distinguish upper and lower case.
@@ -64,6 +75,13 @@ ${missing()}
 - \`proxy-body-size\` looks at \`Content-Length\`: the body of a request without one, chunked or by HTTP/2, is not counted.
 - Headers of a proxy in front are believed only if [\`trusted-proxies\`](forwarded-headers.md) of the class names it, as with \`use-forwarded-headers\` and \`proxy-real-ip-cidr\`.
 `;
+}
+
+function comfort(): string {
+  return NGINX_COMFORT.filter((name) => !Object.hasOwn(INGRESS_ANNOTATIONS, name))
+    .toSorted()
+    .map((name) => `\`${name}\``)
+    .join(', ');
 }
 
 function missing(): string {
