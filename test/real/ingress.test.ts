@@ -92,6 +92,7 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
   const canary = {
     [`${PREFIX}canary`]: 'true',
     [`${PREFIX}canary-by-header`]: 'X-Canary',
+    [`${PREFIX}canary-by-cookie`]: 'canary',
     [`${PREFIX}canary-weight`]: '50',
   };
   await host.write('web.yaml', [
@@ -101,6 +102,9 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
     ingressJson('next', rules('shop.example.org', { '/': 'next' }), canary),
     ingressJson('cut', rules('cut.example.org', { '/shop(/|$)(.*)': 'web' }), {
       [`${PREFIX}rewrite-target`]: '/base/$2',
+    }),
+    ingressJson('groups', rules('groups.example.org', { '/v([0-9]+)/?(.*)': 'web' }), {
+      [`${PREFIX}rewrite-target`]: '/$2/v$1',
     }),
     ingressJson('gone', rules('gone.example.org', { '/': 'web' }), {
       [`${PREFIX}permanent-redirect`]: 'https://new.example.org/x',
@@ -127,6 +131,9 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
   await host.until('it answers', async () => (await ask('own.example.org', '/')).status === 403);
   t.is((await ask('odd.example.org', '/')).status, 403);
   t.is((await ask('shop.example.org', '/', { headers: ['X-Canary: always'] })).by, 'next');
+  t.is((await ask('shop.example.org', '/', { headers: ['Cookie: a=b; canary=always'] })).by, 'next');
+  const never = ['X-Canary: never', 'Cookie: canary=always'];
+  t.is((await ask('shop.example.org', '/', { headers: never })).by, 'web');
   const by: string[] = [];
   for (let at = 0; at < 40; at++) by.push((await ask('shop.example.org', '/')).by);
   t.deepEqual([...new Set(by)].sort(), ['next', 'web']);
@@ -134,6 +141,9 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
   t.is((await ask('cut.example.org', '/shop/a/b?q=1')).url, '/base/a/b?q=1');
   t.is((await ask('cut.example.org', '/shop')).url, '/base');
   t.is((await ask('cut.example.org', '/other')).status, 404);
+  t.is((await ask('groups.example.org', '/v12/a/b?q=1')).url, '/a/b/v12?q=1');
+  t.is((await ask('groups.example.org', '/v1..')).status, 400);
+  t.is((await ask('groups.example.org', '/x')).status, 404);
   const gone = await ask('gone.example.org', '/y');
   t.deepEqual([gone.status, gone.location], [301, 'https://new.example.org/x']);
   const withQuery = await ask('gone.example.org', '/y?z=1');

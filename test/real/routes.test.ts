@@ -23,6 +23,7 @@ import {
   forwardTo,
   gatewayOf,
   matchOf,
+  POOL,
   poolName,
   poolOf,
   sectionOf,
@@ -569,6 +570,74 @@ test('A pool that retries sends a request again to another member after a time-o
   };
   t.deepEqual(await statuses('/again'), [200]);
   t.true((await statuses('/once')).includes(504));
+});
+
+test('A rule that retries only what can be repeated sends no POST again, but any request that no member got', async (t) => {
+  const place = { address: '127.0.0.1', port: await freePort() };
+  const members = [await startEcho(t, 'slow'), await startEcho(t, 'fast'), '127.0.0.1:1'];
+  const retrying = { pool: { ...POOL, retry: { attempts: 2, codes: [] } } };
+  const action = forwardTo('a', { timeout: 150, retriesIdempotentOnly: true });
+  await startRendered(t, [gatewayOf(place, one([entryOf('/', action)])), poolOf('a', members, retrying)]);
+  const statuses = async (method: string) => {
+    const found = new Set<number>();
+    for (let at = 0; at < 6; at++)
+      found.add((await request(place, '/', { method, headers: { host, 'x-delay-in-slow': '3000' } })).status);
+    return [...found].sort();
+  };
+  t.deepEqual(await statuses('GET'), [200]);
+  t.deepEqual(await statuses('POST'), [200, 504]);
+});
+
+test('While no member of a pool takes connections, the pool of the default backend gets its requests', async (t) => {
+  const place = { address: '127.0.0.1', port: await freePort() };
+  const [own, sorry] = [await startEcho(t, 'own'), await startEcho(t, 'sorry')];
+  const fallback = poolName('sorry');
+  await startRendered(t, [
+    gatewayOf(
+      place,
+      one([
+        entryOf('/own', forwardTo('own', { fallback })),
+        entryOf('/empty', forwardTo('empty', { fallback })),
+        entryOf('/missing', forwardTo('-', { failure: 503, fallback })),
+        entryOf('/shared', forwardTo({ own: 1, empty: 1 }, { fallback })),
+        entryOf('/alone', forwardTo('empty')),
+      ]),
+    ),
+    poolOf('own', [own]),
+    poolOf('empty', []),
+    poolOf('sorry', [sorry]),
+  ]);
+  await check(t, place, [
+    ['members of its own', host, '/own', 'own'],
+    ['no member', host, '/empty', 'sorry'],
+    ['no Service', host, '/missing', 'sorry'],
+    ['no default backend', host, '/alone', 503],
+  ]);
+  const shared = new Set<string | undefined>();
+  for (let at = 0; at < 30; at++)
+    shared.add((await request(place, '/shared', { headers: { host } })).echo?.member);
+  t.deepEqual([...shared].sort(), ['own', 'sorry']);
+});
+
+test('A pool that chooses members by a key sends equal keys to one member', async (t) => {
+  const place = { address: '127.0.0.1', port: await freePort() };
+  const members = await Promise.all(['one', 'two', 'three'].map((name) => startEcho(t, name)));
+  const hashed = { pool: { ...POOL, algorithm: 'key-hash' as const } };
+  const entry = (path: string, hashBy: string) => entryOf(path, forwardTo('a', { hashBy }));
+  await startRendered(t, [
+    gatewayOf(place, one([entry('/user', '$arg_user'), entry('/all', '$http_x_a$cookie_b$host')])),
+    poolOf('a', members, hashed),
+  ]);
+  const memberOf = async (url: string, headers: Readonly<Record<string, string>> = {}) =>
+    (await request(place, url, { headers: { host, ...headers } })).echo?.member;
+  const users = Array.from({ length: 30 }, (_, at) => `/user?user=u${at}&x=`);
+  const first = await Promise.all(users.map((url) => memberOf(`${url}1`)));
+  t.deepEqual(await Promise.all(users.map((url) => memberOf(`${url}2`))), first);
+  t.is(new Set(first).size, 3);
+  const byHeader = (a: string, b: string) => memberOf('/all', { 'x-a': a, cookie: `c=1; b=${b}` });
+  const some = await Promise.all(users.map((_, at) => byHeader(`${at}`, 'x')));
+  t.deepEqual(await Promise.all(users.map((_, at) => byHeader(`${at}`, 'x'))), some);
+  t.is(new Set(some).size, 3);
 });
 
 const DOTS = [
