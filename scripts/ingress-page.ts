@@ -40,7 +40,7 @@ ${rows.join('\n')}
 
 Headgate does not have these, and an Ingress that asks for one answers 403 instead of being open to everybody: an application behind single sign-on would else become public.
 Values that ask for nothing, such as \`enable-modsecurity: "false"\`, \`limit-rate: "0"\` or a snippet that only adds headers to answers, have no effect.
-If the Ingress must be served all the same, name them in \`headgate.io/serve-without: "ssl-passthrough"\`, of the Ingress or of its IngressClass; the Event \`ProtectionMissing\` then says so.
+If the Ingress must be served all the same, name them in \`headgate.io/serve-without: "ssl-ciphers"\`, of the Ingress or of its IngressClass; the Event \`ProtectionMissing\` then says so.
 
 | annotation | protects by |
 |---|---|

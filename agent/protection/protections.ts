@@ -97,6 +97,7 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
     asks: (value) => value !== 'off',
   },
   { name: 'auth-tls-match-cn', ...OF_INGRESSES, by: 'names in certificates of clients' },
+  { name: 'ssl-passthrough', ...OF_INGRESSES, by: 'TLS that members end', asks: isNotOff },
   { name: 'force-ssl-redirect', ...OF_INGRESSES, by: 'TLS', asks: isNotOff },
   {
     name: 'backend-protocol',
@@ -127,7 +128,6 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'server-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
   { name: 'stream-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
   { name: 'auth-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
-  { name: 'ssl-passthrough', ...NOWHERE, by: 'TLS that members end', asks: isNotOff },
   { name: 'ssl-ciphers', ...NOWHERE, by: 'ciphers' },
   { name: 'limit-rate', ...NOWHERE, by: 'a limit of bytes', asks: isNotZero },
   { name: 'global-rate-limit', ...NOWHERE, by: 'a limit of requests', asks: isNotZero },

@@ -20,6 +20,7 @@ import {
   GRPC_PROFILE,
   GRPC_TLS_PROFILE,
   HTTP_PROFILE,
+  TCP_PROFILE,
   TLS_PROFILE,
   withHash,
   withPersistence,
@@ -36,6 +37,7 @@ import { corsOf } from './ingress-cors.ts';
 import { plainMatch, readPath } from './ingress-paths.ts';
 import { nextUpstreamOf } from './next-upstream.ts';
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
+import { passthroughFault } from './passthrough-fault.ts';
 import { isOfChallenges } from './plain-http.ts';
 import { sessionCookieOf } from './session-cookie.ts';
 
@@ -70,6 +72,8 @@ export interface ReadIngress {
   readonly fallback: HostEntries | undefined;
   readonly canaries: readonly Canary[];
   readonly uses: readonly PoolUse[];
+  /** By host: the pool to which its TLS is passed through. */
+  readonly passed: ReadonlyMap<string, string>;
   /** `namespace/name` of each Service that is named. */
   readonly services: ReadonlySet<string>;
   /** The authority for client certificates is named in a way that is not allowed. */
@@ -106,14 +110,21 @@ export function readIngress(
   const tokens = tokensOf(options, ingress.namespace);
   const unverified = verifiesNothing(options) ? [NO_AUTHORITY] : [];
   const external = ingressAuth({ options, namespace: ingress.namespace, ofClass, findService: service });
-  const faults = [...read.faults, fault, tokens.fault, ...unverified, external.fault].filter(Boolean);
-  const isClosed = read.isClosed || unverified.length > 0 || external.fault !== '';
-  const refusal = isClosed ? REFUSED : read.isBroken ? BROKEN : undefined;
+  const passes = options['ssl-passthrough'] === true;
+  const unseen = !passes
+    ? ''
+    : external.asked?.isOfClass
+      ? ASKED_OF_CLASS
+      : passthroughFault(ingress.annotations);
+  const faults = [...read.faults, fault, tokens.fault, ...unverified, external.fault, unseen].filter(Boolean);
+  const isClosed = read.isClosed || unverified.length > 0 || external.fault !== '' || unseen !== '';
+  const refusal = isClosed || passes ? REFUSED : read.isBroken ? BROKEN : undefined;
   const rules = new Rules({ ingress, options, service, faults, auth, jwt: tokens.jwt, external, refusal });
   const expressions = new Expressions();
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
   const byHost = new Map<string, RouteEntry[]>();
+  const passed = new Map<string, string>();
   for (const { host, paths } of ingress.rules) {
     const entries = byHost.get(host) ?? [];
     byHost.set(host, entries);
@@ -125,6 +136,15 @@ export function readIngress(
         match,
         rule: why === '' ? rules.next(path.backend, rewrite, path.path) : rules.broken(),
       });
+    }
+    const root = paths.find(({ path }) => path === '/');
+    if (passes && !isClosed && host !== '') {
+      const pool = root && rules.passed(root.backend);
+      if (pool !== undefined) passed.set(host, pool);
+      else
+        rules.unserved(
+          `Cannot pass TLS of host "${host}" through: its path / has no Service; it gets status 403`,
+        );
     }
     // The host of a rule without paths goes to the default backend.
     if (paths.length === 0 && ingress.defaultBackend !== undefined)
@@ -161,6 +181,7 @@ export function readIngress(
     fallback,
     canaries,
     uses: rules.uses,
+    passed,
     services: rules.services,
     hasInvalidAuthority: options['auth-tls-secret'] === undefined && isAnnotated(ingress, 'auth-tls-secret'),
     usersSecret: auth?.secret ?? '',
@@ -175,6 +196,8 @@ export function readIngress(
 
 const REFUSED = { kind: 'answer', status: 403 } as const;
 const BROKEN = { kind: 'answer', status: 500 } as const;
+const ASKED_OF_CLASS =
+  'Cannot pass TLS through: an authorization server of the class is asked about requests; set "enable-global-auth" to "false"; its requests get status 403';
 const NO_AUTHORITY =
   'Cannot verify clients: annotations "auth-tls-verify-client" and "auth-tls-match-cn" need "auth-tls-secret"; its requests get status 403';
 
@@ -199,7 +222,7 @@ function hostEntries(
   hasTls: boolean,
   options: IngressOptions,
 ): HostEntries {
-  const isForced = options['force-ssl-redirect'] === true;
+  const isForced = options['force-ssl-redirect'] === true || options['ssl-passthrough'] === true;
   const isMeant = hasTls && options['ssl-redirect'] !== false;
   const toHttps = isForced ? 'always' : isMeant ? 'if-served' : 'never';
   return { host, entries: { created, key, entries }, toHttps };
@@ -314,6 +337,11 @@ class Rules {
     return { match: plainMatch('/', 'Prefix'), rule: this.#rule(action) };
   }
 
+  /** The pool to which TLS is passed through. */
+  passed(backend: IngressBackend): string | undefined {
+    return backend.kind === 'service' ? this.#pool(backend, TCP_PROFILE) : undefined;
+  }
+
   withAppRoot(entries: readonly RouteEntry[]): readonly RouteEntry[] {
     const root = this.#options['app-root'];
     if (root === undefined) return entries;
@@ -389,7 +417,10 @@ class Rules {
     return listener;
   }
 
-  #pool({ name, port: number, portName }: Extract<IngressBackend, { kind: 'service' }>): string | undefined {
+  #pool(
+    { name, port: number, portName }: Extract<IngressBackend, { kind: 'service' }>,
+    profile = profileOf(this.#options),
+  ): string | undefined {
     const { namespace } = this.#ingress;
     const key = `${namespace}/${name}`;
     this.services.add(key);
@@ -407,7 +438,7 @@ class Rules {
       this.unserved(`Cannot send to Service "${key}": ${why}; its requests get status 503`);
       return undefined;
     }
-    const pool = poolKey(namespace, name, profileOf(this.#options));
+    const pool = poolKey(namespace, name, profile);
     const listener = poolListener(pool, port.port);
     this.#uses.set(listener, { pool, port: port.port });
     return listener;

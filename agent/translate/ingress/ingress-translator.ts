@@ -13,7 +13,7 @@ import { shownAddress } from '../../model/load-balancer.ts';
 import { objectOf, ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
-import type { ExternalAuth, HostRoutes, RouteSection } from '../../model/routes.ts';
+import type { ExternalAuth, HostRoutes, HttpRouting, RouteSection, TlsRouting } from '../../model/routes.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
@@ -40,6 +40,7 @@ import { ingressTls } from './ingress-tls.ts';
 import { consentOf } from './nginx-annotations.ts';
 import { type OwnedHosts, type OwnedIngress, ownedHosts, sharedHosts, widerHosts } from './owned-hosts.ts';
 import { redirected, refusedAll, refusedInClear, withoutContent } from './plain-http.ts';
+import { passedHosts, passthroughOf } from './ssl-passthrough.ts';
 
 /** The part of the store of objects that translation reads. */
 export interface IngressView {
@@ -187,9 +188,15 @@ export class IngressTranslator implements Translator {
     const asksServers =
       authUses.length > 0 ||
       owned.some(({ read: { asked } }) => asked !== undefined && asked.route === undefined);
+    const passed = passedHosts(owned, problems);
+    const ended = tls && owned.flatMap(({ read }) => read.hosts.map(({ host }) => host));
+    const passing = front.isClosed ? undefined : passthroughOf(passed, ended);
     const ports = [
-      { port: HTTP, sections: sectionsOf(plain, NO_GUARDS), tls: undefined },
-      ...(tls === undefined ? [] : [{ port: HTTPS, sections: sectionsOf(secure, guards.hosts), tls }]),
+      { port: HTTP, routing: httpRouting(sectionsOf(plain, NO_GUARDS)), tls: undefined },
+      ...(tls === undefined
+        ? []
+        : [{ port: HTTPS, routing: httpRouting(sectionsOf(secure, guards.hosts)), tls, dispatch: passing }]),
+      ...(tls === undefined && passing !== undefined ? [{ port: HTTPS, routing: passing, tls }] : []),
     ];
     const listeners = (all.length === 0 ? [] : (['v4', 'v6'] as const)).flatMap((family) =>
       ports.flatMap((each) =>
@@ -206,14 +213,12 @@ export class IngressTranslator implements Translator {
 
   /** None without an address of the family. */
   #listener(
-    place: Omit<RoutedPort, 'protocol' | 'addresses' | 'routing'> & {
-      readonly sections: readonly RouteSection[];
-    },
+    place: Omit<RoutedPort, 'protocol' | 'addresses'> & { readonly dispatch?: TlsRouting | undefined },
     vips: readonly Vip[],
     problems: Problem[],
   ): readonly Listener[] {
     const { desired, ofPools, settings } = this.#options;
-    const { key, port, family, sections } = place;
+    const { key, port, family, dispatch } = place;
     const named = vips.filter((vip) => vip.family === family).map(({ address }) => address);
     if (named.length === 0) return [];
     const protocol = 'TCP';
@@ -225,13 +230,13 @@ export class IngressTranslator implements Translator {
       portRefusal(key, ofPools(key)),
     );
     problems.push(...refused);
-    const routing = {
-      kind: 'http',
-      sections,
-      detectMisdirected: sections.some(({ name }) => name !== SECTION),
-    } as const;
-    return [routedListener({ ...place, protocol, addresses, routing }, settings())];
+    const listener = routedListener({ ...place, protocol, addresses }, settings());
+    return [{ ...listener, ...(dispatch && { dispatch }) }];
   }
+}
+
+function httpRouting(sections: readonly RouteSection[]): HttpRouting {
+  return { kind: 'http', sections, detectMisdirected: sections.some(({ name }) => name !== SECTION) };
 }
 
 const NO_GUARDS: IngressGuards['hosts'] = new Map();

@@ -66,6 +66,11 @@ export const INGRESS_ANNOTATIONS = {
     BOOL,
     'Clients of port 80 are sent to https, also of a host without TLS here.',
   ),
+  'ssl-passthrough': rule(
+    bool,
+    BOOL,
+    'TLS of its hosts is passed through to the Service of their path /, by the name in the handshake; clients of port 80 are sent to https. Beside what protects by requests or certificates it closes, and on a host of which an older Ingress ends TLS.',
+  ),
   'rewrite-target': rule(
     matching(PATH),
     'a path; $1 to $9 in it are capture groups of the path of the Ingress',

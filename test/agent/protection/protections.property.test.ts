@@ -118,7 +118,7 @@ test('A name that is nearly one that protects closes, and the author is told wha
 
 for (const [name, value] of [
   ['enable-modsecurity', 'false'],
-  ['ssl-passthrough', 'false'],
+  ['enable-owasp-core-rules', 'false'],
   ['limit-rate', '0'],
   ['configuration-snippet', 'more_set_headers "X-A: b";\n# deny all;\nproxy_set_header X-A b;'],
   ['server-snippet', 'if ($host = a) { return 301 https://b; }'],

@@ -146,6 +146,7 @@ export const GIVEN: readonly Guard[] = [
   },
   { name: 'auth-tls-secret', kinds: INGRESS, good: [], wrong: ['', 'My_Secret', 'a/b/c'] },
   { name: 'auth-tls-verify-client', kinds: INGRESS, good: [], wrong: ['', 'yes', 'optional_no_ca', 'on'] },
+  { name: 'ssl-passthrough', kinds: INGRESS, good: [], wrong: ['', 'yes', 'on'] },
   { name: 'auth-tls-match-cn', kinds: INGRESS, good: [], wrong: ['', 'shop', 'CN=', 'CN=(', 'CN=shop'] },
   {
     name: 'auth-url',
@@ -261,7 +262,6 @@ export const MISSING: Readonly<Record<string, string>> = {
   'server-snippet': 'location /admin { return 403; }',
   'stream-snippet': 'allow 10.0.0.0/8; deny all;',
   'auth-snippet': 'proxy_set_header X-User "";',
-  'ssl-passthrough': 'true',
   'ssl-ciphers': 'ECDHE-RSA-AES128-GCM-SHA256',
   'limit-rate': '100',
   'global-rate-limit': '10',
