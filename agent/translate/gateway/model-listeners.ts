@@ -75,7 +75,7 @@ export function modelListeners(options: ModelOptions): ModelListeners {
       problems.push(...(ofUdp?.problems ?? []));
       listeners.push({
         ...listener,
-        ...(isMixed && { dispatch: dispatchOf(passed, others, places) }),
+        ...(isMixed && { dispatch: dispatchOf(passed, others, places, clients.front.isClosed) }),
         ...(ofUdp && { allowedCidrs: ofUdp.allowed }),
         pool: { ...listener.pool, members: ofUdp?.members ?? [] },
       });
@@ -151,14 +151,17 @@ function tlsRouting(listeners: readonly GatewayListener[], routes: RoutesByListe
   return { kind: 'tls', hosts: [...hosts.values()] };
 }
 
-/** For a port on which TLS of `passed` is passed through, and that of `ended` is ended. */
+/** For a port on which TLS of `passed` is passed through, and that of `ended` is ended. A closed Gateway passes nothing. */
 function dispatchOf(
   passed: readonly GatewayListener[],
   ended: readonly GatewayListener[],
   routes: RoutesByListener,
+  isClosed: boolean,
 ): TlsRouting {
   const hosts = ended.map(({ host }): TlsHost => ({ host, backends: [], isEnded: true }));
-  return { kind: 'tls', hosts: [...tlsRouting(passed, routes).hosts, ...hosts] };
+  const leading = tlsRouting(passed, routes).hosts;
+  const kept = isClosed ? leading.map(({ host }): TlsHost => ({ host, backends: [] })) : leading;
+  return { kind: 'tls', hosts: [...kept, ...hosts] };
 }
 
 /** The oldest route counts. */

@@ -182,6 +182,23 @@ test('On one port TLS of some hosts can be passed through, and that of others en
   );
 });
 
+test('A Gateway that is closed passes no TLS through either, on a port of its own or beside other TLS', (t) => {
+  const raw = { name: 'tls', port: 443, protocol: 'TLS', hostname: '*.b.org', ...passthrough };
+  const annotations = { 'headgate.io/whitelist-source-range': '10.0.0.0/8' };
+  const worldWith = (listeners: readonly Json[]) =>
+    new GatewayWorld([
+      gatewayJson('edge', { listeners }, { annotations }),
+      secret('web-tls'),
+      routeJson('raw', [{ name: 'edge' }], { hostnames: ['x.b.org'] }, 'TLSRoute'),
+    ]);
+  const { dispatch } = worldWith([https('https', { hostname: 'a.org' }), raw]).listener(443);
+  t.deepEqual(
+    dispatch?.hosts.map(({ backends }) => backends.length),
+    [0, 0, 0],
+  );
+  t.deepEqual(worldWith([raw]).listener(443).allowedCidrs, []);
+});
+
 test('OverlappingTLSConfig is set on all TLS listeners with overlapping hosts, and on no other', (t) => {
   const world = worldOf([
     https('a', { hostname: 'foo.example.com' }),
