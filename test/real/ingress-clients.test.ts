@@ -1,6 +1,9 @@
 // Who may be a client of an Ingress, at the real HAProxy: users with passwords, and certificates that are not revoked.
 
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
@@ -16,6 +19,9 @@ const test = requires(ava, { haproxy: true, programs: ['openssl'], root: true })
 const NAME = 'shop.example.org';
 const ALIAS = 'alias.example.org';
 const PREFIX = 'nginx.ingress.kubernetes.io/';
+
+/** What askInTls() says of an answer that is not 200, or of none. */
+const statusOf = ({ message }: Error): string => /"HTTP\/1.1 (\d+)/.exec(message)?.[1] ?? 'refused';
 
 const secret = (name: string, stringData: Readonly<Record<string, string>>) => ({
   apiVersion: 'v1',
@@ -127,10 +133,7 @@ test.serial(
     const web = tlsSecret('web-tls', await own.issue({ names: [NAME] }));
     const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
     const asked = (client: Partial<IssuedCertificate> = {}): Promise<string> =>
-      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
-        (text) => /^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? '',
-        () => 'refused',
-      );
+      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(() => '200', statusOf);
     await write({ [`${PREFIX}auth-tls-match-cn`]: 'CN=(ann|bob)(,|$)' });
     await host.start();
     await host.until('ann is served', async () => (await asked(ann)) === '200');
@@ -190,6 +193,59 @@ test.serial(
     t.is(await given(), undefined);
   },
 );
+
+test.serial('TLS of a host with ssl-passthrough ends in its member, and that of others here', async (t) => {
+  const host = await TestHost.create(t);
+  const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
+  const [ofMember, own] = [await Authority.create(t, 'Member'), await Authority.create(t)];
+  const rules = (name: string, service: string) => ({
+    rules: [
+      {
+        host: name,
+        http: {
+          paths: [
+            { path: '/', pathType: 'Prefix', backend: { service: { name: service, port: { number: 80 } } } },
+          ],
+        },
+      },
+    ],
+  });
+  const passes = { [`${PREFIX}ssl-passthrough`]: 'true' };
+  const objects = (annotations: Readonly<Record<string, string>>) => [
+    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+    ...backends,
+    ingressJson('raw', rules(NAME, 'raw'), annotations),
+    ingressJson('web', { ...rules(ALIAS, 'web'), tls: [{ hosts: [ALIAS], secretName: 'web-tls' }] }),
+    web,
+  ];
+  const member = createServer(await ofMember.issue({ names: [NAME] }), (_, response) => {
+    response.end(JSON.stringify({ member: 'raw' }));
+  });
+  member.listen(0, '127.0.0.1');
+  await once(member, 'listening');
+  t.teardown(() => member.close());
+  const raw = `127.0.0.1:${(member.address() as AddressInfo).port}`;
+  const backends = [...backendObjects('raw', raw), ...backendObjects('web', await startEcho(t, 'web'))];
+  const web = tlsSecret('web-tls', await own.issue({ names: [ALIAS] }));
+  const asked = (name: string, authority: Authority, header = name): Promise<string> =>
+    askInTls(
+      place,
+      { servername: name, ca: authority.cert },
+      `GET / HTTP/1.1\r\nhost: ${header}\r\nconnection: close\r\n\r\n`,
+    ).then((text) => /"member":"(\w+)"/.exec(text)?.[1] ?? '', statusOf);
+  await host.write('objects.yaml', objects(passes));
+  await host.start();
+  await host.until('the member ends TLS', async () => (await asked(NAME, ofMember)) === 'raw');
+  t.is(await asked(ALIAS, own), 'web');
+  t.is(await asked(ALIAS, own, NAME), '403', 'no way by another name');
+  t.is((await request(plain, '/', { headers: { host: NAME } })).status, 308);
+
+  // What must see requests closes it.
+  await host.write('objects.yaml', objects({ ...passes, [`${PREFIX}auth-type`]: 'basic' }));
+  await host.until('it is closed', async () => (await asked(NAME, ofMember)) === 'refused');
+  t.is(await asked(ALIAS, own), 'web');
+  t.is(await asked(ALIAS, own, NAME), '403');
+});
 
 test.serial(
   'A host that asks for client certificates is guarded without a certificate of its own, and on port 80',
