@@ -3,7 +3,8 @@
 // the documents of Traefik 1 to 3, HAProxy Ingress, HAProxy's, F5's and the first ingress-nginx controllers.
 // Why: docs/design/decisions/0081-a-foreign-status-is-not-taken.md
 
-import { hasRules, isNotOff, isNotZero } from './protections.ts';
+import { hasRules } from './nginx-snippets.ts';
+import { isNotOff, isNotZero } from './protections.ts';
 
 export interface OtherProtectionName {
   /** With its prefix. */

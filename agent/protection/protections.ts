@@ -3,6 +3,8 @@
 // only adds comfort is ignored and reported. Translators ask this list, docs/security.md is made from it. Values only.
 // Why: docs/design/decisions/0075-what-protects-closes.md
 
+import { asksOtherwise, hasRules } from './nginx-snippets.ts';
+
 /** Kinds of object whose annotations are read. */
 export const KINDS = [
   'Service',
@@ -127,7 +129,7 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'configuration-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
   { name: 'server-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
   { name: 'stream-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
-  { name: 'auth-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
+  { name: 'auth-snippet', ...NOWHERE, by: 'rules of nginx', asks: asksOtherwise },
   { name: 'ssl-ciphers', ...NOWHERE, by: 'ciphers' },
   { name: 'limit-rate', ...NOWHERE, by: 'a limit of bytes', asks: isNotZero },
   { name: 'global-rate-limit', ...NOWHERE, by: 'a limit of requests', asks: isNotZero },
@@ -136,40 +138,6 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'proxy-ssl-ciphers', ...NOWHERE, by: 'ciphers to members' },
   { name: 'proxy-ssl-protocols', ...NOWHERE, by: 'versions of TLS to members' },
 ];
-
-/** Directives of nginx that change what is served, and never who is served. */
-const HARMLESS = new Set([
-  ...['add_header', 'more_set_headers', 'more_clear_headers', 'proxy_hide_header', 'proxy_pass_header'],
-  ...['set', 'if', 'location', 'break', 'last', 'default_type', 'charset', 'expires', 'etag', 'add_trailer'],
-  ...['gzip', 'gzip_types', 'gzip_vary', 'gzip_proxied', 'gzip_min_length', 'gzip_comp_level', 'brotli'],
-  ...['brotli_types', 'sub_filter', 'sub_filter_once', 'sub_filter_types', 'access_log', 'error_log'],
-  ...['log_not_found', 'proxy_buffering', 'proxy_buffers', 'proxy_buffer_size', 'proxy_busy_buffers_size'],
-  ...['proxy_request_buffering', 'proxy_http_version', 'proxy_read_timeout', 'proxy_send_timeout'],
-  ...[
-    'proxy_connect_timeout',
-    'send_timeout',
-    'keepalive_timeout',
-    'proxy_cookie_path',
-    'http2_push_preload',
-  ],
-  ...['proxy_cache', 'proxy_cache_valid', 'proxy_cache_key', 'proxy_cache_bypass', 'proxy_no_cache'],
-  ...['large_client_header_buffers', 'client_body_buffer_size', 'tcp_nodelay', 'tcp_nopush', 'sendfile'],
-]);
-
-/** Has a directive that could restrict; one that is not known could. */
-export function hasRules(snippet: string): boolean {
-  return snippet
-    .replace(/(^|\s)#.*$/gm, '')
-    .split(/[;{}]/)
-    .map((each) => each.trim().split(/\s+/))
-    .some(([directive = '', first = '', second = '']) => {
-      if (directive === '' || HARMLESS.has(directive)) return false;
-      if (directive === 'return') return !/^3\d\d$/.test(first);
-      // An empty value removes what a client has sent.
-      if (directive === 'proxy_set_header') return second === '' || /^(""|'')$/.test(second);
-      return true;
-    });
-}
 
 /** What protects besides annotations: for documents and tests. */
 export interface OtherProtection {

@@ -354,17 +354,16 @@ class Rules {
     return { name: `${route}#${this.#count++}`, route, action: this.#refusal ?? action, ...this.#common };
   }
 
-  /** The redirect of the annotations that send all requests elsewhere. */
+  /** The redirect of the annotations that send all requests elsewhere; of both the temporal one, as in ingress-nginx. */
   #redirect(): RedirectAction | undefined {
-    const permanent = this.#options['permanent-redirect'];
-    const target = permanent ?? this.#options['temporal-redirect'];
+    const temporal = this.#options['temporal-redirect'];
+    const target = temporal ?? this.#options['permanent-redirect'];
     if (target === undefined) return undefined;
     const code =
-      permanent === undefined
-        ? this.#options['temporal-redirect-code']
-        : this.#options['permanent-redirect-code'];
-    const status = Number(code ?? (permanent === undefined ? 302 : 301)) as RedirectAction['status'];
-    return { ...TO_HTTPS, status, location: target };
+      temporal === undefined
+        ? (this.#options['permanent-redirect-code'] ?? 301)
+        : (this.#options['temporal-redirect-code'] ?? 302);
+    return { ...TO_HTTPS, status: Number(code) as RedirectAction['status'], location: target };
   }
 
   #action(backend: IngressBackend, rewrite: PathRewrite | undefined): RouteRule['action'] {

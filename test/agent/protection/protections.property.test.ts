@@ -120,7 +120,10 @@ for (const [name, value] of [
   ['enable-modsecurity', 'false'],
   ['enable-owasp-core-rules', 'false'],
   ['limit-rate', '0'],
-  ['configuration-snippet', 'more_set_headers "X-A: b";\n# deny all;\nproxy_set_header X-A b;'],
+  [
+    'configuration-snippet',
+    'more_set_headers "X-A: b";\n# deny all;\nproxy_set_header X-Real-IP $remote_addr;',
+  ],
   ['server-snippet', 'if ($host = a) { return 301 https://b; }'],
 ] as const)
   test(`Ingress: "${name}" with value "${value}" asks for nothing, and is open`, (t) => {

@@ -301,6 +301,16 @@ for (const [annotations, status, location] of [
     307,
     'http://new.example.org:81/',
   ],
+  // Of both the temporal one counts, with its own status.
+  [
+    {
+      'permanent-redirect': 'https://a.example/',
+      'permanent-redirect-code': '308',
+      'temporal-redirect': 'https://b.example/',
+    },
+    302,
+    'https://b.example/',
+  ],
 ] as const) {
   test(`All requests are redirected: ${Object.values(annotations).join(' ')}`, (t) => {
     t.like(ruleOf(annotated(annotations)).action, { kind: 'redirect', status, location });
