@@ -1,0 +1,73 @@
+// The text of docs/conformance/ingress-nginx.md: the tests of the move from ingress-nginx, and what each would find. Pure.
+
+import {
+  FEATURES,
+  OUTCOMES,
+  type Outcome,
+  type Scenario,
+  SUITE,
+} from '../test/conformance/ingress-nginx-tests.ts';
+
+const KINDS = Object.keys(OUTCOMES) as readonly Outcome[];
+/** As the columns and lists are called. */
+const TITLES: Readonly<Record<Outcome, string>> = {
+  same: 'same',
+  differs: 'differs',
+  ignored: 'no effect',
+  closed: '403',
+  broken: '500',
+};
+
+export function migrationPage(): string {
+  const all = Object.values(FEATURES).flat();
+  const served = testsOf(all, 'same').length;
+  const url = `https://github.com/${SUITE.repository}/tree/${SUITE.commit}/e2e`;
+  return `# What people rely on in ingress-nginx
+
+<!-- Written by scripts/write-migration-docs.ts from test/conformance/ingress-nginx-tests.ts: change it there, then \`make docs\`. -->
+
+Traefik has [${SUITE.tests} tests](${url}) that compare its own controller with ingress-nginx: a list of what people rely on.
+They were not run here.
+[A test of ours](../../test/conformance/ingress-nginx-suite.test.ts) reads the annotations that each asks for as the agent does, and the rest is judged by Headgate's code and tests.
+
+${served} of ${SUITE.tests} would find the same.
+
+${KINDS.map((kind) => `- **${TITLES[kind]}**: ${OUTCOMES[kind]}`).join('\n')}
+
+How to move is in [Coming from ingress-nginx](../ingress-annotations.md), with all annotations.
+
+| feature | tests | ${KINDS.map((kind) => TITLES[kind]).join(' | ')} |
+|---|---|${KINDS.map(() => '---|').join('')}
+${Object.entries(FEATURES)
+  .map(([feature, scenarios]) => `| [${feature}](#${anchor(feature)}) ${counts(scenarios)}`)
+  .join('\n')}
+| **all** ${counts(all)}
+
+${Object.entries(FEATURES)
+  .map(([feature, scenarios]) => `## ${feature}\n\n${scenarios.map(line).join('\n')}`)
+  .join('\n\n')}
+`;
+}
+
+function testsOf(scenarios: readonly Scenario[], outcome: Outcome): readonly string[] {
+  return scenarios.filter((each) => each.outcome === outcome).flatMap(({ tests }) => tests.split(' '));
+}
+
+function counts(scenarios: readonly Scenario[]): string {
+  const numbers = KINDS.map((kind) => testsOf(scenarios, kind).length);
+  const sum = numbers.reduce((total, each) => total + each, 0);
+  return `| ${[sum, ...numbers.map((each) => each || '')].join(' | ')} |`;
+}
+
+function line({ outcome, why, tests }: Scenario): string {
+  const names = tests.split(' ').map((name) => `\`${name}\``);
+  return `- **${TITLES[outcome]}**${why === undefined ? '' : `, ${why}`}: ${names.join(', ')}`;
+}
+
+/** As GitHub makes it of a heading. */
+function anchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-');
+}
