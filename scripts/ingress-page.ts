@@ -3,6 +3,7 @@
 import { NGINX_COMFORT } from '../agent/protection/nginx-names.ts';
 import { ANNOTATIONS_THAT_PROTECT } from '../agent/protection/protections.ts';
 import { INGRESS_ANNOTATIONS } from '../agent/translate/ingress/nginx-annotations.ts';
+import { SUITE } from '../test/conformance/ingress-nginx-tests.ts';
 
 export function ingressPage(): string {
   const rows = Object.entries(INGRESS_ANNOTATIONS).map(
@@ -16,14 +17,31 @@ ingress-nginx ended in March 2026.
 There are two ways here, and both can be gone Ingress by Ingress:
 
 - **Keep the Ingresses**: make an IngressClass of this controller ([Ingress](ingress.md)), and set \`spec.ingressClassName\` of one Ingress after the other.
-  The annotations below mean the same as before.
+  The annotations below mean the same as before, also those of [single sign-on](external-auth.md).
   Both controllers can serve side by side, because each looks at its own class.
 - **Make routes of them**: [ingress2gateway](https://github.com/kubernetes-sigs/ingress2gateway) prints a Gateway and HTTPRoutes for Ingresses: \`ingress2gateway print --providers=ingress-nginx\`.
   Set \`gatewayClassName\` to a class of this controller ([Gateway API](gateway-api.md)).
 
-An annotation that is not in the table and only adds comfort has no effect: the Ingress gets one Event \`AnnotationIgnored\` that names it, and \`headgate why\` shows it.
-One that protects, and that Headgate does not have, [closes](#annotations-that-close) the Ingress.
-Snippets and ModSecurity are never read: they would let an author of Ingresses write configuration for everybody.
+[What people rely on](conformance/ingress-nginx.md) goes through ${SUITE.tests} tests of ingress-nginx by feature: there, other, or not, and why.
+
+## Before the move
+
+\`headgate plan\` says which requests would get something else, and first of all what would be open; it changes nothing and needs no agent.
+
+\`\`\`sh
+# Folder ingresses/: Ingresses, Services, EndpointSlices, and an IngressClass of this controller, by the name that the Ingresses have.
+headgate render --strict --manifests ingresses/         # a line for each annotation that closes or has no effect
+headgate plan ingresses/ routes/ --requests access.log  # routes/: what ingress2gateway printed, and the same Services
+\`\`\`
+
+What ingress2gateway leaves out shows as \`Opens\`:
+
+\`\`\`
+1 opens, 0 close; 2 load balancers (1 by the landing, 1 by a reload); 0 problems
+Opens
+  Ingress shop/shop#0 → HTTPRoute shop/shop#0: Open only to clients from 10.0.0.0/8 → Open to everybody
+      GET http://shop.example.org/
+\`\`\`
 
 ## Annotations
 
@@ -31,6 +49,10 @@ Each is read with the prefix \`nginx.ingress.kubernetes.io/\` and with \`headgat
 A value that is not allowed gives the Event \`InvalidAnnotation\`, which says what is allowed.
 If the annotation [protects](security.md#what-protects), as ranges, users and limits do, requests then get status 403; of a list of ranges the good entries count, and a wrong one lets no client in.
 If it says what becomes of requests, as \`rewrite-target\` does, they get status 500; all others are ignored.
+
+An annotation that is not in the table and only adds comfort has no effect: the Ingress gets one Event \`AnnotationIgnored\` that names it, and \`headgate why\` shows it.
+One that protects, and that Headgate does not have, [closes](#annotations-that-close) the Ingress.
+Snippets and ModSecurity are never read: they would let an author of Ingresses write configuration for everybody.
 
 | annotation | what it does | allowed |
 |---|---|---|
@@ -40,6 +62,7 @@ ${rows.join('\n')}
 
 Headgate does not have these, and an Ingress that asks for one answers 403 instead of being open to everybody: an application behind single sign-on would else become public.
 Values that ask for nothing, such as \`enable-modsecurity: "false"\`, \`limit-rate: "0"\` or a snippet that only adds headers to answers, have no effect.
+A snippet that sets a header of members, or has a \`location\` or \`return\`, closes; only a redirect by the host (\`if ($host = …)\`) does not.
 If the Ingress must be served all the same, name them in \`headgate.io/serve-without: "ssl-ciphers"\`, of the Ingress or of its IngressClass; the Event \`ProtectionMissing\` then says so.
 
 | annotation | protects by |
@@ -69,9 +92,12 @@ ${comfort()}
 - \`proxy-read-timeout\` and \`proxy-send-timeout\` are one: how long a member may be silent.
 - The host of a rule with TLS is redirected to https with status 308, as before.
 - Paths with dot segments, such as \`/a/../b\`, are refused with status 400 unless the setting [\`dotSegments\`](settings.md#dotsegments) says otherwise; \`//\` and \`;\` are where some paths of a host are guarded ([\`ambiguousPaths\`](settings.md#ambiguouspaths)).
-- \`enable-cors\` without \`cors-allow-origin\` answers \`*\` without credentials, as browsers demand; ingress-nginx answers the origin of the request, with credentials.
+- \`enable-cors\` without \`cors-allow-origin\` answers \`*\` without credentials; ingress-nginx answers \`*\` with credentials, which browsers refuse.
 - \`auth-secret\` is of the Ingress' own namespace. Hashes of \`htpasswd\` without \`-B\` (\`$apr1$\`) cannot be verified by HAProxy: \`htpasswd -B -C 5\` writes others.
 - \`auth-url\` of a host that is neither a Service nor of the same class closes; answers are not cached; [more](external-auth.md).
+- Without \`proxy-body-size\` a body may have any length; in ingress-nginx 1 MB is the most.
+- \`limit-rps\` has no burst, and answers 429 instead of 503.
+- A Service of type ExternalName has no endpoints, and its requests get 503.
 - \`proxy-body-size\` looks at \`Content-Length\`: the body of a request without one, chunked or by HTTP/2, is not counted.
 - Headers of a proxy in front are believed only if [\`trusted-proxies\`](forwarded-headers.md) of the class names it, as with \`use-forwarded-headers\` and \`proxy-real-ip-cidr\`.
 `;

@@ -28,7 +28,7 @@ const OF_QUESTIONS = new Set([
   'x-forwarded-proto',
 ]);
 
-/** Of the connection to a member: with any value, also an empty one. */
+/** Headers of the connection to a member, with any value, also an empty one. */
 const OF_CONNECTIONS = new Set(['accept-encoding', 'connection', 'upgrade']);
 
 /** Has a directive that could restrict. */
@@ -44,7 +44,7 @@ export function asksOtherwise(snippet: string): boolean {
 /** Blanks, a comment, a quoted word, the end of a statement, a word. */
 const TOKENS = /\s+|#[^\n]*|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[;{}]|(?:[^\s;{}\\]|\\.)+|./gs;
 
-/** A redirect between the names of a site: without it, nobody is served who was not. */
+/** A redirect between the names of a site: without it, no client is served who was not. */
 const BY_HOST = /^\(\$(?:host|http_host|server_name)$/;
 
 function restricts(snippet: string, ownHeaders: ReadonlySet<string>): boolean {

@@ -20,7 +20,7 @@ export type Outcome = keyof typeof OUTCOMES;
 export interface Scenario {
   /** Without the prefix of ingress-nginx. Those of a canary and its Ingress are one list; a snippet has the directives in question. */
   readonly asks: Readonly<Record<string, string>>;
-  /** Of the type that the author of such a path uses; default: /. */
+  /** One with groups is ImplementationSpecific; default: /, a prefix. */
   readonly path?: string;
   readonly outcome: Outcome;
   /** A phrase; needed by each outcome but `same`, and where an annotation has no effect because Headgate always does what it says. */
@@ -32,7 +32,7 @@ export interface Scenario {
 const ASKED = { 'auth-url': 'http://web.default.svc.cluster.local/' };
 const USERS = { 'auth-type': 'basic', 'auth-secret': 'users', 'auth-realm': 'Realm' };
 const HASHES =
-  'its hashes of passwords (`{SHA}`) cannot be verified by HAProxy, so that nobody is let in (403); with `htpasswd -B -C 5` the answers are the same';
+  'its hashes of passwords (`{SHA}`) cannot be verified by HAProxy, so that no client is let in (403); with `htpasswd -B -C 5` the answers are the same';
 const SNIPPET = 'snippets are never read, and this one could restrict who is served';
 const COMFORT_SNIPPET = 'snippets are never read; this one only adds to answers';
 const MEMBERS_TLS =
@@ -516,7 +516,7 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
   ],
   'Unknown annotations': [
     {
-      asks: { 'made-up-for-nobody': 'true' },
+      asks: { 'made-up-for-a-test': 'true' },
       outcome: 'same',
       why: 'it has no effect',
       tests: 'UnknownAnnotation_BothControllersIgnore',
