@@ -44,7 +44,7 @@ ${Object.entries(FEATURES)
 | **all** ${counts(all)}
 
 ${Object.entries(FEATURES)
-  .map(([feature, scenarios]) => `## ${feature}\n\n${scenarios.map(line).join('\n')}`)
+  .map(([feature, scenarios]) => `## ${feature}\n\n${lines(scenarios).join('\n')}`)
   .join('\n\n')}
 `;
 }
@@ -59,9 +59,16 @@ function counts(scenarios: readonly Scenario[]): string {
   return `| ${[sum, ...numbers.map((each) => each || '')].join(' | ')} |`;
 }
 
-function line({ outcome, why, tests }: Scenario): string {
-  const names = tests.split(' ').map((name) => `\`${name}\``);
-  return `- **${TITLES[outcome]}**${why === undefined ? '' : `, ${why}`}: ${names.join(', ')}`;
+/** One for each outcome and reason. */
+function lines(scenarios: readonly Scenario[]): readonly string[] {
+  const groups = Map.groupBy(
+    scenarios,
+    ({ outcome, why = '' }) => `- **${TITLES[outcome]}**${why && `, ${why}`}`,
+  );
+  return Array.from(groups, ([start, same]) => {
+    const names = same.flatMap(({ tests }) => tests.split(' ')).map((name) => `\`${name}\``);
+    return `${start}: ${names.join(', ')}`;
+  });
 }
 
 /** As GitHub makes it of a heading. */

@@ -222,8 +222,12 @@ function hostEntries(
   hasTls: boolean,
   options: IngressOptions,
 ): HostEntries {
-  const isForced = options['force-ssl-redirect'] === true || options['ssl-passthrough'] === true;
-  const isMeant = hasTls && options['ssl-redirect'] !== false;
+  const redirect = options['ssl-redirect'];
+  const isForced =
+    options['force-ssl-redirect'] === true ||
+    options['ssl-passthrough'] === true ||
+    (hasTls && redirect === true);
+  const isMeant = hasTls && redirect !== false;
   const toHttps = isForced ? 'always' : isMeant ? 'if-served' : 'never';
   return { host, entries: { created, key, entries }, toHttps };
 }

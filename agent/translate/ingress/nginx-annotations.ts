@@ -59,7 +59,7 @@ export const INGRESS_ANNOTATIONS = {
   'ssl-redirect': rule(
     bool,
     BOOL,
-    'Off: a host with TLS is served on port 80 as well. Default: clients are sent to https.',
+    'Off: a host with TLS is served on port 80 as well. On: it never is, even before its certificate is there. Default: clients are sent to https as soon as it is there.',
   ),
   'force-ssl-redirect': rule(
     bool,

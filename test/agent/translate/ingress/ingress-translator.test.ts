@@ -178,6 +178,13 @@ test('ssl-redirect off serves the host on port 80 as well; force-ssl-redirect se
   t.is(routes(forced)[0], 'example.org/ → redirect 308 (Ingress default/web#0)');
 });
 
+test('ssl-redirect on never serves a host with TLS in clear, also without a certificate; a host without TLS is served', (t) => {
+  const on = { 'ssl-redirect': 'true' };
+  t.is(routes(annotated(on, TLS))[0], 'example.org/ → redirect 308 (Ingress default/web#0)');
+  t.is(routes(annotated(on, rules([{ path: '/' }])))[0], `example.org/ ${TO_WEB} (Ingress default/web#0)`);
+  t.is(routes(annotated({}, TLS))[0], `example.org/ ${TO_WEB} (Ingress default/web#0)`);
+});
+
 test('Without a usable certificate port 443 is closed, and the author is told', (t) => {
   const given = world(ingressJson('web', TLS));
   t.deepEqual(
