@@ -6,6 +6,7 @@ import type { EjectionReport } from './demo-ejection.ts';
 import type { GatewayReport } from './demo-gateway.ts';
 import type { LoadReport } from './demo-load.ts';
 import type { Phase, PhaseResult } from './demo-phases.ts';
+import type { PlanReport } from './demo-plan.ts';
 import type { UdpReport } from './demo-udp.ts';
 
 export interface Row extends LoadReport, PhaseResult {
@@ -110,6 +111,18 @@ export function printEjection({ requests, failed, back }: EjectionReport): void 
 
 export function faultsOfEjection({ failed }: EjectionReport): readonly string[] {
   return failed > 5 ? [`A member that answers 500 failed ${counted(failed, 'request')}`] : [];
+}
+
+export function printPlan({ summary, opens, takes }: PlanReport): void {
+  console.log(`One more Service and one member less, before it is done ("headgate plan"):
+  ${summary}
+  ${opens}
+  ${takes}`);
+}
+
+export function faultsOfPlan({ summary, opens, takes }: PlanReport): readonly string[] {
+  const isWhole = summary.startsWith('1 opens, 0 close; ') && opens !== '' && takes !== '';
+  return isWhole ? [] : [`"headgate plan" does not say what a change opens and takes: ${summary}`];
 }
 
 /** `report`: the result, or what this machine lacks. */

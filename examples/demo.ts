@@ -1,7 +1,7 @@
 // `make demo`: scales a Service under load, drains, kills and replaces its members, and breaks its manifest; no request
-// fails; then a Gateway whose routes and certificate change, and a UDP Service whose members change. Runs on loopback in a
-// temporary directory without root. Continues until Ctrl-C for experiments; with DEMO_ONCE=1 it ends after the table, with a
-// status other than 0 if a request failed or HAProxy had a needless reload.
+// fails; then a Gateway whose routes and certificate change, a change that is only planned, and a UDP Service whose members
+// change. Runs on loopback in a temporary directory without root. Continues until Ctrl-C for experiments; with DEMO_ONCE=1 it
+// ends after the table, with a status other than 0 if a request failed or HAProxy had a needless reload.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,17 +14,20 @@ import { type GatewayReport, showGateway } from './demo-gateway.ts';
 import { freePorts, startMembers } from './demo-members.ts';
 import { PATH } from './demo-path.ts';
 import { phases, type Stage } from './demo-phases.ts';
+import { showPlan } from './demo-plan.ts';
 import { DemoPool } from './demo-pool.ts';
 import { endAll } from './demo-processes.ts';
 import {
   faultsOf,
   faultsOfEjection,
   faultsOfGateway,
+  faultsOfPlan,
   faultsOfUdp,
   printEjection,
   printGateway,
   printHeadings,
   printIntroduction,
+  printPlan,
   printRow,
   printSummary,
   printUdp,
@@ -53,17 +56,22 @@ try {
   progress('a member that answers 500');
   const [apiPort = 0, apiMembers = 0] = await freePorts(2);
   const ejection = await showEjection(agent, apiPort, apiMembers);
+  progress('a change that is planned');
+  const [planned = 0] = await freePorts(1);
+  const plan = await showPlan(directory, agent, planned, stage.web.path);
   progress('');
   const udp = await showUdp(join(directory, 'udp'));
   const faults = [
     ...faultsOf(rows),
     ...faultsOfGateway(gateway),
     ...faultsOfEjection(ejection),
+    ...faultsOfPlan(plan),
     ...faultsOfUdp(udp),
   ];
   printSummary(rows);
   printGateway(gateway);
   printEjection(ejection);
+  printPlan(plan);
   printUdp(udp);
   for (const fault of faults) console.log(styleText(['red', 'bold'], `FAILED: ${fault}`));
   exitStatus = faults.length === 0 ? 0 : 1;

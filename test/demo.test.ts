@@ -60,6 +60,10 @@ test('make demo loses no request, never reloads the main HAProxy, and leaves not
     output(),
     /^One of five members answers 500: [1-5] of 300 requests failed, then it rested; requests again \d+ ms after it was well\.$/m,
   );
+  t.regex(
+    output(),
+    /^One more Service .*:\n {2}1 opens, 0 close; 2 load balancers \(1 by commands, 1 by the landing\); 0 problems\n {2}TCP port \d+ of 127\.0\.0\.1 \(Service default\/debug\): Closed .* → Open to everybody\n {2}changes Service default\/web: \d+ commands?$/m,
+  );
   // Where users may make namespaces; the kernel path's own tests need them in any case.
   t.regex(
     output(),
