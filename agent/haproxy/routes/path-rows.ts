@@ -19,37 +19,48 @@ const MAX_LIST = 8_000;
 export function pathRows({ entries }: HostRoutes, table: string): readonly MapRow[] {
   const lists = new Lists(table);
   const served = entries.map(servable);
-  const { exact, prefix, regex } = groupsOf(served);
-  // A regular expression can match any path, so that all paths lead to these first; exact paths before them.
-  const first = lists.leadTo(regex, '');
-  const behindFirst = (then: string): string =>
-    first === '' || then === '' ? first || then : lists.of([first, then]);
+  const groups = groupsOf(served);
+  const { exact, prefix, regex } = groups;
+  const expressions = new ExpressionLists(lists, served, groups);
   const rows: MapRow[] = [];
-  /** The prefixes that the path of the turn has, each with what it leads to. */
-  const wider: { readonly path: string; readonly lead: string }[] = [];
-  const paths = new Set([...(first === '' ? [] : ['']), ...prefix.keys(), ...exact.keys()]);
+  /** The prefixes that the path of the turn has. */
+  const wider: Prefix[] = [];
+  const paths = new Set([...(regex.length === 0 ? [] : ['']), ...prefix.keys(), ...exact.keys()]);
   // With a slash at the end, all paths below a prefix follow it.
   for (const path of [...paths].map((each) => `${each}/`).sort()) {
     while (wider.length > 0 && !path.startsWith(wider.at(-1)?.path ?? '')) wider.pop();
     const key = path.slice(0, -1);
-    const above = wider.at(-1)?.lead ?? '';
+    const above = wider.at(-1);
     const own = prefix.get(key) ?? [];
-    const lead = lists.leadTo(own, above);
     if (own.length > 0 || key === '') {
-      if (behindFirst(lead) !== '')
-        rows.push({ map: 'prefix', key: `${table}${key}/`, value: behindFirst(lead) });
-      wider.push({ path, lead });
+      const first = expressions.before(own[0]);
+      // Expressions that come behind the prefix, and before the wider one, stand in what that one leads to.
+      const then = first.count === above?.first.count ? above.lead : above?.whole;
+      const lead = lists.leadTo(own, then ?? '');
+      const whole = first.list === '' || lead === '' ? first.list || lead : lists.of([first.list, lead]);
+      if (whole !== '') rows.push({ map: 'prefix', key: `${table}${key}/`, value: whole });
+      wider.push({ path, first, lead, whole });
     }
-    const whole = exact.get(key);
-    if (whole !== undefined)
+    const exactly = exact.get(key);
+    if (exactly !== undefined)
       rows.push({
         map: 'exact',
         key: `${table}${key}`,
-        value: lists.leadTo(whole, behindFirst(lead)),
+        value: lists.leadTo(exactly, wider.at(-1)?.whole ?? ''),
       });
   }
   const strict: readonly MapRow[] = isStrict(served) ? [{ map: 'strict', key: table, value: '1' }] : [];
   return [...strict, ...lists.rows(), ...rows];
+}
+
+interface Prefix {
+  readonly path: string;
+  /** The expressions before it. */
+  readonly first: ExpressionList;
+  /** What it leads to behind them. */
+  readonly lead: string;
+  /** Both. */
+  readonly whole: string;
 }
 
 interface Groups {
@@ -75,6 +86,57 @@ function append(map: Map<string, RouteEntry[]>, key: string, entry: RouteEntry):
   const entries = map.get(key);
   if (entries === undefined) map.set(key, [entry]);
   else entries.push(entry);
+}
+
+interface ExpressionList {
+  /** '' for none. */
+  readonly list: string;
+  readonly count: number;
+}
+
+/** The expressions that come before each prefix: any path can match them. Prefixes with the same ones have the same list. */
+class ExpressionLists {
+  readonly #lists: Lists;
+  readonly #regex: readonly RouteEntry[];
+  /** Of each entry in the order of precedence: how many expressions come before it. */
+  readonly #before = new Map<RouteEntry, number>();
+  /** How many come before some prefix, ascending; the last one: all. */
+  readonly #counts: readonly number[];
+  readonly #byCount = new Map<number, string>([[0, '']]);
+
+  constructor(lists: Lists, entries: readonly RouteEntry[], { regex, prefix }: Groups) {
+    this.#lists = lists;
+    this.#regex = regex;
+    let count = 0;
+    for (const entry of entries) {
+      this.#before.set(entry, count);
+      if (entry.match.path.kind === 'regex') count++;
+    }
+    const counts = Array.from(prefix.values(), ([first]) => this.#countBefore(first));
+    this.#counts = [...new Set([...counts, regex.length])].sort((a, b) => a - b);
+  }
+
+  /** `entry`: the first of the prefix; undefined: all expressions. */
+  before(entry: RouteEntry | undefined): ExpressionList {
+    const count = this.#countBefore(entry);
+    return { list: this.#listOf(count), count };
+  }
+
+  #countBefore(entry: RouteEntry | undefined): number {
+    return entry === undefined ? this.#regex.length : (this.#before.get(entry) ?? 0);
+  }
+
+  /** The list of the next smaller count, then the others. */
+  #listOf(count: number): string {
+    const known = this.#byCount.get(count);
+    if (known !== undefined) return known;
+    const fewer = this.#counts.findLast((each) => each < count) ?? 0;
+    const first = this.#listOf(fewer);
+    const others = this.#lists.leadTo(this.#regex.slice(fewer, count), '');
+    const list = first === '' ? others : this.#lists.of([first, others]);
+    this.#byCount.set(count, list);
+    return list;
+  }
 }
 
 /** The lists of one table, with the expressions and targets that they need, each made once. */

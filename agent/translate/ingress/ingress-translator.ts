@@ -158,7 +158,10 @@ export class IngressTranslator implements Translator {
     const guards = ingressGuards(owned, certificates, reads, problems);
     const { tls, isServed } = ingressTls(ofClass, hosts, guards.hosts, certificates, reads, problems);
     const isHttps = (host: string): boolean => tls !== undefined && isServed(host);
-    const memory = this.#memories.get(key) ?? { plain: new SectionHosts(), secure: new SectionHosts() };
+    const memory = this.#memories.get(key) ?? {
+      plain: new SectionHosts('by-length'),
+      secure: new SectionHosts('by-length'),
+    };
     this.#memories.set(key, memory);
     const plainHosts = hostRoutes(
       hosts,

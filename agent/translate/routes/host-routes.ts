@@ -13,12 +13,21 @@ export interface RouteEntries {
   readonly entries: readonly RouteEntry[];
 }
 
+/**
+ * Where regular expressions stand: `first`, before all prefixes, as the Gateway API lets implementations choose; `by-length`,
+ * before those that are not longer, as in ingress-nginx.
+ */
+export type PlaceOfExpressions = 'first' | 'by-length';
+
 /** The first that matches a request is taken. */
-export function inOrder(routes: readonly RouteEntries[]): readonly RouteEntry[] {
+export function inOrder(
+  routes: readonly RouteEntries[],
+  expressions: PlaceOfExpressions = 'first',
+): readonly RouteEntry[] {
   const byAge = routes.toSorted(byPrecedence);
   return byAge
     .flatMap(({ entries }) => entries)
-    .map((entry) => ({ entry, rank: rankOf(entry.match) }))
+    .map((entry) => ({ entry, rank: rankOf(entry.match, expressions) }))
     .sort((a, b) => compareRanks(a.rank, b.rank))
     .map(({ entry }) => entry);
 }
@@ -33,11 +42,17 @@ export function byPrecedence(
 }
 
 /**
- * Each number decides if those before it are equal; the lowest comes first. Paths: exact, then regular expressions, whose place
- * the specification leaves open, then prefixes; the longest first.
+ * Each number decides if those before it are equal; the lowest comes first. Paths: exact, then regular expressions and prefixes,
+ * the longest first.
  */
-function rankOf({ path, method, headers, query }: RouteMatch): readonly number[] {
-  return [PATHS[path.kind], -path.value.length, method === '' ? 1 : 0, -headers.length, -query.length];
+function rankOf(
+  { path, method, headers, query }: RouteMatch,
+  expressions: PlaceOfExpressions,
+): readonly number[] {
+  const others = [method === '' ? 1 : 0, -headers.length, -query.length];
+  const [kind, length] = [PATHS[path.kind], -path.value.length];
+  if (expressions === 'first' || path.kind === 'exact') return [kind, length, 0, ...others];
+  return [PATHS.regex, length, kind, ...others];
 }
 
 const PATHS = { exact: 0, regex: 1, prefix: 2 } as const;

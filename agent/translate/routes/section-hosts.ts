@@ -4,7 +4,7 @@
 import { differing } from '../../model/differing.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { HostPattern, HostRoutes } from '../../model/routes.ts';
-import { inOrder, type RouteEntries } from './host-routes.ts';
+import { inOrder, type PlaceOfExpressions, type RouteEntries } from './host-routes.ts';
 import { shadowedRoutes } from './shadowed-routes.ts';
 
 /** A route in the section; the same value while it does not change. */
@@ -32,6 +32,11 @@ export class SectionHosts {
   #values: readonly HostRoutes[] = [];
   /** By host, without those that have none. */
   readonly #shadowed = new Map<string, readonly Problem[]>();
+  readonly #expressions: PlaceOfExpressions;
+
+  constructor(expressions: PlaceOfExpressions = 'first') {
+    this.#expressions = expressions;
+  }
 
   /** Replaces the routes. The same list, and the same values in it, as far as they are made of the same entries. */
   update(routes: readonly HostedRoute[]): readonly HostRoutes[] {
@@ -75,7 +80,7 @@ export class SectionHosts {
     }
     if (routes.size === ordered.size && [...routes].every((each) => ordered.has(each))) return false;
     found.ordered = new Set(routes);
-    found.value = { host: value.host, entries: inOrder([...routes]) };
+    found.value = { host: value.host, entries: inOrder([...routes], this.#expressions) };
     const shadowed = shadowedRoutes(found.value);
     if (shadowed.length > 0) this.#shadowed.set(key, shadowed);
     else this.#shadowed.delete(key);

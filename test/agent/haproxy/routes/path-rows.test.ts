@@ -54,6 +54,21 @@ for (const [what, entries, expected] of [
     [entryOf('=/a', 'a'), entryOf('~/r.*', 'r'), entryOf('/b', 'b')],
     ['exact T/a a', 'prefix T/ [r P0]', 'prefix T/b/ [[r P0], b]'],
   ],
+  [
+    'a regular expression behind a longer prefix, and before a shorter one',
+    [entryOf('/api/admin', 'a'), entryOf('~/api/.*', 'r'), entryOf('/api', 'b'), entryOf('=/api/x/y', 'e')],
+    ['exact T/api/x/y e', 'prefix T/ [r P0]', 'prefix T/api/ [[r P0], b]', 'prefix T/api/admin/ a'],
+  ],
+  [
+    'what may fail, then the expressions between it and a wider prefix, then that',
+    [entryOf(matchOf('/api/admin', post), 'a'), entryOf('~/api/.*', 'r'), entryOf('/api', 'b')],
+    ['prefix T/ [r P0]', 'prefix T/api/ [[r P0], b]', 'prefix T/api/admin/ [a mPOST, [[r P0], b]]'],
+  ],
+  [
+    'expressions of several lengths, each list with that of fewer',
+    [entryOf('~/a/b/c', 'x'), entryOf('/a/b', 'p'), entryOf('~/a', 'y'), entryOf('/', 'z')],
+    ['prefix T/ [[[x P0], [y P1]], z]', 'prefix T/a/b/ [[x P0], p]'],
+  ],
   ['a trailing slash', [entryOf(matchOf('=/a/'), 'a')], ['exact T/a/ a']],
 ] as const)
   test(`pathRows() leads paths by ${what}`, (t) => {

@@ -74,3 +74,17 @@ test('Of equal matches the older route counts, then the first by namespace and n
     ['z/z#0', 'a/z#0', 'b/a#0', 'b/a#1'],
   );
 });
+
+test('Regular expressions come before all prefixes, or, by length, before those that are not longer; exact paths before both', (t) => {
+  const [exact, longer, same, regex, shorter] = [
+    path('exact', '/a'),
+    path('prefix', '/api/admin'),
+    path('prefix', '/api/ab'),
+    path('regex', '/api/.*'),
+    path('prefix', '/api'),
+  ];
+  const routes = [route([shorter, same, longer, regex, exact])];
+  const orderOf = (...given: Parameters<typeof inOrder>) => inOrder(...given).map(({ match }) => match);
+  t.deepEqual(orderOf(routes), [exact, regex, longer, same, shorter]);
+  t.deepEqual(orderOf(routes, 'by-length'), [exact, longer, regex, same, shorter]);
+});
