@@ -81,9 +81,10 @@ ${comfort()}
 - A client that shows no certificate, or a wrong one, ends in the handshake: \`auth-tls-error-page\` has no effect.
 - Error pages are those of the class ([\`error-pages\`](annotations.md#error-pages)), not of \`custom-http-errors\`; \`default-backend\` gets no answers of members.
 - The cookie of \`affinity\` is for all paths unless \`session-cookie-path\` says otherwise, and follows a client to another member when its own fails.
-- A longer path without characters of expressions comes before a regular expression; in ingress-nginx all paths of a host with one are compared by their length.
+- A path of type ImplementationSpecific is a prefix by whole elements: \`/admin\` has neither \`/admin.php\` nor \`/administrator\`, as it has in ingress-nginx: guard those by paths of their own.
+- Regular expressions and other paths of a host are compared by their length, as in ingress-nginx; of one that ends in \`(/|$)(.*)\` or \`/(.*)\` what stands before that counts.
 - Without \`hsts\` no \`Strict-Transport-Security\` is added; ingress-nginx adds it to answers by https, for a year and with subdomains.
-- Regular expressions hold for the paths of one Ingress, not for all paths of its host; they distinguish upper and lower case.
+- Regular expressions hold for the paths of one Ingress, not for all paths of its host; they distinguish upper and lower case, as ingress-nginx does not: members that do not either need a guarded path in each spelling.
 - The paths \`/shop(/|$)(.*)\` with \`$2\`, \`/shop/(.*)\` and \`/(shop/.*)\` with \`$1\` are prefixes: \`/shop\` is one of them, and with \`/base/$2\` becomes \`/base\`, not \`/base/\`.
   Groups of all other paths, such as \`/shop/?(.*)\`, are looked up by a regular expression; a rewritten path with dot segments is refused with status 400.
 - \`auth-tls-secret\` is of the Ingress' own namespace, and its host is answered only to clients that named it in their handshake (else status 421).
@@ -96,7 +97,6 @@ ${comfort()}
 - \`auth-secret\` is of the Ingress' own namespace. Hashes of \`htpasswd\` without \`-B\` (\`$apr1$\`) cannot be verified by HAProxy: \`htpasswd -B -C 5\` writes others.
 - \`auth-url\` of a host that is neither a Service nor of the same class closes; answers are not cached; [more](external-auth.md).
 - Without \`proxy-body-size\` a body may have any length; in ingress-nginx 1 MB is the most.
-- \`limit-rps\` has no burst, and answers 429 instead of 503.
 - A Service of type ExternalName has no endpoints, and its requests get 503.
 - \`proxy-body-size\` looks at \`Content-Length\`: the body of a request without one, chunked or by HTTP/2, is not counted.
 - Headers of a proxy in front are believed only if [\`trusted-proxies\`](forwarded-headers.md) of the class names it, as with \`use-forwarded-headers\` and \`proxy-real-ip-cidr\`.

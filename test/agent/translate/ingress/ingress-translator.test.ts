@@ -348,6 +348,21 @@ for (const text of [
   });
 }
 
+test('A guarded path comes before a regular expression that is shorter', (t) => {
+  const prefix = 'nginx.ingress.kubernetes.io/';
+  const open = rules([{ path: '/api/.*', pathType: 'ImplementationSpecific' }]);
+  const given = world(
+    ingressJson('open', open, { [`${prefix}use-regex`]: 'true' }),
+    ingressJson('admin', rules([{ path: '/api/admin' }]), {
+      [`${prefix}whitelist-source-range`]: '10.0.0.0/8',
+    }),
+  );
+  t.deepEqual(routes(given), [
+    `example.org/api/admin ${TO_WEB} (Ingress default/admin#0)`,
+    `example.org~/api/.* ${TO_WEB} (Ingress default/open#0)`,
+  ]);
+});
+
 test('A Service of type ExternalName behind an Ingress is told', (t) => {
   const given = annotated({});
   given.apply([service({ type: 'ExternalName', ports: [{ port: 80 }] })]);
