@@ -98,7 +98,7 @@ interface ExpressionList {
 class ExpressionLists {
   readonly #lists: Lists;
   readonly #regex: readonly RouteEntry[];
-  /** Of each entry in the order of precedence: how many expressions come before it. */
+  /** How many expressions come before each entry, in the order of precedence. */
   readonly #before = new Map<RouteEntry, number>();
   /** How many come before some prefix, ascending; the last one: all. */
   readonly #counts: readonly number[];
