@@ -82,7 +82,7 @@ const HOST = '[A-Za-z0-9.-]{1,253}';
 const CHECK = ` check inter ${NUMBER}ms rise ${NUMBER} fall ${NUMBER}(?: port ${NUMBER})?(?: check-send-proxy)?(?: check-ssl(?: verify none)?(?: check-alpn h2)?(?: check-sni ${HOST})?)?`;
 
 const TLS =
-  ' ssl crt-list [A-Za-z0-9/_-]{1,250}\\.list ssl-min-ver TLSv1\\.[23](?: ciphers [A-Z0-9:-]+)?(?: ciphersuites [A-Z0-9_:]+)?(?: ca-file [A-Za-z0-9/_-]{1,250}\\.crt(?: crl-file [A-Za-z0-9/_-]{1,250}\\.crl)? verify (?:optional|required))?(?: alpn [A-Za-z0-9/.,-]+)?(?: no-tls-tickets)?';
+  ' ssl crt-list [A-Za-z0-9/_-]{1,250}\\.list ssl-min-ver TLSv1\\.[23](?: ciphers [A-Z0-9:-]+)?(?: ciphersuites [A-Z0-9_:]+)?(?: ca-file [A-Za-z0-9/_-]{1,250}\\.crt(?: crl-file [A-Za-z0-9/_-]{1,250}\\.crl)? verify (?:optional|required))?(?: alpn [A-Za-z0-9/._,-]+)?(?: no-tls-tickets)?';
 
 const MEMBER_TLS = ` ssl verify (?:none|required ca-file [A-Za-z0-9/_-]{1,250}\\.crt verifyhost ${HOST})(?: sni str\\(${HOST}\\))?`;
 
