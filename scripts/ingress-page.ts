@@ -81,7 +81,7 @@ ${comfort()}
 - A client that shows no certificate, or a wrong one, ends in the handshake: \`auth-tls-error-page\` has no effect.
 - Error pages are those of the class ([\`error-pages\`](annotations.md#error-pages)), not of \`custom-http-errors\`; \`default-backend\` gets no answers of members.
 - The cookie of \`affinity\` is for all paths unless \`session-cookie-path\` says otherwise, and follows a client to another member when its own fails.
-- A path of type ImplementationSpecific is a prefix by whole elements: \`/admin\` has neither \`/admin.php\` nor \`/administrator\`, as it has in ingress-nginx: guard those by paths of their own.
+- A path of type ImplementationSpecific is a prefix by whole elements; one that is guarded, by ranges, users, limits or an authorization server, has what begins with its letters, too, as in ingress-nginx: \`/admin\` has \`/admin.php\`.
 - Regular expressions and other paths of a host are compared by their length, as in ingress-nginx; of one that ends in \`(/|$)(.*)\` or \`/(.*)\` what stands before that counts.
 - Without \`hsts\` no \`Strict-Transport-Security\` is added; ingress-nginx adds it to answers by https, for a year and with subdomains.
 - Regular expressions hold for the paths of one Ingress, not for all paths of its host; they distinguish upper and lower case, as ingress-nginx does not: members that do not either need a guarded path in each spelling.

@@ -47,8 +47,15 @@ export interface RouteEntry {
 }
 
 export interface RouteMatch {
-  /** `prefix` by whole elements, without a slash at the end (`/` is ''); `regex` is RE2-like, anchored at the start. */
-  readonly path: { readonly kind: 'exact' | 'prefix' | 'regex'; readonly value: string };
+  /**
+   * `prefix` by whole elements, without a slash at the end (`/` is ''); `regex` is RE2-like, anchored at the start. `length`: of
+   * an expression that stands for a shorter path, in the order of routes by length.
+   */
+  readonly path: {
+    readonly kind: 'exact' | 'prefix' | 'regex';
+    readonly value: string;
+    readonly length?: number;
+  };
   /** '' for any. */
   readonly method: string;
   /** Lower-case names. */

@@ -93,6 +93,39 @@ export function plainMatch(path: string, type: IngressPath['type']): RouteMatch 
   return { path: { kind: type === 'Exact' ? 'exact' : 'prefix', value }, method: '', headers: [], query: [] };
 }
 
+/** An expression has at most 400 states. */
+const MOST_LETTERS = 300;
+
+/**
+ * Paths that begin with the letters of an ImplementationSpecific one, without being below it: `/admin.php` of `/admin`. In
+ * ingress-nginx it has them; undefined for a path that has none. The match of a very long path is wider.
+ */
+export function lettersBehind(
+  { path, type }: IngressPath,
+  { path: read }: RouteMatch,
+): RouteMatch | undefined {
+  if (type !== 'ImplementationSpecific' || read.kind !== 'prefix' || read.value !== path || path === '')
+    return undefined;
+  let [letters, count] = ['', 0];
+  for (const each of path) {
+    const encoded = letterText(each);
+    count += encoded.length;
+    if (count > MOST_LETTERS) break;
+    letters += encoded;
+  }
+  const match = regexMatch(count > MOST_LETTERS ? letters : `${letters}[^/]`);
+  return { ...match, path: { ...match.path, length: path.length } };
+}
+
+/** As HAProxy gets it, and as an expression. */
+function letterText(letter: string): string {
+  if (/^[!-~]$/.test(letter)) return META.test(letter) || letter === '.' ? `\\${letter}` : letter;
+  return Array.from(
+    Buffer.from(letter),
+    (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
+  ).join('');
+}
+
 function full(value: string): PathRewrite {
   return { kind: 'full', value };
 }

@@ -34,7 +34,7 @@ import { authOf } from '../routes/route-users.ts';
 import { type CanaryChoice, canaryChoices } from './canary-choices.ts';
 import { type AskedService, ingressAuth, NO_CLASS_AUTH, type ReadExternalAuth } from './external-auth.ts';
 import { corsOf } from './ingress-cors.ts';
-import { plainMatch, readPath } from './ingress-paths.ts';
+import { lettersBehind, plainMatch, readPath } from './ingress-paths.ts';
 import { nextUpstreamOf } from './next-upstream.ts';
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
 import { passthroughFault } from './passthrough-fault.ts';
@@ -132,10 +132,11 @@ export function readIngress(
       const { match, rewrite, fault: why } = readPath(path, options, expressions);
       if (why !== '') rules.unserved(`A path of host "${host || '*'}" answers 500: ${why}`);
       // Without the path its requests would get the rule of a wider one.
-      entries.push({
-        match,
-        rule: why === '' ? rules.next(path.backend, rewrite, path.path) : rules.broken(),
-      });
+      const rule = why === '' ? rules.next(path.backend, rewrite, path.path) : rules.broken();
+      entries.push({ match, rule });
+      // An open rule of a wider path must not get them. Without a guard the rows stay without expressions.
+      const behind = isGuarded(rule) ? lettersBehind(path, match) : undefined;
+      if (behind !== undefined) entries.push({ match: behind, rule });
     }
     const root = paths.find(({ path }) => path === '/');
     if (passes && !isClosed && host !== '') {
@@ -192,6 +193,10 @@ export function readIngress(
     without,
     ignored,
   };
+}
+
+function isGuarded({ action, limits, auth, externalAuth }: RouteRule): boolean {
+  return action.kind === 'answer' || (limits ?? auth ?? externalAuth) !== undefined;
 }
 
 const REFUSED = { kind: 'answer', status: 403 } as const;

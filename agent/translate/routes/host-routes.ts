@@ -50,7 +50,7 @@ function rankOf(
   expressions: PlaceOfExpressions,
 ): readonly number[] {
   const others = [method === '' ? 1 : 0, -headers.length, -query.length];
-  const [kind, length] = [PATHS[path.kind], -path.value.length];
+  const [kind, length] = [PATHS[path.kind], -(path.length ?? path.value.length)];
   if (expressions === 'first' || path.kind === 'exact') return [kind, length, 0, ...others];
   return [PATHS.regex, length, kind, ...others];
 }

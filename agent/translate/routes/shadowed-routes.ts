@@ -10,6 +10,8 @@ export const shadowedRoutes = memoByIdentity(({ host, entries }: HostRoutes): re
   const winners = new Map<string, RouteEntry>();
   return entries.flatMap((entry): readonly Problem[] => {
     const { match, rule } = entry;
+    // Its path is named by the entry that it stands beside.
+    if (match.path.length !== undefined) return [];
     const key = JSON.stringify(match);
     const winner = winners.get(key);
     if (winner === undefined) winners.set(key, entry);

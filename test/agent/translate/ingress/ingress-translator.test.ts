@@ -363,6 +363,29 @@ test('A guarded path comes before a regular expression that is shorter', (t) => 
   ]);
 });
 
+test('A guarded path of type ImplementationSpecific has what begins with its letters, as in ingress-nginx', (t) => {
+  const prefix = 'nginx.ingress.kubernetes.io/';
+  const at = (path: string) => rules([{ path, pathType: 'ImplementationSpecific' }]);
+  const given = world(
+    ingressJson('open', at('/')),
+    ingressJson('docs', rules([{ path: '/admin-docs' }])),
+    ingressJson('admin', at('/admin'), { [`${prefix}whitelist-source-range`]: '10.0.0.0/8' }),
+    ingressJson('dots', at('/v1.0'), { [`${prefix}enable-modsecurity`]: 'true' }),
+    ingressJson('free', at('/free')),
+    ingressJson('slash', at('/slash/'), { [`${prefix}limit-rps`]: '5' }),
+  );
+  t.deepEqual(routes(given), [
+    `example.org/admin-docs ${TO_WEB} (Ingress default/docs#0)`,
+    `example.org~/admin[^/] ${TO_WEB} (Ingress default/admin#0)`,
+    `example.org/admin ${TO_WEB} (Ingress default/admin#0)`,
+    `example.org/slash ${TO_WEB} (Ingress default/slash#0)`,
+    'example.org~/v1\\.0[^/] → 403 (Ingress default/dots#0)',
+    'example.org/v1.0 → 403 (Ingress default/dots#0)',
+    `example.org/free ${TO_WEB} (Ingress default/free#0)`,
+    `example.org/ ${TO_WEB} (Ingress default/open#0)`,
+  ]);
+});
+
 test('A Service of type ExternalName behind an Ingress is told', (t) => {
   const given = annotated({});
   given.apply([service({ type: 'ExternalName', ports: [{ port: 80 }] })]);
