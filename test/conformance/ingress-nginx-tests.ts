@@ -39,9 +39,9 @@ const MEMBERS_TLS =
   'a BackendTLSPolicy of the Service verifies members; only a Gateway shows them a certificate';
 const ERRORS =
   'answers of members pass; `headgate.io/error-pages` of the class has pages for those of the load balancer itself';
-const RETRIES =
-  'a connection that fails is tried again, three times, at other members; an answer of a member is final';
-const COOKIE = 'the cookie is `HEADGATE`, for the session, with path `/`';
+const COOKIE = 'without `session-cookie-name` the cookie is `HEADGATE`';
+const TOO_MUCH =
+  'what is too much gets 429, ingress-nginx answers 503; there is no burst of five times the rate';
 const CONNECT = 'the time to connect is `headgate.io/timeout-connect` of the Service';
 
 export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
@@ -54,10 +54,20 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     },
     {
       asks: { canary: 'true', 'canary-weight': '50', affinity: 'cookie', 'session-cookie-name': 'route' },
+      outcome: 'differs',
+      why: 'the cookie keeps a member, and not the choice between canary and Ingress',
+      tests: 'AffinityCanaryDefaultReturnsOK',
+    },
+    {
+      asks: {
+        canary: 'true',
+        'canary-weight': '50',
+        affinity: 'cookie',
+        'affinity-canary-behavior': 'sticky',
+      },
       outcome: 'ignored',
-      why: `${COOKIE}; it keeps a member, and not the choice between canary and Ingress`,
-      tests:
-        'AffinityCanaryStickyReturnsOK AffinityCanaryStickyPreservesRouting AffinityCanaryDefaultReturnsOK',
+      why: 'the cookie keeps a member, and not the choice between canary and Ingress',
+      tests: 'AffinityCanaryStickyReturnsOK AffinityCanaryStickyPreservesRouting',
     },
   ],
   'app-root': [
@@ -146,14 +156,12 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     },
     {
       asks: { canary: 'true', 'canary-by-header': 'X-Canary', 'canary-by-header-pattern': '^(lab|staging)$' },
-      outcome: 'ignored',
-      why: 'an HTTPRoute matches headers by expressions',
+      outcome: 'same',
       tests: 'HeaderPattern',
     },
     {
       asks: { canary: 'true', 'canary-by-cookie': 'next' },
-      outcome: 'ignored',
-      why: 'the canary gets no requests by it',
+      outcome: 'same',
       tests: 'Cookie',
     },
   ],
@@ -171,8 +179,7 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     },
     {
       asks: { 'auth-tls-secret': 'default/clients', 'auth-tls-pass-certificate-to-upstream': 'true' },
-      outcome: 'ignored',
-      why: 'members get `ssl-client-verify`, `ssl-client-subject-dn` and `ssl-client-issuer-dn`, without the certificate itself',
+      outcome: 'same',
       tests: 'PassCertToUpstream',
     },
   ],
@@ -266,15 +273,15 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     {
       asks: { 'limit-rps': '1' },
       outcome: 'differs',
-      why: 'what is too much gets 429, ingress-nginx answers 503; there is no burst of five times the rate',
+      why: TOO_MUCH,
       tests: 'RPSExceedLimit',
     },
     {
-      asks: { 'limit-rpm': '60' },
-      outcome: 'closed',
-      why: '`limit-rps` is the limit here',
-      tests: 'RPMNormalRequest RPMExceedLimit BothRPSAndRPM',
+      asks: { 'limit-rps': '10', 'limit-rpm': '60' },
+      outcome: 'same',
+      tests: 'RPMNormalRequest BothRPSAndRPM',
     },
+    { asks: { 'limit-rpm': '1' }, outcome: 'differs', why: TOO_MUCH, tests: 'RPMExceedLimit' },
   ],
   Members: [
     {
@@ -314,8 +321,7 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     { asks: {}, outcome: 'same', tests: 'NoUpstreamHashByReturnsOK' },
     {
       asks: { 'upstream-hash-by': '$request_uri' },
-      outcome: 'ignored',
-      why: 'the URI chooses no member; `headgate.io/algorithm: source-hash` of the Service keeps a client at one',
+      outcome: 'same',
       tests:
         'UpstreamHashByReturnsOK UpstreamHashByConsistentRouting UpstreamHashByOnSubpath UpstreamHashByPreservesHeaders',
     },
@@ -383,21 +389,43 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     },
   ],
   Retries: [
+    { asks: {}, outcome: 'same', tests: 'DefaultRetryStatusMatch DefaultRetryOnSubpath DefaultRetryPOST' },
     {
-      asks: {},
+      asks: { 'proxy-next-upstream': 'off' },
       outcome: 'same',
-      tests: 'DefaultRetryStatusMatch DefaultRetryOnSubpath DefaultRetryPOST',
+      tests:
+        'RetryDisabledStatusMatch RetryDisabledOnSubpath RetryDisabledPOST RetryDisabledPreservesHeaders',
+    },
+    {
+      asks: { 'proxy-next-upstream-tries': '1' },
+      outcome: 'same',
+      tests: 'RetryTriesStatusMatch RetryTriesOnSubpath RetryTriesPOST',
     },
     {
       asks: {
         'proxy-next-upstream': 'error timeout http_503',
         'proxy-next-upstream-tries': '3',
-        'proxy-next-upstream-timeout': '5',
+        'proxy-body-size': '1k',
       },
+      outcome: 'same',
+      tests: 'RetryBodyLimitWithinLimit RetryBodyLimitExceedsLimit RetryFlakyBufferingOnRecovers',
+    },
+    {
+      asks: {
+        'proxy-next-upstream': 'error timeout http_503',
+        'proxy-next-upstream-tries': '3',
+        'proxy-request-buffering': 'off',
+      },
+      outcome: 'same',
+      why: "a body that does not fit into HAProxy's buffer is sent once in any case",
+      tests: 'RetryFlakyBufferingOffSuppresses RetryFlakyBufferingOffNoBodyRecovers',
+    },
+    {
+      asks: { 'proxy-next-upstream': 'error timeout http_503', 'proxy-next-upstream-timeout': '5' },
       outcome: 'ignored',
-      why: RETRIES,
+      why: 'only the number of tries is limited',
       tests:
-        'RetryDisabledStatusMatch RetryDisabledOnSubpath RetryDisabledPOST RetryDisabledPreservesHeaders CustomRetryStatusMatch CustomRetryOnSubpath CustomRetryPOST CustomRetryPreservesHeaders RetryTriesStatusMatch RetryTriesOnSubpath RetryTriesPOST RetryTimeoutStatusMatch RetryTimeoutOnSubpath RetryTimeoutPOST RetryTimeoutPreservesHeaders RetryBodyLimitWithinLimit RetryBodyLimitExceedsLimit RetryFlakyBufferingOnRecovers RetryFlakyBufferingOffSuppresses RetryFlakyBufferingOffNoBodyRecovers',
+        'CustomRetryStatusMatch CustomRetryOnSubpath CustomRetryPOST CustomRetryPreservesHeaders RetryTimeoutStatusMatch RetryTimeoutOnSubpath RetryTimeoutPOST RetryTimeoutPreservesHeaders',
     },
   ],
   'Session cookies': [
@@ -409,11 +437,24 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
       tests: 'DefaultCookiePresent DefaultCookiePath',
     },
     {
-      asks: { affinity: 'cookie', 'session-cookie-name': 'route', 'session-cookie-path': '/app' },
-      outcome: 'ignored',
-      why: COOKIE,
+      asks: {
+        affinity: 'cookie',
+        'session-cookie-name': 'route',
+        'session-cookie-path': '/app',
+        'session-cookie-samesite': 'Strict',
+        'session-cookie-secure': 'true',
+        'session-cookie-max-age': '3600',
+        'session-cookie-domain': '.example.com',
+      },
+      outcome: 'same',
       tests:
-        'CustomCookieName CustomCookieSecure CustomCookiePath CustomCookieSameSite CustomCookieMaxAge ExtendedCookieDomain ExtendedCookieExpires',
+        'CustomCookieName CustomCookieSecure CustomCookiePath CustomCookieSameSite CustomCookieMaxAge ExtendedCookieDomain',
+    },
+    {
+      asks: { affinity: 'cookie', 'session-cookie-expires': '172800' },
+      outcome: 'same',
+      why: 'it is `Max-Age`',
+      tests: 'ExtendedCookieExpires',
     },
   ],
   Snippets: [

@@ -195,8 +195,8 @@ export function readIngress(
   };
 }
 
-function isGuarded({ action, limits, auth, externalAuth }: RouteRule): boolean {
-  return action.kind === 'answer' || (limits ?? auth ?? externalAuth) !== undefined;
+function isGuarded({ action, limits, auth, externalAuth, certificateName }: RouteRule): boolean {
+  return action.kind === 'answer' || (limits ?? auth ?? externalAuth ?? certificateName) !== undefined;
 }
 
 const REFUSED = { kind: 'answer', status: 403 } as const;
