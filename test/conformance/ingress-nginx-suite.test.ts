@@ -51,6 +51,7 @@ function judgedOf({ asks, path = '/' }: Scenario): Judged {
   if (actions.some((action) => action.kind === 'answer' && action.status === 500)) return 'broken';
   // A canary that is closed is none.
   const isCanary = asks.canary === 'true' && read.canaries.length > 0;
-  if (!isCanary && actions.every(({ kind }) => kind === 'answer')) return 'closed';
+  // Requests are refused, because TLS goes past them.
+  if (!isCanary && read.passed.size === 0 && actions.every(({ kind }) => kind === 'answer')) return 'closed';
   return read.ignored.length + read.faults.length > 0 ? 'ignored' : 'served';
 }

@@ -548,9 +548,8 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
       tests: 'TLS',
     },
     {
-      asks: { 'ssl-passthrough': 'true', 'backend-protocol': 'HTTPS' },
-      outcome: 'closed',
-      why: 'a TLSRoute passes TLS on',
+      asks: { 'ssl-passthrough': 'true', 'force-ssl-redirect': 'true', 'backend-protocol': 'HTTPS' },
+      outcome: 'same',
       tests:
         'SSLPassthroughCertificateIsFromBackend SSLPassthroughReturnsOK SSLPassthroughResponseBody SSLPassthroughCertificateWithAnnotations',
     },
