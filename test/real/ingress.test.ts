@@ -127,9 +127,22 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
     ingressJson('odd', rules('odd.example.org', { '/': 'web' }), {
       [`${PREFIX}server-snippet`]: 'deny all;',
     }),
+    ...guardedPaths(),
   ]);
   await host.until('it answers', async () => (await ask('own.example.org', '/')).status === 403);
   t.is((await ask('odd.example.org', '/')).status, 403);
+  for (const [url, status] of [
+    ['/api/x', 200],
+    ['/api/admin', 403],
+    ['/api/admin/x', 403],
+    ['/api/administrator', 200],
+    ['/inner', 403],
+    ['/inner/x', 403],
+    ['/inner.php', 403],
+    ['/inner-open/x', 200],
+    ['/in', 200],
+  ] as const)
+    t.is((await ask('paths.example.org', url)).status, status, url);
   t.is((await ask('shop.example.org', '/', { headers: ['X-Canary: always'] })).by, 'next');
   t.is((await ask('shop.example.org', '/', { headers: ['Cookie: a=b; canary=always'] })).by, 'next');
   const never = ['X-Canary: never', 'Cookie: canary=always'];
@@ -288,6 +301,25 @@ function backend(name: string, addresses: readonly string[]): readonly Json[] {
       endpoints: addresses.map((address) => ({ addresses: [address] })),
       ports: [{ name: 'http', port: MEMBER_PORT, protocol: 'TCP' }],
     },
+  ];
+}
+
+/** Paths that are guarded beside wider ones that are not. */
+function guardedPaths(): readonly Json[] {
+  const guard = { [`${PREFIX}whitelist-source-range`]: '192.0.2.0/24' };
+  const letters = { path: '/inner', pathType: 'ImplementationSpecific' };
+  const backend = { service: { name: 'web', port: { number: 80 } } };
+  const inner = { rules: [{ host: 'paths.example.org', http: { paths: [{ ...letters, backend }] } }] };
+  return [
+    ingressJson(
+      'open',
+      rules('paths.example.org', { '/': 'web', '/inner-open': 'web', '/(api)/.*': 'web' }),
+      {
+        [`${PREFIX}use-regex`]: 'true',
+      },
+    ),
+    ingressJson('longer', rules('paths.example.org', { '/api/admin': 'web' }), guard),
+    ingressJson('inner', inner, guard),
   ];
 }
 
