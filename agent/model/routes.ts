@@ -111,7 +111,7 @@ export interface ForwardAction {
   readonly hashBy?: string;
   /** In pools that retry: only methods that can be repeated (RFC 9110, section 9.2.2). */
   readonly retriesIdempotentOnly?: true;
-  /** Of pools whose clients keep their member by a cookie; absent: `HEADGATE`, for the session. */
+  /** How clients keep their member in pools with affinity by a cookie; absent: `HEADGATE`, for the session. */
   readonly cookie?: SessionCookie;
 }
 

@@ -198,7 +198,7 @@ class Lists {
 class Targets {
   readonly rows: MapRow[] = [];
   readonly #table: string;
-  /** Of rules and of the expressions that they have. */
+  /** Rules, and the expressions that they have. */
   readonly #ids = new Set<string>();
   /** A rule that replaces the prefix has a target for each prefix. */
   readonly #targets = new Map<RouteEntry['rule'], Map<string, string>>();

@@ -62,7 +62,9 @@ export function strangeCanaries(all: readonly OwnedIngress[]): readonly Problem[
 /** Canaries that ask their clients for more than the Ingresses do whose requests they are to get a part of. */
 export function narrowerCanaries(all: readonly OwnedIngress[]): readonly Problem[] {
   const asking = all.filter(({ read }) =>
-    read.canaries.some(({ rule }) => rule.limits ?? rule.certificateName ?? rule.auth ?? rule.jwt ?? rule.externalAuth),
+    read.canaries.some(
+      ({ rule }) => rule.limits ?? rule.certificateName ?? rule.auth ?? rule.jwt ?? rule.externalAuth,
+    ),
   );
   if (asking.length === 0) return [];
   const byHost = new Map<string, RouteEntry[]>();

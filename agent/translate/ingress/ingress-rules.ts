@@ -284,7 +284,10 @@ class Rules {
   readonly #ingress: Ingress;
   readonly #options: IngressOptions;
   readonly #service: FindService;
-  readonly #common: Pick<RouteRule, 'cors' | 'responseHeaders' | 'limits' | 'certificateName' | 'auth' | 'jwt'>;
+  readonly #common: Pick<
+    RouteRule,
+    'cors' | 'responseHeaders' | 'limits' | 'certificateName' | 'auth' | 'jwt'
+  >;
   readonly #cookie: ForwardAction['cookie'];
   readonly #fallback: string | undefined;
   readonly #asked: AskedService | undefined;
