@@ -343,7 +343,7 @@ core.register_action('claims', { 'http-req' }, function(txn)
   local claims = parsedClaims(txn.c:ub64dec(payload) or '')
   local wanted = parsed(txn:get_var('txn.jwt'))
   if claims and isMeantForUs(claims, wanted) and giveToMember(txn, claims, wanted.headers) then
-    if claims.sub ~= nil and claims.sub.kind == 'text' then txn:set_var('txn.subject', claims.sub.text) end
+    if claims.sub ~= nil and claims.sub.kind == 'text' then txn:set_var('txn.token_subject', claims.sub.text) end
     txn:set_var('txn.token_answer', 'yes')
   end
 end)

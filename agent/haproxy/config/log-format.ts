@@ -39,7 +39,7 @@ export function logFormats(listener: Listener): LogFormats {
   if (tokenKeys !== undefined)
     fields.push(
       ['token', text('%[var(txn.token_answer)]')],
-      ['user', fromClient(`var(txn.subject),bytes(0,${MAX_USER_BYTES})`)],
+      ['user', fromClient(`var(txn.token_subject),bytes(0,${MAX_USER_BYTES})`)],
     );
   if (requestIds === true) fields.push(['requestId', text('%[var(txn.request_id)]')]);
   return {
