@@ -258,6 +258,18 @@ export interface ExternalAuth {
   readonly responseHeaders: readonly string[] | undefined;
   /** What clients get that are not let in. */
   readonly refusal: AuthRefusal;
+  /** Its answers count for a time; absent: it is asked about each request. */
+  readonly cache?: AuthCache;
+}
+
+/** `auth-cache-key` and `auth-cache-duration` of ingress-nginx. */
+export interface AuthCache {
+  /** Requests of a rule with the same values of these variables of nginx have the same answer; without the `$`. */
+  readonly variables: readonly string[];
+  /** By which of them clients are known: a request that has none of these is always asked about. */
+  readonly credentials: readonly string[];
+  /** For how many seconds an answer with the status counts; the service is asked for others each time. */
+  readonly seconds: readonly (readonly [status: number, seconds: number])[];
 }
 
 export interface AuthRefusal {

@@ -206,6 +206,99 @@ local function giveToMember(txn, asked, answer)
   return true
 end
 
+-- Answers that count for a time, by what the author names of a request. A request without any credential is always asked about:
+-- what a service says of it by an address, say, would hold for everybody.
+local MOST_KEPT_BYTES = 8000000
+local BYTES_OF_ENTRY = 500
+local kept, keptBytes = {}, 0
+
+-- Each with its length, so that other values are never the same text.
+local function joined(texts)
+  local parts = {}
+  for _, text in ipairs(texts) do table.insert(parts, #text .. ':' .. text) end
+  return table.concat(parts)
+end
+
+-- All fields of the header: which of them counts is the service's own choice.
+local function headerTexts(txn, name)
+  local headers, names, texts = txn.http:req_get_headers(), {}, {}
+  for header in pairs(headers) do
+    if plain(header) == name then table.insert(names, header) end
+  end
+  table.sort(names)
+  for _, header in ipairs(names) do
+    for at = 0, #headers[header] do
+      if headers[header][at] ~= '' then table.insert(texts, headers[header][at]) end
+    end
+    table.insert(texts, '')
+  end
+  return texts
+end
+
+local function cookieTexts(txn, name)
+  local texts = {}
+  for _, header in ipairs(headerTexts(txn, 'cookie')) do
+    for pair in header:gmatch('[^;]+') do
+      local given, value = pair:match('^%s*([^=%s]+)%s*=%s*(.-)%s*$')
+      if given == name and value ~= '' then table.insert(texts, value) end
+    end
+  end
+  return texts
+end
+
+-- Empty without a value.
+local function keyValue(txn, variable, values)
+  local kind, name = variable:match('^(%l+)_(.+)$')
+  if kind == 'http' then return (joined(headerTexts(txn, plain(name))):gsub('^0:$', '')) end
+  if kind == 'cookie' then return joined(cookieTexts(txn, name)) end
+  if kind == 'arg' then return txn.f:url_param(name) or '' end
+  return values[variable] or ''
+end
+
+-- nil if the service must be asked.
+local function keyOf(txn, asked, values)
+  if (asked.k or '') == '' then return nil end
+  local texts, isKnown = { txn:get_var('txn.rule_id'), values.http_host, values.request_method }, false
+  for mark, variable in asked.k:gmatch('(!?)([^,]+)') do
+    local value = keyValue(txn, variable, values)
+    isKnown = isKnown or mark == '!' and value ~= ''
+    table.insert(texts, value)
+  end
+  return isKnown and joined(texts) or nil
+end
+
+local function keptAnswer(key)
+  local answer = key and kept[key]
+  return answer and answer.ends > core.now().sec and answer or nil
+end
+
+-- RFC 9111, section 3: not all that may be kept for the one client who asks may be kept here.
+local function mayKeep(answer)
+  if #all(answer, 'set-cookie') > 0 then return false end
+  for _, text in ipairs(all(answer, 'cache-control')) do
+    local words = text:lower()
+    if words:find('no%-store') or words:find('no%-cache') or words:find('private') then return false end
+  end
+  for _, text in ipairs(all(answer, 'vary')) do
+    for name in text:lower():gmatch('[^,%s]+') do
+      if name ~= 'origin' and not name:find('^accept') then return false end
+    end
+  end
+  return true
+end
+
+local function keep(key, asked, answer)
+  local seconds = tonumber((',' .. asked.d):match(',' .. (math.tointeger(answer.status) or 0) .. ':(%d+)'))
+  if seconds == nil or not mayKeep(answer) then return end
+  local bytes = #key + BYTES_OF_ENTRY
+  for name, values in pairs(answer.headers or {}) do
+    for at = 0, #values do bytes = bytes + #name + #values[at] end
+  end
+  if keptBytes + bytes > MOST_KEPT_BYTES then kept, keptBytes = {}, 0 end
+  if kept[key] == nil then keptBytes = keptBytes + bytes end
+  kept[key] = { status = answer.status, headers = answer.headers, ends = core.now().sec + seconds }
+end
+
 local function locationOf(txn, asked, values)
   local location = filled(asked.s, values)
   if #location <= MOST_LOCATION_BYTES then return location end
@@ -228,7 +321,12 @@ end
 local function askService(txn)
   local asked = parsed(txn:get_var('txn.external_auth'))
   local values = valuesOf(txn)
-  local answer = answerOf(txn, asked, values)
+  local key = keyOf(txn, asked, values)
+  local answer = keptAnswer(key)
+  if answer == nil then
+    answer = answerOf(txn, asked, values)
+    if key ~= nil and answer ~= nil then keep(key, asked, answer) end
+  end
   local status = answer and math.tointeger(answer.status) or 0
   local isIn = status == 200 or asked.l == '2xx' and status >= 200 and status <= 299
   local cookies = answer and all(answer, 'set-cookie') or {}

@@ -1,7 +1,8 @@
 // Routes whose requests a service must let in (ExternalAuth, auth-url), at the real HAProxy: nothing but its yes lets a request in.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
-import type { ExternalAuth, RouteEntry } from '../../agent/model/routes.ts';
+import type { AuthCache, ExternalAuth, RouteEntry } from '../../agent/model/routes.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { startRendered } from '../support/haproxy/rendered-haproxy.ts';
@@ -223,6 +224,118 @@ test('Cookies of the service reach the client, with each answer if the author wa
   const { status, headers, echo } = await ask(place);
   t.deepEqual([status, echo, headers['set-cookie']], [401, undefined, 'a=1; Path=/, b=2; HttpOnly']);
   t.is(headers['www-authenticate'], 'Basic realm="x", Bearer');
+});
+
+const CACHE: AuthCache = {
+  variables: ['http_authorization', 'cookie_session'],
+  credentials: ['http_authorization', 'cookie_session'],
+  seconds: [
+    [200, 60],
+    [401, 60],
+  ],
+};
+
+test('An answer counts for the credentials, the host and the method that it was given for, and for no others', async (t) => {
+  const { place, auth } = await guarded(t, { cache: CACHE });
+  auth.answer = (response, { headers }) =>
+    response.writeHead(/good/.test(JSON.stringify(headers)) ? 200 : 401, { 'x-auth-user': 'u' }).end();
+  const questions = async (
+    headers: Readonly<Record<string, string>>,
+    status: number,
+    options = {},
+  ): Promise<number> => {
+    const before = auth.questions.length;
+    const answer = await ask(place, '/a', headers, options);
+    t.deepEqual(
+      [answer.status, answer.echo?.headers['x-auth-user']],
+      [status, status === 200 ? 'u' : undefined],
+    );
+    return auth.questions.length - before;
+  };
+  const good = { authorization: 'Bearer good' };
+  t.is(await questions(good, 200), 1);
+  t.is(await questions(good, 200), 0);
+  t.is(await questions({ ...good, 'x-auth-user': 'root' }, 200), 0, 'the header of the client is replaced');
+  t.is(await questions({ authorization: 'Bearer bad' }, 401), 1);
+  t.is(await questions({ authorization: 'Bearer bad' }, 401), 0);
+  t.is(await questions({ authorization: 'Bearer bad', cookie: 'session=good' }, 200), 1);
+  t.is(await questions({ ...good, cookie: 'session=x' }, 200), 1);
+  t.is(await questions({ ...good, cookie: 'a=1;  session = x ; b' }, 200), 0);
+  t.is(await questions({ ...good, cookie: 'session=x; session=y' }, 200), 1);
+  t.is(await questions(good, 200, { method: 'DELETE' }), 1);
+  t.is(await questions({ ...good, host: `${HOST}:80` }, 200), 1);
+});
+
+test('A request without credentials is asked about each time, whatever the service says', async (t) => {
+  const { place, auth } = await guarded(t, { cache: CACHE });
+  auth.answer = (response) => response.writeHead(200).end();
+  for (const headers of [{}, { authorization: '' }, { cookie: 'session=; other=1' }]) {
+    auth.questions.length = 0;
+    for (let at = 0; at < 3; at++) t.is((await ask(place, '/a', headers)).status, 200);
+    t.is(auth.questions.length, 3, JSON.stringify(headers));
+  }
+  auth.answer = (response) => response.writeHead(403).end();
+  t.is((await ask(place, '/a')).status, 403);
+});
+
+test('Answers that set a cookie, that their service wants kept nowhere, or that depend on more are not kept', async (t) => {
+  const { place, auth } = await guarded(t, { cache: CACHE });
+  for (const [at, [name, value, asked]] of (
+    [
+      ['set-cookie', 'a=1', 2],
+      ['cache-control', 'max-age=60, No-Store', 2],
+      ['cache-control', 'private', 2],
+      ['vary', 'Accept-Encoding, X-Tenant', 2],
+      ['vary', '*', 2],
+      ['vary', 'Accept-Encoding, Origin', 1],
+      ['cache-control', 'max-age=60', 1],
+    ] as const
+  ).entries()) {
+    auth.questions.length = 0;
+    auth.answer = (response) => response.writeHead(200, { [name]: value }).end();
+    const authorization = `Bearer ${at}`;
+    for (let again = 0; again < 2; again++) t.is((await ask(place, '/a', { authorization })).status, 200);
+    t.is(auth.questions.length, asked, `${name}: ${value}`);
+  }
+  for (const status of [403, 500, 302, 204]) {
+    auth.questions.length = 0;
+    auth.answer = (response) => response.writeHead(status).end();
+    for (let again = 0; again < 2; again++) await ask(place, '/a', { authorization: `Bearer ${status}` });
+    t.true(auth.questions.length >= 2, String(status));
+  }
+});
+
+test('An answer counts no longer than its author wants', async (t) => {
+  const seconds = [[200, 1]] as const;
+  const { place, auth } = await guarded(t, { cache: { ...CACHE, seconds } });
+  auth.answer = (response) => response.writeHead(200, { 'x-auth-user': 'u'.repeat(7_000) }).end();
+  const asks = async (authorization: string): Promise<void> => {
+    t.is((await ask(place, '/a', { authorization })).status, 200);
+  };
+  await asks('Bearer 1');
+  await asks('Bearer 1');
+  t.is(auth.questions.length, 1);
+  auth.answer = (response) => response.writeHead(401).end();
+  let status = 200;
+  for (let at = 0; at < 100 && status === 200; at++) {
+    await delay(50);
+    ({ status } = await ask(place, '/a', { authorization: 'Bearer 1' }));
+  }
+  t.is(status, 401);
+});
+
+test('The memory of answers has a bound: what it had is asked again', async (t) => {
+  const { place, auth } = await guarded(t, { cache: CACHE });
+  auth.answer = (response) => response.writeHead(200, { 'x-auth-user': 'u'.repeat(7_000) }).end();
+  const asked = async (number: number): Promise<number> => {
+    const before = auth.questions.length;
+    t.is((await ask(place, '/a', { authorization: `Bearer ${number}` })).status, 200);
+    return auth.questions.length - before;
+  };
+  for (let number = 0; number < 1_000; number++) t.is(await asked(number), 1);
+  t.is(await asked(0), 0);
+  for (let number = 1_000; number < 1_200; number++) t.is(await asked(number), 1);
+  t.is(await asked(0), 1);
 });
 
 test('Clients that are not let in are sent to the sign-in page, with what they asked for in one parameter', async (t) => {

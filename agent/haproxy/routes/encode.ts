@@ -126,8 +126,11 @@ export function headerChangesText(changes: HeaderChanges | undefined): string {
 /** No service is asked: HAProxy answers 503. */
 const NO_POOL = 'none';
 
-/** `POOL mMETHOD&hHOST&…`, as templates/haproxy/external-auth.lua reads it. */
-export function externalAuthText({ pool, refusal, ...asked }: ExternalAuth): string {
+/**
+ * `POOL mMETHOD&hHOST&…`, as templates/haproxy/external-auth.lua reads it. An answer that is kept counts
+ * for the rule alone.
+ */
+export function externalAuthText({ pool, refusal, cache, ...asked }: ExternalAuth, rule: string): string {
   const { method, host, path, isPrefix, letsIn, requestHeaders, responseHeaders } = asked;
   const namesText = (names: readonly string[] | undefined): string =>
     names === undefined ? '*' : names.map((name) => token(nameText(name))).join(',');
@@ -143,6 +146,11 @@ export function externalAuthText({ pool, refusal, ...asked }: ExternalAuth): str
     x: token(locationText(refusal.redirect)),
     r: refusal.passesRedirects ? '1' : '',
     c: refusal.alwaysSetsCookies ? '1' : '',
+    ...(cache && {
+      k: cache.variables.map((name) => (cache.credentials.includes(name) ? '!' : '') + name).join(','),
+      d: cache.seconds.map(([status, seconds]) => `${status}:${seconds}`).join(','),
+      i: digest(rule, 12),
+    }),
   };
   return `${pool || NO_POOL} ${Object.entries(fields)
     .map(([name, value]) => name + value)

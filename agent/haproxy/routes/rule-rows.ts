@@ -86,7 +86,7 @@ function ruleId(table: string, content: string): string {
 
 /** What a rule does besides the choice of a pool: map → value. */
 function featuresOf(
-  { action, cors, responseHeaders, limits, certificateName, auth, jwt, externalAuth }: RouteRule,
+  { name, action, cors, responseHeaders, limits, certificateName, auth, jwt, externalAuth }: RouteRule,
   prefix: string,
 ): Map<MapName, string> {
   const features = new Map<MapName, string>();
@@ -121,7 +121,7 @@ function featuresOf(
   if (jwt !== undefined) put('jwt', jwtText(jwt, keySetId(jwt.keys)));
   // A fixed answer needs no other one.
   if (externalAuth !== undefined && action.kind !== 'answer')
-    put('external-auth', externalAuthText(externalAuth));
+    put('external-auth', externalAuthText(externalAuth, name));
   return features;
 }
 

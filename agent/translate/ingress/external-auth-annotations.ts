@@ -2,6 +2,7 @@
 // ingress-nginx. What people write in them passes an allow-list here; anything else closes. Pure.
 
 import { BOOL, bool, HEADER, list, matching, oneOf, type Parse, rule } from '../routes/annotation-values.ts';
+import { CACHE_KEY_WORDS, cacheDuration, cacheKey } from './auth-cache.ts';
 
 /** `auth-url`, in its parts. */
 export interface AuthUrl {
@@ -74,7 +75,7 @@ export const EXTERNAL_AUTH_ANNOTATIONS = {
   'auth-url': rule(
     authUrl,
     `an http or https URL: of a Service (\`http://NAME.NAMESPACE.svc.cluster.local:PORT/PATH\`), of $host, or of a host of the same class; variables in its query only: ${VARIABLE_WORDS}`,
-    'This service is asked about each request, without its body. Statuses 2xx let it in; 401 and 403 reach the client; all others, and no answer within 5 seconds from each of three attempts, are 503. A Service of another namespace needs the consent of the class, `headgate.io/auth-namespaces`. It is asked again for each request: `auth-cache-key` has no effect.',
+    'This service is asked about each request, without its body. Statuses 2xx let it in; 401 and 403 reach the client; all others, and no answer within 5 seconds from each of three attempts, are 503. A Service of another namespace needs the consent of the class, `headgate.io/auth-namespaces`.',
   ),
   'auth-method': rule(
     (text) => oneOf('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')(text.toUpperCase()),
@@ -105,6 +106,16 @@ export const EXTERNAL_AUTH_ANNOTATIONS = {
     bool,
     BOOL,
     'Cookies of the service reach the client whatever the member answers. Default: with statuses below 400.',
+  ),
+  'auth-cache-key': rule(
+    cacheKey,
+    CACHE_KEY_WORDS,
+    'The service is not asked again, for a time, about requests of the same path of the Ingress, host and method with the same values of these variables. It always is if a request has none of the named credentials, or the answer sets a cookie, says `no-store`, `no-cache` or `private`, or has a `Vary` that counts.',
+  ),
+  'auth-cache-duration': rule(
+    cacheDuration,
+    'statuses with a time of s, m, h or d behind them, as `200 202 10m, 401 1m`; at most one day',
+    'For how long answers of `auth-cache-key` count. Default: 200 202 401 5m. Only 2xx, 401 and 403 are kept.',
   ),
 } as const;
 

@@ -9,6 +9,7 @@ import type { ExternalAuth } from '../../model/routes.ts';
 import { OWN_PREFIX } from '../../protection/judge-names.ts';
 import { askedProfile, HTTP_PROFILE, TLS_PROFILE } from '../pool/pool-profile.ts';
 import type { OptionsOf } from '../routes/route-annotations.ts';
+import { DEFAULT_CACHE } from './auth-cache.ts';
 import { type AuthUrl, EXTERNAL_AUTH_ANNOTATIONS, signInUrl } from './external-auth-annotations.ts';
 
 type AuthOptions = OptionsOf<typeof EXTERNAL_AUTH_ANNOTATIONS>;
@@ -185,5 +186,8 @@ function askedFor(options: AuthOptions, { host, path }: AuthUrl): ExternalAuth {
       passesRedirects: false,
       alwaysSetsCookies: options['auth-always-set-cookie'] === true,
     },
+    ...(options['auth-cache-key'] && {
+      cache: { ...options['auth-cache-key'], seconds: options['auth-cache-duration'] ?? DEFAULT_CACHE },
+    }),
   };
 }

@@ -132,12 +132,17 @@ export function externalAuth({ listener, request }: Way): CheckResult | undefine
   const asks = rule?.externalAuth;
   if (rule === undefined || asks === undefined || rule.action.kind === 'answer') return undefined;
   if (listener.asksServers !== true) return refused('no authorization server can be asked', 'status 403');
-  const { pool, path: wanted, isPrefix, letsIn, refusal } = asks;
+  const { pool, path: wanted, isPrefix, letsIn, refusal, cache } = asks;
   const { namespace = '', service = '', port = '' } = labelsOfListener(pool) ?? {};
   if (service === '') return refused('the authorization server has no pool', 'status 503');
   const name = service.split('.', 1)[0];
   const question = isPrefix ? `${wanted}/…` : wanted;
-  const words = `that Service ${namespace}/${name}, port ${port}, lets in (${question}, only by status ${letsIn})`;
+  const longest = Math.max(0, ...(cache?.seconds ?? []).map(([, seconds]) => seconds));
+  const keeps =
+    cache === undefined || longest === 0
+      ? ''
+      : `, which counts for up to ${longest} s for the same ${cache.variables.join(', ')}`;
+  const words = `that Service ${namespace}/${name}, port ${port}, lets in (${question}, only by status ${letsIn}${keeps})`;
   const away =
     refusal.signIn === '' ? 'status 401, 403 or 503' : `status 302 to ${refusal.signIn}, 403 or 503`;
   return asked(words, away);
