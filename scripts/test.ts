@@ -18,7 +18,10 @@ import { runProgram } from './run-program.ts';
 import { type Tally, tallyTap, verdictOf } from './tap-tally.ts';
 
 /** Built before the tests start, because a test would time out while it waits for a build. */
-const KUBE_PROGRAMS = [...PROGRAMS, 'kubectl', 'helm', 'h2spec', 'external-dns', 'oauth2-proxy'];
+const KUBE_PROGRAMS = [
+  ...[...PROGRAMS, 'kubectl', 'helm', 'h2spec', 'external-dns', 'oauth2-proxy', 'mockoidc'],
+  ...['grpc-interop-client', 'grpc-interop-server'],
+];
 
 /** One more than processors, because a few of the fast tests wait for timers. */
 const FAST_CONCURRENCY = availableParallelism() + 1;

@@ -2,8 +2,9 @@
 # Names the programs of a real Kubernetes, one path a line, in the order of the arguments: etcd, kube-apiserver,
 # kube-controller-manager, kube-scheduler, kube-proxy, kubectl, helm, agnhost, ginkgo; those of Gateway API, gateway.test,
 # echo-basic and gateway-crds.yaml (of the experimental channel), also of another version (gateway-crds-1.4.0.yaml, of the
-# standard channel); h2spec, the tests of HTTP/2; external-dns, with the provider of RFC 2136 alone; oauth2-proxy; and those whose sources
-# are here, kubelet (of processes), coredns (a stand-in) and e2e.test. Builds what is missing into a cache, from pinned sources.
+# standard channel); h2spec, the tests of HTTP/2; external-dns, with the provider of RFC 2136 alone; oauth2-proxy; gRPC's own tests,
+# grpc-interop-client and -server; and those whose sources are here, kubelet (of processes), coredns (a stand-in), e2e.test and
+# mockoidc. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
 # it fails if one is missing. --can-build says by its status whether there is what a build takes, also of the programs named.
 set -eu
@@ -15,6 +16,7 @@ GATEWAY_API=1.6.3
 H2SPEC=2.2.1
 EXTERNAL_DNS=0.23.0
 OAUTH2_PROXY=7.15.6
+GRPC=1.82.1
 GO=1.26.6
 GO_OF_EXTERNAL_DNS=1.27.3
 
@@ -24,14 +26,15 @@ caches=${XDG_CACHE_HOME:-$HOME/.cache}/headgate
 say() { echo "$*" >&2; }
 
 # Sources of our own may have changed; Go's cache makes their build quick.
-is_own() { [ "$1" = kubelet ] || [ "$1" = e2e.test ] || [ "$1" = coredns ]; }
+is_own() { [ "$1" = kubelet ] || [ "$1" = e2e.test ] || [ "$1" = coredns ] || [ "$1" = mockoidc ]; }
 
 cache_of() {
   case $1 in
     gateway.test | gateway-crds*.yaml | echo-basic | coredns) echo "$caches/gateway-api-$GATEWAY_API" ;;
     h2spec) echo "$caches/h2spec-$H2SPEC" ;;
     external-dns) echo "$caches/external-dns-$EXTERNAL_DNS" ;;
-    oauth2-proxy) echo "$caches/oauth2-proxy-$OAUTH2_PROXY" ;;
+    oauth2-proxy | mockoidc) echo "$caches/oauth2-proxy-$OAUTH2_PROXY" ;;
+    grpc-interop-*) echo "$caches/grpc-$GRPC" ;;
     helm) echo "$caches/helm-$HELM" ;;
     *) echo "$caches/kube-$KUBERNETES-etcd-$ETCD" ;;
   esac
@@ -125,6 +128,8 @@ build() {
     agnhost) package=k8s.io/kubernetes/test/images/agnhost ;;
     external-dns) folder=external-dns package=. flags="-X sigs.k8s.io/external-dns/pkg/apis/externaldns.Version=v$EXTERNAL_DNS" ;;
     oauth2-proxy) folder=oauth2-proxy package=. flags="-X github.com/oauth2-proxy/oauth2-proxy/v7/pkg/version.VERSION=v$OAUTH2_PROXY" ;;
+    mockoidc) folder=mockoidc package=. flags='' ;;
+    grpc-interop-*) folder=grpc package=google.golang.org/grpc/interop/${1#grpc-interop-} flags='' ;;
     ginkgo) package=github.com/onsi/ginkgo/v2/ginkgo ;;
     kubelet) package=./kubelet ;;
     e2e.test) package=./e2e verb='test -c -vet=off' ;;

@@ -27,10 +27,11 @@ export class Browser {
   readonly #url: string;
   readonly #end: () => Promise<void>;
 
-  static async start(): Promise<Browser> {
+  /** `more`: flags for pages of other hosts. */
+  static async start(more: readonly string[] = []): Promise<Browser> {
     const profile = await mkdtemp(join(tmpdir(), 'hg-browser-'));
     // Chromium has no sandbox as root.
-    const flags = process.getuid?.() === 0 ? [...FLAGS, '--no-sandbox'] : FLAGS;
+    const flags = [...FLAGS, ...more, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])];
     const child = spawn('chromium', [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, HOME: profile },
@@ -75,6 +76,8 @@ export class Browser {
 export class Page {
   /** Errors of the console, the content security policy and the network. */
   readonly complaints: string[] = [];
+  /** The URLs of documents that it has asked for, with those that it was sent to. */
+  readonly visited: string[] = [];
   readonly #socket: WebSocket;
   readonly #answers = new Map<number, PromiseWithResolvers<Message>>();
   #session: string | undefined;
@@ -166,6 +169,8 @@ export class Page {
     this.#answers.delete(Number(id));
     if (error !== undefined) answer?.reject(new Error(JSON.stringify(error)));
     else answer?.resolve(result as Message);
+    if (method === 'Network.requestWillBeSent' && (params as Message).type === 'Document')
+      this.visited.push(String((params as { request: Message }).request.url));
     const isComplaint =
       method === 'Runtime.exceptionThrown' ||
       (method === 'Runtime.consoleAPICalled' &&
