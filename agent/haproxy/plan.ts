@@ -24,6 +24,7 @@ import { certificateFile, crtLines, crtLineText, crtListFile } from './config/tl
 import { planRows, type RoutesForPlan } from './plan-rows.ts';
 import { type MapRow, rowId } from './routes/maps.ts';
 import { mapFile } from './routes/route-files.ts';
+import { untilReload } from './routes/rows-until-reload.ts';
 import { tablesOf } from './routes/tables.ts';
 import type { Running, RunningListener, RunningServer } from './running.ts';
 import { MAX_COMMAND_BYTES } from './socket/command-text.ts';
@@ -132,7 +133,8 @@ export function planLoadBalancer(options: PlanOptions): HaproxyPlan {
       // The worker does not ask its clients for certificates there: its rows stay until the reload, with which it does.
       reload ??= 'listener-changed';
     } else if (isRouted(listener)) {
-      const { unneeded, waitsForPools } = planRows(listener, running, routes, gain, loss, guards);
+      const now = untilReload(listener, booted);
+      const { unneeded, waitsForPools } = planRows(now, running, routes, gain, loss, guards);
       unneededRows.set(listener.name, unneeded);
       waits ||= waitsForPools;
     }

@@ -92,7 +92,7 @@ export function judgeNames(
         else if (isOwn) unknown.push(sentence);
         else ignored.push(full);
       }
-    } else if (meant.asks?.(value) === false) ignored.push(full);
+    } else if (asksNothing(meant, value)) ignored.push(full);
     else if (consent.has(name)) without.push(withoutIt(full, meant.by));
     else close(full, `Cannot use annotation ${quote(full)}: ${whyNot(kind, meant)}`);
   }
@@ -105,6 +105,12 @@ export function judgeNames(
 }
 
 const NONE: ReadonlySet<string> = new Set();
+
+/** No value at all is not allowed where Headgate has the protection, and then not on other kinds either. */
+function asksNothing({ asks, kinds }: Protection, value: string): boolean {
+  return asks?.(value) === false && (kinds.length === 0 || value.trim() !== '');
+}
+
 const WITHOUT_HTTP: ReadonlySet<Kind> = new Set<Kind>(['Service', 'TLSRoute', 'TCPRoute', 'UDPRoute']);
 
 /** The end of a sentence about what closes. */

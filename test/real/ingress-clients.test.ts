@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
@@ -233,17 +234,32 @@ test.serial('TLS of a host with ssl-passthrough ends in its member, and that of 
       { servername: name, ca: authority.cert },
       `GET / HTTP/1.1\r\nhost: ${header}\r\nconnection: close\r\n\r\n`,
     ).then((text) => /"member":"(\w+)"/.exec(text)?.[1] ?? '', statusOf);
-  await host.write('objects.yaml', objects(passes));
+  /** What came meanwhile instead of the member. */
+  const others = async (name: string, authority: Authority, member: string, during: () => Promise<void>) => {
+    const answers = new Set<string>();
+    const ended = during().then(() => true);
+    while (!(await Promise.race([ended, setTimeout(5, false)]))) answers.add(await asked(name, authority));
+    return [...answers].filter((each) => each !== member);
+  };
+  await host.write('objects.yaml', objects(passes).slice(0, -2));
   await host.start();
   await host.until('the member ends TLS', async () => (await asked(NAME, ofMember)) === 'raw');
-  t.is(await asked(ALIAS, own), 'web');
+  const refusedOfMember = await others(NAME, ofMember, 'raw', async () => {
+    await host.write('objects.yaml', objects(passes));
+    await host.until('TLS ends here, too', async () => (await asked(ALIAS, own)) === 'web');
+  });
+  t.deepEqual(refusedOfMember, []);
   t.is(await asked(ALIAS, own, NAME), '403', 'no way by another name');
   t.is((await request(plain, '/', { headers: { host: NAME } })).status, 308);
 
   // What must see requests closes it.
-  await host.write('objects.yaml', objects({ ...passes, [`${PREFIX}auth-type`]: 'basic' }));
-  await host.until('it is closed', async () => (await asked(NAME, ofMember)) === 'refused');
-  t.is(await asked(ALIAS, own), 'web');
+  const before = await host.reloads();
+  const refused = await others(ALIAS, own, 'web', async () => {
+    await host.write('objects.yaml', objects({ ...passes, [`${PREFIX}auth-type`]: 'basic' }));
+    await host.until('it is closed', async () => (await asked(NAME, ofMember)) === 'refused');
+    await host.until('HAProxy is reloaded', async () => (await host.reloads()) > before);
+  });
+  t.deepEqual(refused, []);
   t.is(await asked(ALIAS, own, NAME), '403');
 });
 

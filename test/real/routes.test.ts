@@ -329,7 +329,7 @@ test('A route rewrites a path by the groups of its expression, as the agent does
     }
   t.is((await request(place, '/x../secret', { headers: { host } })).status, 400, 'a way up');
   const started = Date.now();
-  t.is((await request(place, `/${'a'.repeat(14_000)}`, { headers: { host } })).status, 404);
+  t.is((await request(place, `/${'d'.repeat(14_000)}`, { headers: { host } })).status, 404);
   t.is((await request(place, `/x/${'a'.repeat(14_000)}`, { headers: { host } })).status, 200);
   t.is(
     (await request(place, `/${'a'.repeat(14_000)}c`, { headers: { host } })).status,

@@ -90,12 +90,13 @@ const anywhere = fc.record({
 
 test('On a kind that cannot have it, and where Headgate does not have it, an annotation that protects closes', (t) => {
   fc.assert(
-    fc.property(anywhere, ({ kind, name, prefix }) => {
+    fc.property(anywhere, fc.nat(), ({ kind, name, prefix }, at) => {
       const guard = GIVEN.find((each) => each.name === name);
       fc.pre(guard?.kinds.includes(kind) !== true || (prefix === NGINX && kind !== 'Ingress'));
       // A class has a certificate for all other names.
       fc.pre(kind !== 'IngressClass' || name !== 'tls-certificate' || prefix === NGINX);
-      const value = MISSING[name] ?? guard?.good[0] ?? guard?.wrong.at(-1) ?? '';
+      const values = [...(guard?.good ?? []), ...(guard?.wrong ?? [])];
+      const value = MISSING[name] ?? values[at % values.length] ?? '';
       const served = servedWith(kind, { [prefix + name]: value });
       closes(t, {}, served, prefix + name);
       t.false(absent.get(kind)?.isClosed);
