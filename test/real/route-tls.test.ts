@@ -188,7 +188,8 @@ test('Members get the certificate of the Gateway, and its next content without a
   t.is(model.repairs, 0);
   await model.serve(pool(undefined));
   await model.settled();
-  t.is(await asked(), 502, 'without a certificate the member refuses the connection');
+  // 503 if the member's refusal comes before the request is sent: in TLS 1.3 it follows the handshake.
+  t.regex(String(await asked()), /^50[23]$/, 'without a certificate the member refuses the connection');
 });
 
 test('TLS is passed through by the name in the handshake, and TCP by weights', async (t) => {
