@@ -227,6 +227,16 @@ export interface MemberTls {
   readonly serverName: string;
   /** What members get if they ask for a certificate; absent: nothing. */
   readonly certificate?: Certificate | undefined;
+  /** Absent: those of OpenSSL. */
+  readonly versions?: TlsVersions;
+  /** As in `Tls`; absent: those of OpenSSL. */
+  readonly ciphers?: readonly string[];
+}
+
+/** The lowest and the highest version. */
+export interface TlsVersions {
+  readonly min: '1.2' | '1.3';
+  readonly max: '1.2' | '1.3';
 }
 
 /** A certificate with its chain and key. */

@@ -1,6 +1,6 @@
 // Which pools of Services the routes use: a pool exists while a route sends to it. Only translation changes it.
 
-import type { OwnerKey } from './load-balancer.ts';
+import type { MemberTls, OwnerKey } from './load-balancer.ts';
 
 /** One port of a pool. */
 export interface PoolUse {
@@ -10,6 +10,15 @@ export interface PoolUse {
   readonly port: number;
   /** The Secret with the certificate that members get, `default/edge-client`, the same in all uses of a pool; absent: none. */
   readonly certificate?: string | undefined;
+  /** Likewise; absent: what the Service and its policies say. */
+  readonly tls?: AskedTls;
+}
+
+/** TLS to members as an Ingress asks for it. */
+export interface AskedTls extends Pick<MemberTls, 'serverName' | 'versions' | 'ciphers'> {
+  /** With authorities, or with the certificate that members get, or with both: `default/members`; '' for none. */
+  readonly secret: string;
+  readonly isVerified: boolean;
 }
 
 const NONE: readonly never[] = [];
@@ -24,6 +33,8 @@ export class PoolUses {
   readonly #users = new Map<OwnerKey, Set<OwnerKey>>();
   /** By pool. */
   readonly #certificates = new Map<OwnerKey, string>();
+  /** By pool. */
+  readonly #asked = new Map<OwnerKey, AskedTls>();
 
   /** Replaces what an owner uses, each at most once. Returns the pools that gained or lost a port. */
   update(user: OwnerKey, uses: readonly PoolUse[]): ReadonlySet<OwnerKey> {
@@ -34,6 +45,7 @@ export class PoolUses {
     for (const use of uses) {
       if (this.#count(use, 1) === 1) changed.add(use.pool);
       if (use.certificate !== undefined) this.#certificates.set(use.pool, use.certificate);
+      if (use.tls !== undefined) this.#asked.set(use.pool, use.tls);
     }
     for (const use of before) if (this.#count(use, -1) === 0) changed.add(use.pool);
     this.#follow(user, before, uses);
@@ -83,6 +95,10 @@ export class PoolUses {
     return this.#certificates.get(pool);
   }
 
+  tlsOf(pool: OwnerKey): AskedTls | undefined {
+    return this.#asked.get(pool);
+  }
+
   #count({ pool, port }: PoolUse, change: 1 | -1): number {
     const ports = this.#counts.get(pool) ?? new Map<number, number>();
     const count = (ports.get(port) ?? 0) + change;
@@ -92,6 +108,7 @@ export class PoolUses {
     else {
       this.#counts.delete(pool);
       this.#certificates.delete(pool);
+      this.#asked.delete(pool);
     }
     return count;
   }

@@ -133,10 +133,15 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'ssl-ciphers', ...NOWHERE, by: 'ciphers' },
   { name: 'limit-rate', ...NOWHERE, by: 'a limit of bytes', asks: isNotZero },
   { name: 'global-rate-limit', ...NOWHERE, by: 'a limit of requests', asks: isNotZero },
-  { name: 'proxy-ssl-verify', ...NOWHERE, by: 'authorities of members', asks: isNotOff },
-  { name: 'proxy-ssl-secret', ...NOWHERE, by: 'authorities of members' },
-  { name: 'proxy-ssl-ciphers', ...NOWHERE, by: 'ciphers to members' },
-  { name: 'proxy-ssl-protocols', ...NOWHERE, by: 'versions of TLS to members' },
+  { name: 'proxy-ssl-verify', ...OF_INGRESSES, by: 'authorities of members', asks: isNotOff },
+  { name: 'proxy-ssl-secret', ...OF_INGRESSES, by: 'authorities of members, and a certificate for them' },
+  {
+    name: 'proxy-ssl-ciphers',
+    ...OF_INGRESSES,
+    by: 'ciphers to members',
+    asks: (value) => value.trim() !== 'DEFAULT',
+  },
+  { name: 'proxy-ssl-protocols', ...OF_INGRESSES, by: 'versions of TLS to members' },
 ];
 
 /** What protects besides annotations: for documents and tests. */

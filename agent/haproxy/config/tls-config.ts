@@ -154,10 +154,7 @@ export function clientCrls({ clients, sections = [] }: Tls): readonly Crl[] {
 export function bindWords(folder: string, { name, tls }: Pick<Listener, 'name' | 'tls'>): string {
   if (tls === undefined) return '';
   const words = ['ssl', 'crt-list', crtListFile(folder, name), 'ssl-min-ver', `TLSv${tls.minVersion}`];
-  const suites = tls.ciphers.filter(isOfTls13);
-  const older = tls.ciphers.filter((cipher) => !isOfTls13(cipher));
-  if (older.length > 0) words.push('ciphers', older.join(':'));
-  if (suites.length > 0) words.push('ciphersuites', suites.join(':'));
+  words.push(...cipherWords(tls.ciphers));
   if (tls.clients !== undefined) {
     words.push(...clientWords(folder, tls.clients));
     if (tls.clients.verify === 'ignored') words.push('crt-ignore-err', 'all', 'ca-ignore-err', 'all');
@@ -166,6 +163,15 @@ export function bindWords(folder: string, { name, tls }: Pick<Listener, 'name' |
   // A ticket of one line of the crt-list would count at all others, whatever authority they ask for.
   if (asksForCertificates(tls)) words.push('no-tls-tickets');
   return words.map((word) => ` ${word}`).join('');
+}
+
+function cipherWords(ciphers: readonly string[]): readonly string[] {
+  const suites = ciphers.filter(isOfTls13);
+  const older = ciphers.filter((cipher) => !isOfTls13(cipher));
+  return [
+    ...(older.length > 0 ? ['ciphers', older.join(':')] : []),
+    ...(suites.length > 0 ? ['ciphersuites', suites.join(':')] : []),
+  ];
 }
 
 /** All of TLS that only a reload can change: the other certificates are lines of the crt-list. */
@@ -189,12 +195,15 @@ export function tlsStructure({ tls }: Pick<Listener, 'tls'>): unknown {
 /** The words of a server for TLS to it, without those of its health check. */
 export function memberTlsWords(
   folder: string,
-  { authority, serverName, certificate }: MemberTls,
+  { authority, serverName, certificate, versions, ciphers = [] }: MemberTls,
 ): readonly string[] {
   const words = ['ssl'];
   if (authority === undefined) words.push('verify', 'none');
   else
     words.push('verify', 'required', 'ca-file', authorityFile(folder, authority), 'verifyhost', serverName);
+  if (versions !== undefined)
+    words.push('ssl-min-ver', `TLSv${versions.min}`, 'ssl-max-ver', `TLSv${versions.max}`);
+  words.push(...cipherWords(ciphers));
   if (certificate !== undefined) words.push('crt', certificateFile(folder, certificate.name));
   // Without it HAProxy 3.3 and newer would ask for the name in the request.
   if (serverName !== '') words.push('sni', `str(${serverName})`);

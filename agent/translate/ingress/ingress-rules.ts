@@ -5,7 +5,7 @@ import { Expressions } from '../../base/expression/expression.ts';
 import type { Ingress, IngressBackend } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';
-import type { PoolUse } from '../../model/pool-uses.ts';
+import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
 import type {
   AnswerAction,
   ForwardAction,
@@ -22,6 +22,7 @@ import {
   HTTP_PROFILE,
   TCP_PROFILE,
   TLS_PROFILE,
+  withCertificate,
   withHash,
   withPersistence,
   withRetry,
@@ -39,6 +40,7 @@ import { nextUpstreamOf } from './next-upstream.ts';
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
 import { passthroughFault } from './passthrough-fault.ts';
 import { isOfChallenges } from './plain-http.ts';
+import { proxySslOf } from './proxy-ssl.ts';
 import { sessionCookieOf } from './session-cookie.ts';
 
 /** What an Ingress does with the requests of one host. */
@@ -84,6 +86,8 @@ export interface ReadIngress {
   readonly tokenKeys: string;
   /** The service that is asked about its requests. */
   readonly asked: AskedService | undefined;
+  /** TLS to its members, if it says more than whether there is any. */
+  readonly memberTls: AskedTls | undefined;
   readonly faults: readonly string[];
   /** Faults that keep a path or a backend from being served. */
   readonly pathFaults: readonly string[];
@@ -116,10 +120,14 @@ export function readIngress(
     : external.asked?.isOfClass
       ? ASKED_OF_CLASS
       : passthroughFault(ingress.annotations);
-  const faults = [...read.faults, fault, tokens.fault, ...unverified, external.fault, unseen].filter(Boolean);
-  const isClosed = read.isClosed || unverified.length > 0 || external.fault !== '' || unseen !== '';
+  const proxySsl = proxySslOf(options, ingress.namespace);
+  const closing = [...unverified, external.fault, unseen, proxySsl.fault].filter(Boolean);
+  const faults = [...read.faults, fault, tokens.fault, ...closing].filter(Boolean);
+  const isClosed = read.isClosed || closing.length > 0;
   const refusal = isClosed || passes ? REFUSED : read.isBroken ? BROKEN : undefined;
-  const rules = new Rules({ ingress, options, service, faults, auth, jwt: tokens.jwt, external, refusal });
+  const { asked: memberTls } = proxySsl;
+  const guards = { auth, jwt: tokens.jwt, external, memberTls };
+  const rules = new Rules({ ingress, options, service, faults, guards, refusal });
   const expressions = new Expressions();
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
@@ -188,6 +196,7 @@ export function readIngress(
     usersSecret: auth?.secret ?? '',
     tokenKeys: tokens.jwt?.keys ?? '',
     asked: external.asked,
+    memberTls,
     faults: rules.faults,
     pathFaults: rules.pathFaults,
     without,
@@ -269,9 +278,12 @@ interface RulesOptions {
   readonly service: FindService;
   /** Further ones are added. */
   readonly faults: string[];
-  readonly auth: RouteRule['auth'];
-  readonly jwt: RouteRule['jwt'];
-  readonly external: ReadExternalAuth;
+  readonly guards: {
+    readonly auth: RouteRule['auth'];
+    readonly jwt: RouteRule['jwt'];
+    readonly external: ReadExternalAuth;
+    readonly memberTls: AskedTls | undefined;
+  };
   readonly refusal: AnswerAction | undefined;
 }
 
@@ -291,12 +303,15 @@ class Rules {
   readonly #cookie: ForwardAction['cookie'];
   readonly #fallback: string | undefined;
   readonly #asked: AskedService | undefined;
+  readonly #memberTls: AskedTls | undefined;
   /** The answer of all rules. */
   readonly #refusal: AnswerAction | undefined;
   #count = 0;
 
-  constructor({ ingress, options, service, faults, auth, jwt, external, refusal }: RulesOptions) {
+  constructor({ ingress, options, service, faults, guards, refusal }: RulesOptions) {
+    const { auth, jwt, external, memberTls } = guards;
     this.#asked = external.asked;
+    this.#memberTls = memberTls;
     if (external.service !== '') this.services.add(external.service);
     const { use } = external;
     if (use !== undefined) this.#uses.set(poolListener(use.pool, use.port), use);
@@ -430,7 +445,7 @@ class Rules {
 
   #pool(
     { name, port: number, portName }: Extract<IngressBackend, { kind: 'service' }>,
-    profile = profileOf(this.#options),
+    profile = profileOf(this.#options, this.#memberTls),
   ): string | undefined {
     const { namespace } = this.#ingress;
     const key = `${namespace}/${name}`;
@@ -451,12 +466,13 @@ class Rules {
     }
     const pool = poolKey(namespace, name, profile);
     const listener = poolListener(pool, port.port);
-    this.#uses.set(listener, { pool, port: port.port });
+    const tls = profile === TCP_PROFILE ? undefined : this.#memberTls;
+    this.#uses.set(listener, { pool, port: port.port, ...(tls && { tls }) });
     return listener;
   }
 }
 
-function profileOf(options: IngressOptions): string {
+function profileOf(options: IngressOptions, memberTls: AskedTls | undefined): string {
   const { 'backend-protocol': protocol = 'HTTP', affinity } = options;
   const words = { HTTP: HTTP_PROFILE, HTTPS: TLS_PROFILE, GRPC: GRPC_PROFILE, GRPCS: GRPC_TLS_PROFILE }[
     protocol
@@ -464,7 +480,8 @@ function profileOf(options: IngressOptions): string {
   const next = nextUpstreamOf(options);
   const profile = next === undefined ? words : withRetry(next.retry, words);
   const chosen = options['upstream-hash-by'] === undefined ? profile : withHash(profile);
-  return affinity === undefined ? chosen : withPersistence(chosen);
+  const whole = affinity === undefined ? chosen : withPersistence(chosen);
+  return memberTls === undefined ? whole : withCertificate(JSON.stringify(memberTls), whole);
 }
 
 function requestHeaders({ 'x-forwarded-prefix': prefix }: IngressOptions): HeaderChanges | undefined {

@@ -15,6 +15,7 @@ import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { ExternalAuth, HostRoutes, HttpRouting, RouteSection, TlsRouting } from '../../model/routes.ts';
 import { ownAddresses } from '../own-addresses.ts';
+import { type JudgedTls, judgeAskedTls } from '../pool/asked-tls.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
 import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
@@ -27,6 +28,7 @@ import { SectionHosts } from '../routes/section-hosts.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { loadBalancerOf } from '../service/plain-listener.ts';
 import { parseVip, withPublic } from '../service/service-vips.ts';
+import type { CertificatesView } from '../service/tls.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { narrowerCanaries, strangeCanaries, withCanaries } from './canaries.ts';
@@ -191,6 +193,7 @@ export class IngressTranslator implements Translator {
     const asksServers =
       authUses.length > 0 ||
       owned.some(({ read: { asked } }) => asked !== undefined && asked.route === undefined);
+    problems.push(...owned.flatMap((each) => memberTlsProblems(each, certificates, reads)));
     const passed = passedHosts(owned, problems);
     const ended = tls && owned.flatMap(({ read }) => read.hosts.map(({ host }) => host));
     const passing = front.isClosed ? undefined : passthroughOf(passed, ended);
@@ -328,6 +331,20 @@ function hostRoutes(
   });
   return section.update(routes);
 }
+
+/** Of an Ingress whose Secret for TLS to members cannot be used. */
+function memberTlsProblems(
+  { ingress, read: { memberTls } }: OnClass,
+  certificates: CertificatesView,
+  reads: Set<Dependency>,
+): readonly Problem[] {
+  const { tls, fault } = memberTls ? judgeAskedTls(memberTls, certificates, reads) : NO_FAULT;
+  if (fault === '') return [];
+  const message = tls === undefined ? `${fault}; its requests get status 503` : fault;
+  return [{ object: `Ingress ${ingress.key}`, reason: 'InvalidCertificate', message }];
+}
+
+const NO_FAULT: JudgedTls = { tls: undefined, fault: '' };
 
 /** The services that are asked by a host of the class. */
 function askedBy(

@@ -35,6 +35,7 @@ import {
 import { CANARY_CHOICES } from './canary-choices.ts';
 import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
 import { RETRY_ANNOTATIONS } from './next-upstream.ts';
+import { PROXY_SSL_ANNOTATIONS } from './proxy-ssl.ts';
 import { COOKIE_ANNOTATIONS } from './session-cookie.ts';
 
 const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
@@ -48,8 +49,8 @@ function certificateName(text: string): string | undefined {
 }
 
 const consentRule = listRule(
-  (text) => (isMissing(text) || EXTERNAL.has(text) ? text : undefined),
-  'the name of an annotation that protects and that Headgate does not have, or that names an authorization server',
+  (text) => (isMissing(text) || OTHERS.has(text) ? text : undefined),
+  'the name of an annotation that protects and that Headgate does not have, or that names an authorization server or TLS to members',
   'Names, with commas between them, of annotations in the list below, those of other controllers with their prefix: the Ingress is served without what they protect by, and an Event says so. Also on an IngressClass, for all its Ingresses.',
 );
 
@@ -111,8 +112,9 @@ export const INGRESS_ANNOTATIONS = {
   'backend-protocol': rule(
     (text) => oneOf('HTTP', 'HTTPS', 'GRPC', 'GRPCS')(text.toUpperCase()),
     'HTTP, HTTPS, GRPC or GRPCS',
-    'What members speak. HTTPS and GRPCS do not verify them.',
+    'What members speak. HTTPS and GRPCS verify them only with `proxy-ssl-verify`.',
   ),
+  ...PROXY_SSL_ANNOTATIONS,
   'proxy-read-timeout': rule(seconds, 'seconds', 'How long a member may be silent.'),
   'proxy-send-timeout': rule(seconds, 'seconds', 'The longer one of this and `proxy-read-timeout` counts.'),
   'default-backend': rule(
@@ -203,7 +205,7 @@ export function readIngressOptions(
 ): ReadOptions<typeof INGRESS_ANNOTATIONS> {
   const consent = new Set([...consentOf(annotations), ...ofClass]);
   const given = Object.entries(annotations);
-  const missing = given.filter(([full]) => isExternal(full) && consent.has(nameOf(full)));
+  const missing = given.filter(([full]) => isOther(full) && consent.has(nameOf(full)));
   if (missing.length === 0) return readOptions(INGRESS_ANNOTATIONS, 'Ingress', annotations, consent);
   const others = Object.fromEntries(given.filter((each) => !missing.includes(each)));
   const read = readOptions(INGRESS_ANNOTATIONS, 'Ingress', others, consent);
@@ -218,13 +220,14 @@ function nameOf(full: string): string {
   return full.slice(full.indexOf('/') + 1);
 }
 
-/** It names an authorization server, which may be one that cannot be asked from here. */
-function isExternal(full: string): boolean {
-  return [OWN_PREFIX, NGINX_PREFIX].some((prefix) => full.startsWith(prefix)) && EXTERNAL.has(nameOf(full));
+/** It names what may be missing here: an authorization server, or a Secret. */
+function isOther(full: string): boolean {
+  return [OWN_PREFIX, NGINX_PREFIX].some((prefix) => full.startsWith(prefix)) && OTHERS.has(nameOf(full));
 }
 
-const EXTERNAL: ReadonlySet<string> = new Set([
+const OTHERS: ReadonlySet<string> = new Set([
   ...['auth-url', 'auth-signin', 'auth-method', 'auth-response-headers', 'enable-global-auth'],
+  ...['proxy-ssl-verify', 'proxy-ssl-secret', 'proxy-ssl-ciphers', 'proxy-ssl-protocols'],
 ]);
 
 const NONE: ReadonlySet<string> = new Set();

@@ -54,9 +54,9 @@ export function askedProfile(profile: string): string {
 
 const QUESTIONS = 2;
 
-/** For a pool whose members get a certificate: the word is a mark of its Secret, `default/edge-client`, that PoolUses names. */
-export function withCertificate(secret: string, profile: string): string {
-  return `crt${createHash('sha256').update(secret).digest('hex').slice(0, 16)}${profile}`;
+/** For a pool whose members get a certificate, or TLS as an Ingress asks for it: the word is a mark of what PoolUses names. */
+export function withCertificate(asked: string, profile: string): string {
+  return `crt${createHash('sha256').update(asked).digest('hex').slice(0, 16)}${profile}`;
 }
 
 export function poolProfile(all: string): PoolProfile {

@@ -27,6 +27,7 @@ import { ALL_CLIENTS } from '../service/source-ranges.ts';
 import { type CertificatesView, certificateOf, memberTlsOf } from '../service/tls.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import type { TranslateSettings } from '../translate-settings.ts';
+import { joinedTls, judgeAskedTls } from './asked-tls.ts';
 import { isMeantByMistake, judgePolicy, policyOf } from './backend-tls.ts';
 import { poolProfile } from './pool-profile.ts';
 import { routeSlices, type SlicesView } from './route-slices.ts';
@@ -104,15 +105,18 @@ export class PoolTranslator implements Translator {
     const annotated = memberTlsOf(service, port, annotations, certificates);
     for (const each of annotated.reads) reads.add(each);
     problems.push(...annotated.problems);
+    const wanted = this.#options.desired.poolUses.tlsOf(key);
+    const asked = wanted && judgeAskedTls(wanted, certificates, reads);
     const isClosed =
-      policy === undefined
+      (asked !== undefined && asked.tls === undefined) ||
+      (policy === undefined
         ? !annotated.isServed || isMeantByMistake(service, port, policies)
-        : judged?.tls === undefined;
+        : judged?.tls === undefined);
     const found = isClosed ? [] : this.#members(service, port, reads, problems);
     const context = { cluster, settings: this.#options.settings(), reads };
     const ofPolicies = memberClients({ service, port, members: found, allowed: ALL_CLIENTS }, context);
     problems.push(...ofPolicies.problems);
-    const tls = judged?.tls ?? annotated.memberTls ?? (isTls ? UNVERIFIED : undefined);
+    const tls = joinedTls(asked?.tls, judged?.tls ?? annotated.memberTls) ?? (isTls ? UNVERIFIED : undefined);
     const { namespace, name: serviceName } = service;
     const place = { name: poolListener(key, port.port), namespace, service: serviceName };
     return {

@@ -217,6 +217,34 @@ export const GIVEN: readonly Guard[] = [
   { name: 'force-ssl-redirect', kinds: INGRESS, good: ['true'], wrong: ['yes', '1', 'ture'] },
   { name: 'backend-protocol', kinds: INGRESS, good: ['HTTPS'], wrong: ['', 'HTPS', 'FCGI', 'h2'] },
   {
+    name: 'proxy-ssl-secret',
+    kinds: INGRESS,
+    good: ['default/web-tls', 'web-tls'],
+    wrong: ['', 'other/web-tls', 'a b', 'web-tls/'],
+    with: { 'backend-protocol': 'HTTPS' },
+  },
+  {
+    name: 'proxy-ssl-verify',
+    kinds: INGRESS,
+    good: [],
+    wrong: ['', 'true', 'on', 'ON'],
+    with: { 'backend-protocol': 'HTTPS' },
+  },
+  {
+    name: 'proxy-ssl-ciphers',
+    kinds: INGRESS,
+    good: ['ECDHE-RSA-AES128-GCM-SHA256:TLS_AES_128_GCM_SHA256'],
+    wrong: ['', 'HIGH', 'ALL', 'ECDHE-RSA-AES128-GCM-SHA256 verify none'],
+    with: { 'backend-protocol': 'HTTPS' },
+  },
+  {
+    name: 'proxy-ssl-protocols',
+    kinds: INGRESS,
+    good: ['TLSv1.3', 'TLSv1.2 TLSv1.3'],
+    wrong: ['', 'TLSv1', 'TLSv1.2,TLSv1.3', 'TLSv1.3 SSLv3'],
+    with: { 'backend-protocol': 'HTTPS' },
+  },
+  {
     name: 'cors-allow-origin',
     kinds: INGRESS,
     good: ['https://a.example', 'https://a.example,x'],
@@ -265,10 +293,6 @@ export const MISSING: Readonly<Record<string, string>> = {
   'ssl-ciphers': 'ECDHE-RSA-AES128-GCM-SHA256',
   'limit-rate': '100',
   'global-rate-limit': '10',
-  'proxy-ssl-verify': 'on',
-  'proxy-ssl-secret': 'default/ca',
-  'proxy-ssl-ciphers': 'HIGH',
-  'proxy-ssl-protocols': 'TLSv1.3',
 };
 
 export const KINDS: readonly GuardedKind[] = [
