@@ -35,8 +35,6 @@ const HASHES =
   'its hashes of passwords (`{SHA}`) cannot be verified by HAProxy, so that no client is let in (403); with `htpasswd -B -C 5` the answers are the same';
 const SNIPPET = 'snippets are never read, and this one could restrict who is served';
 const COMFORT_SNIPPET = 'snippets are never read; this one only adds to answers';
-const MEMBERS_TLS =
-  'a BackendTLSPolicy of the Service verifies members; only a Gateway shows them a certificate';
 const ERRORS =
   'answers of members pass; `headgate.io/error-pages` of the class has pages for those of the load balancer itself';
 const COOKIE = 'without `session-cookie-name` the cookie is `HEADGATE`';
@@ -312,11 +310,25 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
         'DefaultHTTPVersionReturnsOK HTTPVersion11ReturnsOK HTTPVersion11OnSubpath HTTPVersion11PreservesHeaders HTTPVersion11MatchesDefault HTTPVersionPOSTRequest',
     },
     {
-      asks: { 'backend-protocol': 'HTTPS', 'proxy-ssl-secret': 'default/members', 'proxy-ssl-verify': 'on' },
-      outcome: 'closed',
-      why: MEMBERS_TLS,
+      asks: {
+        'backend-protocol': 'HTTPS',
+        'proxy-ssl-secret': 'default/members',
+        'proxy-ssl-verify': 'on',
+        'proxy-ssl-name': 'members.example',
+      },
+      outcome: 'same',
       tests:
-        'ProxySSLSecretBasic ProxySSLSecretBasicOnSubpath ProxySSLSecretBasicPOST ProxySSLVerifyOff ProxySSLVerifyOnWithCA ProxySSLVerifyOnWithCAOnSubpath ProxySSLName ProxySSLServerName ProxySSLSecretPreservesHeaders',
+        'ProxySSLSecretBasic ProxySSLSecretBasicOnSubpath ProxySSLSecretBasicPOST ProxySSLVerifyOff ProxySSLVerifyOnWithCA ProxySSLVerifyOnWithCAOnSubpath ProxySSLName ProxySSLSecretPreservesHeaders',
+    },
+    {
+      asks: {
+        'backend-protocol': 'HTTPS',
+        'proxy-ssl-secret': 'default/members',
+        'proxy-ssl-server-name': 'on',
+      },
+      outcome: 'ignored',
+      why: 'members are asked for `proxy-ssl-name`, and without it for no name',
+      tests: 'ProxySSLServerName',
     },
     { asks: {}, outcome: 'same', tests: 'NoUpstreamHashByReturnsOK' },
     {

@@ -2,6 +2,7 @@
 // The result of `parse` is safe as a bare word in HAProxy's configuration and commands: no blank, quote, backslash, `#`,
 // `$`, `%`, `;` and only ASCII. The kinds for a body are safe between single quotes. Pure.
 
+import { CIPHERS } from '../../base/ciphers.ts';
 import { parseAddress, parseCidrOrAddress } from '../../base/ip.ts';
 import { label, labelValue, subdomain } from '../../base/name-forms.ts';
 import { isHarmlessPattern } from './body-pattern.ts';
@@ -153,19 +154,6 @@ export const portList = listKind(
   32,
   (text) => (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) || label.check(text),
 );
-
-/** The ciphers of OpenSSL that are not broken and have forward secrecy: for TLS 1.2 first, then for TLS 1.3. */
-export const CIPHERS = [
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-  'TLS_AES_128_GCM_SHA256',
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-] as const;
 
 export const cipherList = listKind(
   'known ciphers, such as ECDHE-RSA-AES128-GCM-SHA256',

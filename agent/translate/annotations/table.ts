@@ -1,6 +1,7 @@
 // The table of the annotations that a Service can have: reading, validation, error messages and docs/annotations.md use
 // it. A new annotation is one row. Values only.
 
+import { CIPHERS } from '../../base/ciphers.ts';
 import { kebabCase } from '../../base/kebab-case.ts';
 import type { HealthMonitor } from '../../model/load-balancer.ts';
 import {
@@ -20,7 +21,6 @@ import {
   bodyPattern,
   bodyText,
   bool,
-  CIPHERS,
   choice,
   cidrList,
   cipherList,

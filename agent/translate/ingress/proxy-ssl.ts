@@ -1,8 +1,8 @@
 // TLS to members by annotations of Ingresses: the schema, and what one Ingress asks for. Pure.
 
+import { CIPHERS } from '../../base/ciphers.ts';
 import type { TlsVersions } from '../../model/load-balancer.ts';
 import type { AskedTls } from '../../model/pool-uses.ts';
-import { CIPHERS } from '../annotations/kinds.ts';
 import { HOSTS, matching, oneOf, rule, SECRET } from '../routes/annotation-values.ts';
 import type { OptionsOf } from '../routes/route-annotations.ts';
 
