@@ -332,7 +332,7 @@ function hostRoutes(
   return section.update(routes);
 }
 
-/** Of an Ingress whose Secret for TLS to members cannot be used. */
+/** The Secret for TLS to members cannot be used. */
 function memberTlsProblems(
   { ingress, read: { memberTls } }: OnClass,
   certificates: CertificatesView,
