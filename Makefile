@@ -22,7 +22,8 @@ help:
 	@echo '                 (TEST=HTTPRouteWeight) in a cluster with Headgate (SUITE=kubernetes, SUITE=gateway; root),'
 	@echo '                 and those of HTTP against a Gateway (SUITE=http)'
 	@echo 'make soak        runs three tests of long operation for MINUTES=5 each: endpoint changes, no API server, a pair;'
-	@echo '                 KIND=all runs every kind of change at once, at random from SEED=NUMBER'
+	@echo '                 KIND=all runs every kind of change at once, at random from SEED=NUMBER; KIND=auth has authorization'
+	@echo '                 servers fail a hundred times, in four minutes'
 	@echo 'make alerts      runs the shipped alerts with their own durations, in real outages of MINUTES=10 (root)'
 	@echo 'make deb         builds the Debian package in .cache/deb (REVISION=1, ARCH=arm64)'
 	@echo 'make release     makes a release in .cache/release: packages of amd64 and arm64, repository for apt, bill of'
@@ -87,10 +88,12 @@ conformance-gateway: install
 conformance-http: install-test
 	@$(NODE) node_modules/.bin/ava -c 1 test/real/http-conformance.test.ts
 
-SOAKS := $(addprefix test/real/,$(addsuffix .test.ts,$(if $(filter all,$(KIND)),soak-all,kubernetes-churn kubernetes-away pair-soak)))
+SOAK_all := soak-all
+SOAK_auth := authorizer-faults
+SOAKS := $(addprefix test/real/,$(addsuffix .test.ts,$(or $(SOAK_$(KIND)),kubernetes-churn kubernetes-away pair-soak)))
 
 soak: install-test
-	@SOAK_MINUTES=$(or $(MINUTES),5) $(if $(SEED),SEED=$(SEED)) $(NODE) node_modules/.bin/ava -c 1 $(SOAKS)
+	@AUTH_FAULTS=100 SOAK_MINUTES=$(or $(MINUTES),5) $(if $(SEED),SEED=$(SEED)) $(NODE) node_modules/.bin/ava -c 1 $(SOAKS)
 
 alerts: install-test
 	@ALERT_MINUTES=$(or $(MINUTES),10) $(NODE) node_modules/.bin/ava -c 1 test/real/alert-durations.test.ts

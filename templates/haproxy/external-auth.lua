@@ -128,42 +128,63 @@ local function headersOf(txn, asked, values)
   return headers
 end
 
--- A question holds two more connections of HAProxy's: a service that does not answer must not take those of all namespaces. Counted
--- by the second in which they began, because the end of a request whose client has gone is not seen here.
-local MOST_OPEN_OF_NAMESPACE, LONGEST_S = 512, 20
-local open = {}
+-- A question holds two more connections of HAProxy's: a service that does not answer must not take those of all namespaces. If the
+-- client goes, the request ends without a word here, and garbage collection finds its question.
+local MOST_OPEN_OF_NAMESPACE = 512
+-- Of this thread.
+local SHARE_OF_CONNECTIONS = 1 / 8
+local COLLECTION_INTERVAL_MS = 100
+local open, mostOpen, collectedMs = {}, nil, 0
+
+local function finish(question)
+  local namespace = question.namespace
+  question.namespace = nil
+  if namespace == nil then return end
+  open[namespace] = open[namespace] > 1 and open[namespace] - 1 or nil
+end
+
+local ENDS = { __gc = finish }
+
+local function hasRoom(namespace)
+  if mostOpen == nil then
+    local info = core.get_info()
+    local share = (tonumber(info.Maxconn) or 0) / (tonumber(info.Nbthread) or 1) * SHARE_OF_CONNECTIONS
+    mostOpen = math.max(1, math.min(MOST_OPEN_OF_NAMESPACE, math.floor(share)))
+  end
+  return (open[namespace] or 0) < mostOpen
+end
 
 -- nil if the namespace has too many.
-local function opened(pool, second)
-  local namespace = pool:match('^[^:]*:([^:]*)') or ''
-  local seconds, count = open[namespace] or {}, 0
-  open[namespace] = seconds
-  for began, number in pairs(seconds) do
-    if began < second - LONGEST_S then seconds[began] = nil else count = count + number end
+local function opened(pool)
+  local namespace, now = pool:match('^[^:]*:([^:]*)') or '', core.now()
+  local nowMs = now.sec * 1000 + now.usec // 1000
+  if not hasRoom(namespace) and math.abs(nowMs - collectedMs) >= COLLECTION_INTERVAL_MS then
+    collectedMs = nowMs
+    collectgarbage()
   end
-  if count >= MOST_OPEN_OF_NAMESPACE then return nil end
-  seconds[second] = (seconds[second] or 0) + 1
-  return seconds
+  if not hasRoom(namespace) then return nil end
+  open[namespace] = (open[namespace] or 0) + 1
+  return setmetatable({ namespace = namespace }, ENDS)
 end
 
 local questions = 0
 
 -- nil without one.
 local function answerOf(txn, asked, values)
-  if asked.pool == 'none' then return nil end
+  -- This request is a question itself: the service leads back here.
+  if asked.pool == 'none' or txn.f:req_fhdr('x-headgate-question') ~= nil then return nil end
   local headers = headersOf(txn, asked, values)
   local uri = filled(asked.u, values) .. (asked.p == '1' and values.request_uri or '')
   if uri:sub(1, 1) ~= '/' then return nil end
   questions = questions + 1
   if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
-  local second = core.now().sec
-  local seconds = opened(asked.pool, second)
-  if seconds == nil then return nil end
+  local question = opened(asked.pool)
+  if question == nil then return nil end
   local client = core.httpclient()
   local request = { url = 'http://auth' .. uri, dst = SOCKET, headers = headers, timeout = MOST_MS }
   local answer
   if headers['x-headgate-method'][1] == 'HEAD' then answer = client:head(request) else answer = client:get(request) end
-  if seconds[second] ~= nil then seconds[second] = seconds[second] - 1 end
+  finish(question)
   return answer
 end
 

@@ -65,7 +65,7 @@ async function served(t: ExecutionContext, replicas: number, changes: Partial<Ex
     poolOf(
       'auth',
       auths.map((auth) => auth.place),
-      { pool: { ...POOL, retry } },
+      { pool: { ...POOL, algorithm: 'least-connections', retry } },
     ),
   ]);
   return { place, auths, member };

@@ -15,6 +15,8 @@ export interface PoolProfile {
   /** A member is chosen by a key of the request. */
   readonly isHashed: boolean;
   readonly retry: PoolRetry | undefined;
+  /** It is asked whether requests are let in. */
+  readonly isAsked: boolean;
 }
 
 /** HTTPRoutes have no word. */
@@ -27,10 +29,14 @@ export const GRPC_TLS_PROFILE = 'grpctls';
 /** TCPRoutes and TLSRoutes. */
 export const TCP_PROFILE = 'tcp';
 
-/** In front of the others: for members that get a certificate, for rules with session persistence, and for rules that retry. */
+/**
+ * In front of the others: for members that get a certificate, for rules with session persistence or a key, for authorization
+ * servers, and for rules that retry.
+ */
 const STICKY = 'sticky';
 const HASHED = 'hashed';
-const WORDS = /^(?:crt[0-9a-f]{16})?(sticky)?(hashed)?(?:retry(\d+)((?:on\d+)*))?([a-z]*)$/;
+const ASKED = 'asked';
+const WORDS = /^(?:crt[0-9a-f]{16})?(sticky)?(hashed)?(asked)?(?:retry(\d+)((?:on\d+)*))?([a-z]*)$/;
 
 export function withPersistence(profile: string): string {
   return `${STICKY}${profile}`;
@@ -45,14 +51,14 @@ export function withRetry({ attempts, codes }: PoolRetry, profile: string): stri
   return `retry${attempts}${codes.map((code) => `on${code}`).join('')}${profile}`;
 }
 
-/** For an authorization server: a question that a member does not answer goes to another one. */
+/** For an authorization server. */
 export function askedProfile(profile: string): string {
-  const { retry } = poolProfile(profile);
-  const [, , , , , words = ''] = WORDS.exec(profile) ?? [];
-  return withRetry({ attempts: QUESTIONS, codes: retry?.codes ?? [] }, words);
+  const [, , , , , , words = ''] = WORDS.exec(profile) ?? [];
+  return `${ASKED}${words}`;
 }
 
-const QUESTIONS = 2;
+/** A question that a member does not answer, or with an error of its own, goes to another one: it changes nothing there. */
+const QUESTIONS: PoolRetry = { attempts: 2, codes: [500, 502, 503, 504] };
 
 /** For a pool whose members get a certificate, or TLS as an Ingress asks for it: the word is a mark of what PoolUses names. */
 export function withCertificate(asked: string, profile: string): string {
@@ -60,14 +66,16 @@ export function withCertificate(asked: string, profile: string): string {
 }
 
 export function poolProfile(all: string): PoolProfile {
-  const [, sticky, hashed, attempts, codes = '', words = ''] = WORDS.exec(all) ?? [];
+  const [, sticky, hashed, asked, attempts, codes = '', words = ''] = WORDS.exec(all) ?? [];
+  const own =
+    attempts === undefined
+      ? undefined
+      : { attempts: Number(attempts), codes: codes.split('on').slice(1).map(Number) };
   return {
     isSticky: sticky !== undefined,
     isHashed: hashed !== undefined,
-    retry:
-      attempts === undefined
-        ? undefined
-        : { attempts: Number(attempts), codes: codes.split('on').slice(1).map(Number) },
+    isAsked: asked !== undefined,
+    retry: asked === undefined ? own : QUESTIONS,
     mode: words === TCP_PROFILE ? 'tcp' : 'http',
     httpVersion: words === GRPC_PROFILE || words === GRPC_TLS_PROFILE ? '2' : '1.1',
     isTls: words === TLS_PROFILE || words === GRPC_TLS_PROFILE,

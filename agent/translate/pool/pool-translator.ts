@@ -98,7 +98,9 @@ export class PoolTranslator implements Translator {
   ): Listener {
     const { values } = annotations;
     const { cluster, certificates } = this.#options;
-    const { mode, httpVersion, isTls, isSticky, isHashed, retry } = poolProfile(serviceOfPool(key).profile);
+    const { mode, httpVersion, isTls, isSticky, isHashed, isAsked, retry } = poolProfile(
+      serviceOfPool(key).profile,
+    );
     const policies = cluster.policiesOf(service.key);
     const policy = policyOf(service, port, policies);
     const judged = policy && judgePolicy(policy, certificates, reads);
@@ -126,6 +128,8 @@ export class PoolTranslator implements Translator {
       pool: {
         ...plainPool(values),
         ...(isHashed && { algorithm: 'key-hash' as const }),
+        // A member that hangs owes as few answers as the others, and not half of all.
+        ...(isAsked && { algorithm: 'least-connections' as const }),
         persistence: service.affinitySeconds,
         monitor: healthMonitor(service, port, values, false),
         tls: tls && this.#withCertificate(key, tls, reads),

@@ -55,10 +55,10 @@ test('A host of the class leads to the pool of its route, with its rewriting, an
     of('proxy', '/oauth2(/|$)(.*)', rewriting, { to: 'proxy' }),
   );
   const { 'Ingress default/web': web, 'Ingress default/proxy': proxy } = rulesOf(world);
-  t.is(web?.externalAuth?.pool, 'pool:default:proxy.retry2:tcp:80:v4');
+  t.is(web?.externalAuth?.pool, 'pool:default:proxy.asked:tcp:80:v4');
   t.deepEqual([web?.externalAuth?.path, web?.externalAuth?.host], ['/base/auth', '$host']);
   t.is(proxy?.externalAuth, undefined);
-  t.true(world.state.desired.loadBalancers.has('pool:default/proxy.retry2'));
+  t.true(world.state.desired.loadBalancers.has('pool:default/proxy.asked'));
   t.true(world.listener(80, 'tcp', CLASS).asksServers);
   t.is(problemsOf(world), '');
 });
@@ -110,7 +110,7 @@ test('A Service of another namespace is asked only with the consent of the class
     const world = worldOf(ofClass, of('web', '/', url));
     const { action, externalAuth } = rulesOf(world)['Ingress default/web'] ?? {};
     t.is(action?.kind === 'forward', isOpen, namespaces);
-    t.is(externalAuth?.pool, isOpen ? 'pool:sso:proxy.retry2:tcp:80:v4' : undefined);
+    t.is(externalAuth?.pool, isOpen ? 'pool:sso:proxy.asked:tcp:80:v4' : undefined);
     if (!isOpen) t.regex(problemsOf(world), /of another namespace/);
   }
 });
@@ -129,8 +129,8 @@ test('The authorization server of the class is asked for Ingresses without their
   );
   const asked = Object.entries(rulesOf(world)).map(([route, rule]) => [route, rule.externalAuth?.pool]);
   t.deepEqual(Object.fromEntries(asked), {
-    'Ingress default/web': 'pool:sso:proxy.retry2:tcp:80:v4',
-    'Ingress default/own': 'pool:default:proxy.retry2:tcp:80:v4',
+    'Ingress default/web': 'pool:sso:proxy.asked:tcp:80:v4',
+    'Ingress default/own': 'pool:default:proxy.asked:tcp:80:v4',
     'Ingress default/off': undefined,
     'Ingress default/acme': undefined,
   });
@@ -155,7 +155,7 @@ test('A canary asks what the Ingress asks whose requests it takes, and none that
   const entries = sections.flatMap(({ hosts }) => hosts).flatMap((host) => host.entries);
   const guarded = entries.filter(({ match }) => match.path.value === '');
   t.true(guarded.length > 1);
-  t.true(guarded.every(({ rule }) => rule.externalAuth?.pool === 'pool:default:proxy.retry2:tcp:80:v4'));
+  t.true(guarded.every(({ rule }) => rule.externalAuth?.pool === 'pool:default:proxy.asked:tcp:80:v4'));
   const more = { ...canary, [`${OWN}auth-url`]: 'http://proxy.default.svc/other' };
   const other = worldOf({}, of('web', '/', BY_HOST), proxy, of('next', '/', more, { to: 'proxy' }));
   const { action } = rulesOf(other)['Ingress default/next'] ?? {};

@@ -13,7 +13,7 @@ import {
   withRetry,
 } from '../../../../agent/translate/pool/pool-profile.ts';
 
-const PLAIN = { isTls: false, isSticky: false, isHashed: false, retry: undefined };
+const PLAIN = { isTls: false, isSticky: false, isHashed: false, isAsked: false, retry: undefined };
 const TLS = { ...PLAIN, isTls: true };
 
 for (const [profile, expected] of [
@@ -35,6 +35,10 @@ for (const [profile, expected] of [
     const retry = { attempts: 2, codes: [502] };
     const all = { ...expected, isSticky: true, isHashed: true, retry };
     t.deepEqual(poolProfile(withPersistence(withHash(withRetry(retry, profile)))), all);
-    t.false(poolProfile(askedProfile(withHash(profile))).isHashed);
+    t.deepEqual(poolProfile(askedProfile(withPersistence(withHash(withRetry(retry, profile))))), {
+      ...expected,
+      isAsked: true,
+      retry: { attempts: 2, codes: [500, 502, 503, 504] },
+    });
   });
 }
