@@ -211,7 +211,7 @@ function tokenKeysOf(
     missing: 'it does not exist, or has no keys',
     access: (name) => {
       if (!name.startsWith('jwks ')) return byName.access(name);
-      return keyUrls?.access(name as KeysName) ?? { kind: 'pending' };
+      return keyUrls?.access(name as KeysName) ?? { kind: 'not here' };
     },
   });
 }

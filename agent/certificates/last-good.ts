@@ -21,10 +21,11 @@ export interface Found<T> {
   readonly fault: string;
 }
 
-/** Whether an object can be read: `denied` says why not, as the end of a sentence. */
+/** Whether an object can be read: `not here` only by a running agent, `denied` says why not, as the end of a sentence. */
 export type Access =
   | { readonly kind: 'read' }
   | { readonly kind: 'pending' }
+  | { readonly kind: 'not here' }
   | { readonly kind: 'denied'; readonly why: string };
 
 export interface LastGoodOptions<T> {
@@ -48,6 +49,8 @@ export interface Answer<T> {
   /** Why the object has none now, as the end of a sentence; '' if it has, or if it has not been read yet. */
   readonly fault: string;
   readonly isMissing: boolean;
+  /** A running agent may have it, and this command has not. */
+  readonly isUnread?: boolean;
   readonly isExpired: boolean;
 }
 
@@ -94,8 +97,10 @@ export class LastGood<T extends Content> {
     const isExpired = content !== undefined && this.#isExpired(content);
     if (isExpired) this.#expired.add(name);
     else this.#expired.delete(name);
-    const fault = found === undefined ? this.#whyMissing(name) : found.fault;
-    return { content, fault, isMissing: found === undefined, isExpired };
+    if (found !== undefined) return { content, fault: found.fault, isMissing: false, isExpired };
+    const access = this.#options.access(name);
+    const isUnread = access.kind === 'not here';
+    return { content, fault: this.#whyMissing(access), isMissing: true, isExpired, isUnread };
   };
 
   /** The PEM text of what load balancers have, or had until a moment ago. */
@@ -122,10 +127,9 @@ export class LastGood<T extends Content> {
     if (changed.length > 0) onChanged(changed.map(([name]) => name));
   }
 
-  #whyMissing(name: string): string {
-    const access = this.#options.access(name);
-    if (access.kind === 'pending') return '';
-    return access.kind === 'denied' ? access.why : this.#options.missing;
+  #whyMissing(access: Access): string {
+    if (access.kind === 'denied') return access.why;
+    return access.kind === 'read' ? this.#options.missing : '';
   }
 
   #isExpired({ expires }: T): boolean {

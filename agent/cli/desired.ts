@@ -8,6 +8,7 @@ import { Addresses } from '../addresses/addresses.ts';
 import { requesterOf, requestingOwners } from '../addresses/requesters.ts';
 import type { HeadgateError } from '../base/errors.ts';
 import { Certificates } from '../certificates/certificates.ts';
+import { haproxyPaths } from '../haproxy/paths.ts';
 import { createLog, formatOf } from '../host/log.ts';
 import type { Secret } from '../kubernetes/certificate-objects.ts';
 import { Cluster } from '../kubernetes/cluster.ts';
@@ -90,6 +91,8 @@ export async function translated(
     isRead: () => true,
     onChanged: () => undefined,
   });
+  const { keys } = haproxyPaths(settings.stateDir, settings.runtimeDir, settings.haproxyAccess);
+  certificates.restoreTokenKeys(keys);
   const options = {
     cluster,
     settings: () => translating,

@@ -197,6 +197,7 @@ export type UserList = Authority;
 
 /** Public keys: the object or URL that has them (`configmap default/keys`, `secret default/keys`, `jwks https://…`), and a hash of them. */
 export interface TokenKeySet extends Authority {
+  /** Empty: a command has not read them. No client is let in. */
   readonly keys: readonly TokenKey[];
 }
 

@@ -227,6 +227,8 @@ export interface RouteJwt {
   readonly required: readonly { readonly claim: string; readonly values: readonly string[] }[];
   /** Headers that members get, never the client's. A claim is a name, or a JSON pointer (RFC 6901) that begins with a slash. */
   readonly headers: readonly { readonly name: string; readonly claim: string }[];
+  /** Members do not get the token. */
+  readonly isRemoved?: true;
 }
 
 /** `bearer` and `header` by the name of a header, `cookie` by its own; only a `bearer` has the scheme `Bearer` before the token. */

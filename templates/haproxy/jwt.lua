@@ -127,6 +127,8 @@ end
 
 -- The members of an object; false if the text is none.
 local function parsedObject(text)
+  -- Lua takes half a surrogate pair for a character.
+  if utf8.len(text) == nil or text:find('\xED[\xA0-\xBF]') then return false, #text end
   local value, behind = parseValue(text, blanks(text, 1), 0)
   if value == nil or value.kind ~= 'object' or blanks(text, behind) <= #text then return false, #text end
   return value.names, #text
@@ -164,6 +166,7 @@ local parsed = keeper(function(text)
     if letter == 'i' then wanted.issuer = decoded(value)
     elseif letter == 'u' then wanted.audiences = setOf(value)
     elseif letter == 'f' then wanted.place, wanted.name = value:match('^(%a+):(.*)$')
+    elseif letter == 'x' then wanted.isRemoved = true
     elseif letter == 'l' then wanted.leeway = tonumber(value)
     elseif letter == 'r' then
       local claim = decoded(name)
@@ -187,16 +190,40 @@ local parsedKeys = keeper(function(text)
   return { byKid = keys, only = count == 1 and only or nil }
 end)
 
+local function nameOfCookie(text) return text:match('^%s*([^=]-)%s*=') end
+
 -- The values of a cookie, of all headers with cookies.
 local function cookies(txn, name)
   local values = {}
   local headers = txn.http:req_get_headers()['cookie'] or {}
   for at = 0, #headers do
-    for given, value in (headers[at] or ''):gmatch('([^=;%s]+)=([^;]*)') do
-      if given == name then values[#values + 1] = value:match('^%s*"?(.-)"?%s*$') end
+    for each in (headers[at] or ''):gmatch('[^;]+') do
+      if nameOfCookie(each) == name then values[#values + 1] = each:match('=%s*"?(.-)"?%s*$') end
     end
   end
   return values
+end
+
+local function removeCookie(txn, name)
+  local headers, left = txn.http:req_get_headers()['cookie'] or {}, {}
+  for at = 0, #headers do
+    for each in (headers[at] or ''):gmatch('[^;]+') do
+      if nameOfCookie(each) ~= name then left[#left + 1] = each:match('^%s*(.-)%s*$') end
+    end
+  end
+  if #left == 0 then txn.http:req_del_header('cookie')
+  else txn.http:req_set_header('cookie', table.concat(left, '; ')) end
+end
+
+-- Members could take one of the others for it.
+local function isAlone(txn, name)
+  local count = 0
+  for each, values in pairs(txn.http:req_get_headers()) do
+    if plain(each) == plain(name) then
+      for _ in pairs(values) do count = count + 1 end
+    end
+  end
+  return count == 1
 end
 
 -- '' without one, nil if there are several, of which members could believe another one.
@@ -208,7 +235,7 @@ local function tokenOf(txn, wanted)
   end
   local count = txn.f:req_fhdr_cnt(wanted.name)
   if count == 0 then return '' end
-  if count > 1 then return nil end
+  if count > 1 or wanted.place == 'header' and not isAlone(txn, wanted.name) then return nil end
   local value = txn.f:req_fhdr(wanted.name)
   if wanted.place == 'header' then return value end
   local scheme, token = value:match('^(%a+) +(%S+)%s*$')
@@ -297,12 +324,15 @@ local function isMeantForUs(claims, wanted)
   return true
 end
 
+-- Members leave out blanks at the ends.
+local function isFit(text, unfit) return text ~= nil and not text:find(unfit) and not text:find('^ ') and not text:find(' $') end
+
 -- nil if a header cannot have the value: it could be read as another one.
 local function headerText(value)
-  if value.kind ~= 'list' then return value.text and not value.text:find('%c') and value.text or nil end
+  if value.kind ~= 'list' then return isFit(value.text, '%c') and value.text or nil end
   local texts = {}
   for _, item in ipairs(value.items) do
-    if item.text == nil or item.text:find('[%c,]') then return nil end
+    if not isFit(item.text, '[%c,]') then return nil end
     texts[#texts + 1] = item.text
   end
   return table.concat(texts, ',')
@@ -337,12 +367,17 @@ local function giveToMember(txn, claims, headers)
   return true
 end
 
+local function removeToken(txn, wanted)
+  if wanted.place == 'cookie' then removeCookie(txn, wanted.name) else txn.http:req_del_header(wanted.name) end
+end
+
 -- Only after HAProxy has verified the signature.
 core.register_action('claims', { 'http-req' }, function(txn)
   local payload = txn:get_var('txn.token'):match('^[^.]+%.([^.]+)%.')
   local claims = parsedClaims(txn.c:ub64dec(payload) or '')
   local wanted = parsed(txn:get_var('txn.jwt'))
   if claims and isMeantForUs(claims, wanted) and giveToMember(txn, claims, wanted.headers) then
+    if wanted.isRemoved then removeToken(txn, wanted) end
     if claims.sub ~= nil and claims.sub.kind == 'text' then txn:set_var('txn.token_subject', claims.sub.text) end
     txn:set_var('txn.token_answer', 'yes')
   end

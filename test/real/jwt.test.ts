@@ -142,6 +142,54 @@ test('A token stands where the route says, once', async (t) => {
   );
 });
 
+test('A token is alone under names that members take for the same', async (t) => {
+  const { place } = await guarded(t, {
+    '/cookie': { from: { kind: 'cookie', name: 'session' } },
+    '/header': { from: { kind: 'header', name: 'x-token' } },
+  });
+  const token = tokenOf(RSA, goodClaims(Date.now()));
+  const statusOf = async (path: string, headers: Readonly<Record<string, string>>) =>
+    (await ask(place, headers, path)).status;
+  t.is(await statusOf('/cookie', { cookie: `session=${token}; session =x` }), 401);
+  t.is(await statusOf('/cookie', { cookie: `session=${token};\tsession\t=x` }), 401);
+  t.is(await statusOf('/cookie', { cookie: `a session=${token}` }), 401);
+  t.is(await statusOf('/cookie', { cookie: `session=${token}; Session=x; xsession=y; sessions=z` }), 200);
+  t.is(await statusOf('/header', { 'x-token': token, x_token: 'x' }), 401);
+  t.is(await statusOf('/header', { x_token: token }), 401);
+});
+
+test('Members do not get a token that is removed, and all else that the client sends', async (t) => {
+  const removed = { isRemoved: true, headers: [{ name: 'X-User', claim: 'sub' }] } as const;
+  const { place } = await guarded(t, {
+    '/cookie': { ...removed, from: { kind: 'cookie', name: 'session' } },
+    '/header': { ...removed, from: { kind: 'header', name: 'x-token' } },
+    '/bearer': removed,
+  });
+  const token = tokenOf(RSA, goodClaims(Date.now()));
+  const gotten = async (path: string, headers: Readonly<Record<string, string>>) => {
+    const { status, echo } = await ask(place, headers, path);
+    const { cookie, authorization, 'x-user': user, 'x-token': own } = echo?.headers ?? {};
+    return { status, cookie, authorization, user, own };
+  };
+  const others = { cookie: 'a=1; b="2 3"', authorization: 'Basic eDp5', own: 'x', user: 'ann', status: 200 };
+  const { cookie, authorization, own } = others;
+  t.deepEqual(await gotten('/bearer', { ...bearer(token), cookie, 'x-token': own }), {
+    ...others,
+    authorization: undefined,
+  });
+  t.deepEqual(await gotten('/header', { 'x-token': token, cookie, authorization }), {
+    ...others,
+    own: undefined,
+  });
+  const between = { cookie: `a=1;session=${token}; b="2 3"`, authorization, 'x-token': own };
+  t.deepEqual(await gotten('/cookie', between), others);
+  t.deepEqual(await gotten('/cookie', { ...between, cookie: `session="${token}"` }), {
+    ...others,
+    cookie: undefined,
+  });
+  t.is((await ask(place, bearer('x'), '/bearer')).status, 401);
+});
+
 test('A route whose keys HAProxy does not have lets no client in', async (t) => {
   const { place } = await guarded(t, { '/': { keys: 'configmap default/others' }, '/none': { keys: '' } });
   const headers = bearer(tokenOf(RSA, goodClaims(Date.now())));

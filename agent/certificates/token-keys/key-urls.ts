@@ -1,11 +1,12 @@
-// The keys behind URLs that routes name: read when a load balancer first asks, and again every five minutes. Only URLs that the
-// setting allows are read, because authors of routes choose them and the agent could reach what they cannot.
+// The keys behind URLs that routes name: read when a load balancer first asks, and again every five minutes, or earlier if the server
+// says so. Only URLs that the setting allows are read, because authors of routes choose them and the agent could reach what they cannot.
 // Owns the rounds that renew keys.
 
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { Rounds } from '../../base/rounds.ts';
 import type { Access, Found } from '../last-good.ts';
+import type { ReadJwks } from './jwks-reader.ts';
 import { checkJwks, type TokenKeys } from './token-keys.ts';
 
 /** As translation names what it reads. */
@@ -14,8 +15,7 @@ export type KeysName = `jwks ${string}`;
 export interface KeyUrlsOptions {
   /** URLs, each with all beneath it. */
   readonly allowed: () => readonly string[];
-  /** The text of a JWKS. */
-  readonly read: (url: string) => Promise<string>;
+  readonly read: (url: string) => Promise<ReadJwks>;
   /** True if a load balancer asks for it. */
   readonly isRead: (name: KeysName) => boolean;
   readonly onChanged: (names: readonly KeysName[]) => void;
@@ -86,20 +86,25 @@ export class KeyUrls {
     const url = urlOf(name);
     // The setting may have changed.
     if (!isAllowed(url, this.#options.allowed())) return;
-    const found = await this.#found(url);
+    const begun = this.#clock.monotonic();
+    const { found, wait } = await this.#found(url);
     const before = this.#kept.get(name);
     if (before === undefined) return;
-    const wait = found.content === undefined ? ROUND_MS : RENEWED_AFTER_MS;
-    this.#kept.set(name, { found, due: this.#clock.monotonic() + wait });
+    this.#kept.set(name, { found, due: begun + wait });
     if (textOf(found) !== textOf(before.found)) this.#options.onChanged([name]);
   }
 
-  async #found(url: string): Promise<Found<TokenKeys>> {
+  /** `wait`: milliseconds until it is due again. */
+  async #found(url: string): Promise<{ readonly found: Found<TokenKeys>; readonly wait: number }> {
     try {
-      const keys = checkJwks(await this.#options.read(url));
-      return typeof keys === 'string' ? { content: undefined, fault: keys } : { content: keys, fault: '' };
+      const { text, maxAge = Number.POSITIVE_INFINITY } = await this.#options.read(url);
+      const keys = checkJwks(text);
+      if (typeof keys === 'string') return { found: { content: undefined, fault: keys }, wait: ROUND_MS };
+      const wait = Math.max(ROUND_MS, Math.min(RENEWED_AFTER_MS, maxAge * 1000));
+      return { found: { content: keys, fault: '' }, wait };
     } catch (error) {
-      return { content: undefined, fault: `it cannot be read: ${messageOf(error)}` };
+      const fault = `it cannot be read: ${messageOf(error)}`;
+      return { found: { content: undefined, fault }, wait: ROUND_MS };
     }
   }
 }

@@ -11,7 +11,8 @@ import { digest, token } from '../routes/encode.ts';
 import { keySetId } from '../routes/key-set-id.ts';
 
 /** What the rules of routes know of keys: the sets with the names of their keys, and each key once. */
-export function tokenKeyViews({ tokenKeys = [] }: Pick<Listener, 'tokenKeys'>, folder: string): View {
+export function tokenKeyViews({ tokenKeys: all = [] }: Pick<Listener, 'tokenKeys'>, folder: string): View {
+  const tokenKeys = all.filter(({ keys }) => keys.length > 0);
   const keys = new Map(tokenKeys.flatMap(({ keys }) => keys.map((key) => [key.id, key] as const)));
   return {
     verifiesTokens: tokenKeys.length > 0,
@@ -39,6 +40,7 @@ export function* tokenKeyTexts(
   folder: string,
 ): Generator<NamedText, void, void> {
   for (const { name, fingerprint, keys } of sets) {
+    if (keys.length === 0) continue;
     for (const key of keys) yield { path: keyFile(folder, key), id: key.id, text: () => key.pem };
     const path = join(folder, `keys_${digest(name, 20)}_${fingerprint}.json`);
     yield { path, id: fingerprint, text: () => JSON.stringify({ name, keys }) };

@@ -157,9 +157,9 @@ export function externalAuthText({ pool, refusal, cache, ...asked }: ExternalAut
     .join('&')}`;
 }
 
-/** `SET|iISSUER&uAUDIENCE,…&fPLACE&lSECONDS&rCLAIM=VALUE,…&hHEADER=CLAIM`, as templates/haproxy/jwt.lua reads it. */
+/** `SET|iISSUER&uAUDIENCE,…&fPLACE&lSECONDS&rCLAIM=VALUE,…&hHEADER=CLAIM&x`, as templates/haproxy/jwt.lua reads it. */
 export function jwtText(
-  { issuer, audiences, from, leeway, required, headers }: RouteJwt,
+  { issuer, audiences, from, leeway, required, headers, isRemoved }: RouteJwt,
   set: string,
 ): string {
   const list = (texts: readonly string[]): string => texts.map(token).join(',');
@@ -170,6 +170,7 @@ export function jwtText(
     `l${leeway}`,
     ...required.map(({ claim, values }) => `r${token(claim)}=${list(values)}`),
     ...headers.map(({ name, claim }) => `h${token(nameText(name))}=${token(claim)}`),
+    ...(isRemoved === true ? ['x'] : []),
   ].join('&');
 }
 

@@ -18,7 +18,7 @@ const MAX_LEEWAY_S = 300;
 /** As an audience: `aud` is not looked at. */
 const ANY = '*';
 
-const FIELDS = new Set(['issuer', 'audiences', 'keys', 'from', 'leeway', 'claims', 'headers']);
+const FIELDS = new Set(['issuer', 'audiences', 'keys', 'from', 'forward', 'leeway', 'claims', 'headers']);
 const TEXT = /^[^\p{Cc}\s]{1,512}$/u;
 const VALUE = /^[^\p{Cc}]{1,256}$/u;
 /** A name, or a JSON pointer. */
@@ -44,7 +44,7 @@ export function readJwt(text: string): ReadJwt {
   const unknown = Object.keys(value).find((name) => !FIELDS.has(name));
   if (unknown !== undefined)
     return fault(`it has a field ${quote(unknown)}; ${[...FIELDS].join(', ')} are allowed`);
-  const { issuer, keys, leeway = DEFAULT_LEEWAY_S } = value;
+  const { issuer, keys, leeway = DEFAULT_LEEWAY_S, forward = true } = value;
   if (!isText(issuer, TEXT))
     return fault('"issuer" must be a text without blanks, such as https://id.example.org');
   const audiences = textsOf(value.audiences, TEXT);
@@ -57,13 +57,16 @@ export function readJwt(text: string): ReadJwt {
   if (from === undefined) return fault('"from" must be authorization, header:NAME or cookie:NAME');
   if (!Number.isInteger(leeway) || Number(leeway) < 0 || Number(leeway) > MAX_LEEWAY_S)
     return fault(`"leeway" must be a number of seconds up to ${MAX_LEEWAY_S}`);
+  if (typeof forward !== 'boolean')
+    return fault('"forward" must be true, or false for members that must not get the token');
   const required = requiredOf(value.claims ?? {});
   if (required === undefined)
     return fault(`"claims" must be a mapping of at most ${MOST} claims, each to a value or a list of them`);
   const headers = headersOf(value.headers ?? {});
   if (typeof headers === 'string') return fault(headers);
   const accepted = audiences.includes(ANY) ? [] : audiences;
-  return { source, jwt: { issuer, audiences: accepted, from, leeway: Number(leeway), required, headers } };
+  const jwt = { issuer, audiences: accepted, from, leeway: Number(leeway), required, headers };
+  return { source, jwt: forward ? jwt : { ...jwt, isRemoved: true } };
 }
 
 function fault(why: string): JwtFault {

@@ -57,10 +57,11 @@ export function tokenKeySets(
     if (known.has(`${object} ${name}`)) continue;
     known.add(`${object} ${name}`);
     reads.add(name as Dependency);
-    const { content, fault, isMissing } = certificates.tokenKeys(name);
+    const { content, fault, isMissing, isUnread } = certificates.tokenKeys(name);
     // Who deletes the object trusts its keys no longer; one that is broken, or a URL that does not answer, keeps them.
     const usable = fault !== '' && isMissing ? undefined : content;
     if (usable !== undefined) sets.set(name, { name, fingerprint: usable.fingerprint, keys: usable.keys });
+    else if (isUnread === true) sets.set(name, { name, fingerprint: '', keys: [] });
     const ends = usable === undefined ? '; its requests get status 403' : '; the keys that it had stay';
     for (const why of fault === '' ? (usable?.faults ?? []) : [`${fault}${ends}`])
       problems.push({

@@ -43,16 +43,18 @@ export function goodClaims(now: number): Readonly<Record<string, unknown>> {
 }
 
 export function part(value: unknown): string {
+  if (Buffer.isBuffer(value)) return value.toString('base64url');
   return Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 }
 
-/** `claims`: a value, or the text of it. `header`: changes of the header. */
+/** `claims`: a value, or the text or bytes of it. `header`: changes of the header, or its text or bytes. */
 export function tokenOf(
   { kid, algorithm, privateKey }: Signer,
   claims: unknown,
-  header: Readonly<Record<string, unknown>> = {},
+  header: Readonly<Record<string, unknown>> | string | Buffer = {},
 ): string {
-  const text = `${part({ alg: algorithm, typ: 'JWT', kid, ...header })}.${part(claims)}`;
+  const isWhole = typeof header === 'string' || Buffer.isBuffer(header);
+  const text = `${part(isWhole ? header : { alg: algorithm, typ: 'JWT', kid, ...header })}.${part(claims)}`;
   const signature = sign(`sha${algorithm.slice(2)}`, Buffer.from(text), {
     key: privateKey,
     dsaEncoding: 'ieee-p1363',

@@ -10,13 +10,20 @@ const SECOND = jwksOf(signer('b', 'ES256'));
 
 function reader(allowed: readonly string[] = ['https://id.example.org']) {
   const clock = new FakeClock();
-  const state = { allowed, answer: FIRST as string | Error, isRead: true, reads: 0, changes: 0 };
+  const state = {
+    allowed,
+    answer: FIRST as string | Error,
+    maxAge: undefined as number | undefined,
+    isRead: true,
+    reads: 0,
+    changes: 0,
+  };
   const urls = new KeyUrls({
     allowed: () => state.allowed,
     read: async () => {
       state.reads++;
       if (typeof state.answer !== 'string') throw state.answer;
-      return state.answer;
+      return { text: state.answer, maxAge: state.maxAge };
     },
     isRead: () => state.isRead,
     onChanged: () => void state.changes++,
@@ -42,6 +49,24 @@ test('A URL is read when it is first asked for, and again after five minutes', a
   t.deepEqual([state.reads, state.changes], [3, 2], 'the same keys are no change');
   urls.close();
 });
+
+for (const [maxAge, seconds] of [
+  [0, 30],
+  [15, 30],
+  [100, 120],
+  [86_400, 300],
+] as const)
+  test(`A URL whose answer may be kept for ${maxAge} s is read again after ${seconds} s`, async (t) => {
+    const { clock, state, urls } = reader();
+    state.maxAge = maxAge;
+    urls.access(NAME);
+    await settled();
+    await clock.advance(seconds * 1000 - 1);
+    t.is(state.reads, 1);
+    await clock.advance(1);
+    t.is(state.reads, 2);
+    urls.close();
+  });
 
 test('A URL that does not answer is a fault, and read again half a minute later', async (t) => {
   const { clock, state, urls, kids } = reader();

@@ -6,7 +6,7 @@ import type { RouteJwt } from '../../../../../agent/model/routes.ts';
 import type { CheckResult, Way } from '../../../../../agent/report/answers/access/check.ts';
 import { token } from '../../../../../agent/report/answers/access/token-check.ts';
 import { EC, JWT, RSA, tokenCases } from '../../../../support/values/token-cases.ts';
-import { goodClaims, jwksOf, pemOf, tokenOf } from '../../../../support/values/tokens.ts';
+import { goodClaims, jwksOf, pemOf, type Signer, tokenOf } from '../../../../support/values/tokens.ts';
 
 const NOW = Date.UTC(2026, 10, 29);
 
@@ -25,13 +25,18 @@ function checked(
   return token(way as unknown as Way) as CheckResult;
 }
 
+/** As `why` shows it. */
+function hashOf(by: Signer): string {
+  const keys = checkJwks(jwksOf(by));
+  return typeof keys === 'string' ? keys : (keys.keys[0]?.id.slice(1, 13) ?? '');
+}
+
 const bearer = (text: string) => ({ authorization: `Bearer ${text}` });
 
 test('Without a token it is asked, and without keys it is closed', (t) => {
   t.deepEqual(checked(undefined), {
     result: 'asked',
-    detail:
-      'with a token of "https://id.example.org" for "shop", by key "ec" (ES256) or "rsa" (RS256) of configmap default/keys',
+    detail: `with a token of "https://id.example.org" for "shop", by key "ec" (ES256, ${hashOf(EC)}) or "rsa" (RS256, ${hashOf(RSA)}) of configmap default/keys`,
     answer: 'status 401',
   });
   t.is(checked({ authorization: 'Basic eDp5' }).result, 'asked');
@@ -42,6 +47,10 @@ test('Without a token it is asked, and without keys it is closed', (t) => {
   t.regex(
     checked(undefined, { required, leeway: 5, from: { kind: 'cookie', name: 'session' } }).detail,
     /for "shop" with claim "groups" "admin" or "ops" and "sub" in cookie "session" within 5 s, by key "ec"/,
+  );
+  t.regex(
+    checked(undefined, { headers: [{ name: 'X-User', claim: 'sub' }], isRemoved: true }).detail,
+    /for "shop" giving X-User claim "sub" which members do not get, by key "ec"/,
   );
   t.deepEqual(checked(bearer(tokenOf(EC, goodClaims(NOW))), { keys: '' }), {
     result: 'refused',
