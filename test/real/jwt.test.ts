@@ -85,6 +85,18 @@ for (const algorithm of ['RS384', 'RS512', 'ES384', 'ES512'] as const)
     t.is((await ask(place, bearer(tokenOf(signer('', algorithm), claims)))).status, 401);
   });
 
+test('HAProxy takes as many keys as are allowed, whatever their names', async (t) => {
+  const characters = Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at)).join('');
+  const all = Array.from({ length: 30 }, (_, at) =>
+    signer(`${String(at).padStart(2, '0')}${characters}${'%'.repeat(32)}`, 'ES256'),
+  );
+  const { place } = await guarded(t, { '/': {} }, all);
+  const claims = goodClaims(Date.now());
+  for (const each of all) t.is((await ask(place, bearer(tokenOf(each, claims)))).status, 200);
+  const [first, second] = all as [Signer, Signer];
+  t.is((await ask(place, bearer(tokenOf({ ...second, kid: first.kid }, claims)))).status, 401);
+});
+
 test('Members get claims in headers, and never what the client sends under these names', async (t) => {
   const { place } = await guarded(t, { '/': { headers: HEADERS } });
   const claims = { ...goodClaims(Date.now()), sub: 'Zoë', groups: ['a b', 'c', 7, true] };

@@ -25,7 +25,9 @@ export const JWKS_FIELD = 'jwks.json';
 export const PEM_FIELD = /^[A-Za-z0-9._-]+\.pem$/;
 export const MAX_JWKS_BYTES = 256 * 1024;
 
-const MOST_KEYS = 10;
+const MOST_KEYS = 30;
+/** Others may be of kinds that cannot be used. Each takes some 50 µs. */
+const MOST_READ = 200;
 const MOST_FAULTS = 5;
 /** Printable, and short enough for a line of HAProxy's file. */
 const KID = /^[!-~]{0,128}$/;
@@ -52,6 +54,7 @@ export function checkTokenFields(fields: Readonly<Record<string, string>>): Toke
   if (text !== undefined) return checkJwks(text);
   const names = Object.keys(fields).filter((name) => PEM_FIELD.test(name));
   if (names.length === 0) return `it has no ${JWKS_FIELD}, and no field that ends with .pem`;
+  if (names.length > MOST_READ) return tooMany(names.length);
   return checked(
     names.sort().map((name) => {
       const kid = name.slice(0, -'.pem'.length);
@@ -72,7 +75,12 @@ export function checkJwks(text: string): TokenKeys | Unusable {
     return 'its JWKS is not JSON';
   }
   if (!isMapping(set) || !Array.isArray(set.keys)) return 'its JWKS has no list "keys"';
-  return checked(set.keys.filter(isForSignatures).map(jwk));
+  const own = set.keys.filter(isForSignatures);
+  return own.length > MOST_READ ? tooMany(own.length) : checked(own.map(jwk));
+}
+
+function tooMany(count: number): string {
+  return `it has ${count} keys, and at most ${MOST_KEYS} are allowed`;
 }
 
 /** For texts of an earlier agent. */
@@ -117,7 +125,7 @@ function checked(found: readonly (NamedKey | string)[]): TokenKeys | Unusable {
     else if (keys.has(key.kid)) faults.push(`key ${quote(key.kid)} is there twice`);
     else keys.set(key.kid, key);
   }
-  if (keys.size > MOST_KEYS) return `it has ${keys.size} keys, and at most ${MOST_KEYS} are allowed`;
+  if (keys.size > MOST_KEYS) return tooMany(keys.size);
   if (keys.size === 0) return faults[0] ?? 'it has no key for signatures';
   const all = [...keys.values()].sort((a, b) => (a.kid < b.kid ? -1 : 1));
   const text = JSON.stringify(all);

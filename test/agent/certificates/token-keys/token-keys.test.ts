@@ -81,12 +81,15 @@ for (const [what, text, fault] of [
     t.regex(String(checkJwks(text)), fault);
   });
 
-test('Of keys with one name the first counts, and more than ten are refused', (t) => {
+test('Of keys with one name the first counts, and more than 30 are refused', (t) => {
   t.deepEqual(good(checkJwks(jwksOf(RSA, { ...signer('x', 'ES256'), kid: 'rsa' }))).faults, [
     'key "rsa" is there twice',
   ]);
-  const many = Array.from({ length: 11 }, (_none, at) => ({ ...RSA, kid: `k${at}` }));
-  t.regex(String(checkJwks(jwksOf(...many))), /^it has 11 keys/);
+  const many = Array.from({ length: 31 }, (_none, at) => ({ ...RSA, kid: `k${at}` }));
+  t.regex(String(checkJwks(jwksOf(...many))), /^it has 31 keys/);
+  const none = JSON.stringify({ keys: Array.from({ length: 10_000 }, () => ({})) });
+  t.regex(String(checkJwks(none)), /^it has 10000 keys/);
+  t.regex(String(checkJwks(' '.repeat(1_000_000))), /^its JWKS has more than 262144 bytes$/);
 });
 
 test('A field with a private key is refused, without its text', (t) => {
