@@ -183,7 +183,10 @@ test('Each wrong answer of a server keeps the last keys, also through a restart,
   t.true(await allAnswer(host, names, NEW, 401));
   t.regex((await problemsOf(host)).join('\n'), /the keys that it had stay/);
   t.is((await first.metrics())('headgate_problems', { reason: 'InvalidKeys' }), names.length - 1);
-  t.regex((await host.command('status')).stdout, /default\/huge: Cannot use URL .* the keys that it had stay/);
+  t.regex(
+    (await host.command('status')).stdout,
+    /default\/huge: Cannot use URL .* the keys that it had stay/,
+  );
 
   // Nothing lives through it but the state directory.
   const worker = await host.worker();

@@ -135,5 +135,5 @@ function headerText(value: StrictJson): string | undefined {
   return texts.every(isFit) ? texts.join(',') : undefined;
 }
 
-/** Those of ASCII. */
+/** Only characters of ASCII. */
 const HAS_CONTROL = /[\p{Cc}--[\u0080-\u009f]]/v;
