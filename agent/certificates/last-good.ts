@@ -50,7 +50,7 @@ export interface Answer<T> {
   readonly fault: string;
   readonly isMissing: boolean;
   /** A running agent may have it, and this command has not. */
-  readonly isUnread?: boolean;
+  readonly isUnread?: true;
   readonly isExpired: boolean;
 }
 
@@ -99,8 +99,8 @@ export class LastGood<T extends Content> {
     else this.#expired.delete(name);
     if (found !== undefined) return { content, fault: found.fault, isMissing: false, isExpired };
     const access = this.#options.access(name);
-    const isUnread = access.kind === 'not here';
-    return { content, fault: this.#whyMissing(access), isMissing: true, isExpired, isUnread };
+    const missing = { content, fault: this.#whyMissing(access), isMissing: true, isExpired };
+    return access.kind === 'not here' ? { ...missing, isUnread: true } : missing;
   };
 
   /** The PEM text of what load balancers have, or had until a moment ago. */

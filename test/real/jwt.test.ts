@@ -45,7 +45,7 @@ async function guarded(
   const all = { [HOST]: [entryOf('/open', 'web'), ...entries] };
   const pool = poolOf('web', [await startEcho(t, 'web')]);
   const withKeys = (...some: readonly Signer[]): readonly LoadBalancer[] => {
-    const keys = checkJwks(jwksOf(...some));
+    const keys = some.length === 0 ? { fingerprint: '', keys: [] } : checkJwks(jwksOf(...some));
     if (typeof keys === 'string') throw new Error(keys);
     const set = { name: JWT.keys, fingerprint: keys.fingerprint, keys: keys.keys };
     return [gatewayOf(place, [sectionOf('http', '*', all)], { tokenKeys: [set] }), pool];
@@ -207,6 +207,12 @@ test('A route whose keys HAProxy does not have lets no client in', async (t) => 
   const headers = bearer(tokenOf(RSA, goodClaims(Date.now())));
   for (const path of ['/', '/none'])
     t.deepEqual([(await ask(place, headers, path)).status, (await ask(place, {}, path)).status], [403, 403]);
+});
+
+test('Keys that a command has not read let no client in', async (t) => {
+  const { place } = await guarded(t, { '/': {} }, []);
+  t.is((await ask(place, bearer(tokenOf(RSA, goodClaims(Date.now()))))).status, 403);
+  t.is((await ask(place, {}, '/open')).status, 200);
 });
 
 test('A reload takes other keys, and the old ones verify no longer', async (t) => {

@@ -97,9 +97,9 @@ test('An annotation that cannot be read closes the route', (t) => {
   );
 });
 
-test('A URL that is not read closes the route', (t) => {
+test('Keys of a URL that a command does not read are not known, and no problem', (t) => {
   const url = JWT.replace('configmap/keys', '"https://id.example.org/keys"');
   const world = new GatewayWorld([GATEWAY, routeWith(url)]);
   t.is(ruleOf(world)?.jwt?.keys, 'jwks https://id.example.org/keys');
-  t.deepEqual(keysOf(world), []);
+  t.deepEqual([keysOf(world), problemsOf(world)], [['jwks https://id.example.org/keys: '], []]);
 });
