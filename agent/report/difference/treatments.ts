@@ -67,6 +67,8 @@ export class Treatments {
   readonly #listeners: readonly HttpListener[];
   readonly #owners: ReadonlySet<string>;
   readonly #candidates = new Map<string, readonly HttpListener[]>();
+  /** Most requests of a log go to one place. */
+  #last: { readonly place: RequestPlace; readonly candidates: readonly HttpListener[] } | undefined;
   readonly #known = new Map<unknown, Map<string, Treatment>>();
 
   constructor(desired: DesiredState, settings: PathSettings) {
@@ -99,7 +101,14 @@ export class Treatments {
   }
 
   #candidatesOf(place: RequestPlace): readonly HttpListener[] {
-    const { isTls, port, family, vip, owner } = place;
+    const last = this.#last;
+    if (last !== undefined && isSamePlace(last.place, place)) return last.candidates;
+    const candidates = this.#candidatesAt(place);
+    this.#last = { place, candidates };
+    return candidates;
+  }
+
+  #candidatesAt({ isTls, port, family, vip, owner }: RequestPlace): readonly HttpListener[] {
     const key = `${isTls} ${port} ${family} ${vip} ${owner}`;
     const known = this.#candidates.get(key);
     if (known !== undefined) return known;
@@ -284,6 +293,16 @@ export class Treatments {
     known.set(key, made);
     return made;
   }
+}
+
+function isSamePlace(a: RequestPlace, b: RequestPlace): boolean {
+  return (
+    a.port === b.port &&
+    a.isTls === b.isTls &&
+    a.family === b.family &&
+    a.vip === b.vip &&
+    a.owner === b.owner
+  );
 }
 
 /** What happens besides, by its name in words: its values as JSON, in their order. */

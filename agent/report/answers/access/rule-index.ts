@@ -44,6 +44,7 @@ export class RuleIndex {
       for (const at of rules.placesOf(path)) {
         const entry = rules.entries[at];
         if (entry === undefined) continue;
+        if (rules.byPathOnly[at]) return { section, entry, isAmbiguous: false, perhaps };
         const { why, isUnclear } = whyNot(entry.match, request, path);
         if (why === '') return { section, entry, isAmbiguous: false, perhaps };
         if (isUnclear) perhaps = [...perhaps, entry];
@@ -82,31 +83,40 @@ interface HostRules {
 class PathRules {
   readonly entries: readonly RouteEntry[];
   readonly isStrict: boolean;
+  /** By place: the path alone decides, and has decided. */
+  readonly byPathOnly: readonly boolean[];
   readonly #exact = new Map<string, number[]>();
   readonly #prefixes = new Map<string, number[]>();
   readonly #expressions: number[] = [];
+  /** Characters; -1 without prefixes. */
+  readonly #longestPrefix: number;
 
   constructor({ entries }: HostRoutes) {
     this.entries = entries;
     this.isStrict = isStrict(entries.map(asServed));
+    this.byPathOnly = entries.map(({ match: { path, method, headers, query } }) => {
+      const hasConditions = method !== '' || headers.length + query.length > 0;
+      return path.kind !== 'regex' && !hasConditions;
+    });
     for (const [at, { match }] of entries.entries()) {
       const { kind, value } = match.path;
       if (kind === 'regex') this.#expressions.push(at);
       else add(kind === 'exact' ? this.#exact : this.#prefixes, oneSpelling(encodedPath(value)), at);
     }
+    this.#longestPrefix = [...this.#prefixes.keys()].reduce((most, { length }) => Math.max(most, length), -1);
   }
 
   /** The places of rules that may match the path, in their order. */
   placesOf(path: string): readonly number[] {
-    let places = joined(this.#expressions, this.#exact.get(path));
-    if (this.#prefixes.size === 0) return places;
-    for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
+    let places =
+      this.#exact.size === 0 ? this.#expressions : joined(this.#expressions, this.#exact.get(path));
+    const most = Math.min(path.length, this.#longestPrefix);
+    for (let at = path.indexOf('/'); at >= 0 && at <= most; at = path.indexOf('/', at + 1))
       places = joined(places, this.#prefixes.get(path.slice(0, at)));
-    return joined(places, this.#prefixes.get(path));
+    return path.length > most ? places : joined(places, this.#prefixes.get(path));
   }
 }
 
-/** Most paths are in one list only. */
 function joined(places: readonly number[], others: readonly number[] = NO_PLACES): readonly number[] {
   if (others.length === 0) return places;
   return places.length === 0 ? others : [...places, ...others].sort((a, b) => a - b);
