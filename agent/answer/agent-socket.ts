@@ -77,7 +77,7 @@ export async function serveAgentSocket(
   // Before the new socket exists, because a server that closes removes the file that has the name of its socket.
   former?.close();
   await unlink(path).catch(() => undefined);
-  const server = http.createServer((request, response) => {
+  const server = http.createServer({ maxHeaderSize: MAX_QUESTION_BYTES }, (request, response) => {
     answer(request, response, answers, orders).catch(() => response.destroy());
   });
   const listening = once(server, 'listening');
@@ -92,6 +92,9 @@ export async function serveAgentSocket(
 }
 
 const QUESTION_TIMEOUT_MS = 15_000;
+
+/** A question is the path of a request: `why` asks with the headers and the certificates of a client. */
+const MAX_QUESTION_BYTES = 256 * 1_024;
 
 /** `Request Header Fields Too Large`: the path counts among them. */
 const TOO_LONG = 431;
@@ -134,7 +137,9 @@ function send(
       const failed = method === 'GET' ? 'QUESTION_FAILED' : 'ORDER_FAILED';
       // Node's server answers so itself, without a body.
       if (response.statusCode === TOO_LONG) {
-        reject(new HeadgateError(failed, 'The question is too long: the agent takes some 16,000 characters'));
+        reject(
+          new HeadgateError(failed, 'The question is too long: the agent takes some 260,000 characters'),
+        );
         return;
       }
       try {

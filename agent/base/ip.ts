@@ -39,6 +39,11 @@ export function parseCidrOrAddress(text: string): ReturnType<typeof parseCidr> {
   return parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
 }
 
+/** 4 or 16. `address`: canonical. */
+export function addressBytes(address: string): Buffer {
+  return Buffer.from(ipaddr.parse(address).toByteArray());
+}
+
 /** `address`: canonical address or CIDR. */
 export function familyOf(address: string): Family {
   return address.includes(':') ? 'v6' : 'v4';

@@ -2,6 +2,7 @@
 // and when they expire. OpenSSL checks all else. Pure.
 
 import { createHash } from 'node:crypto';
+import { BIT_STRING, type DerValue, INTEGER, SEQUENCE, valuesIn } from '../base/der.ts';
 import { type PemBlock, pemBlocks } from '../base/pem.ts';
 import { SecretText } from '../base/secret-text.ts';
 import { MAX_AUTHORITY_BYTES } from './authority.ts';
@@ -16,13 +17,6 @@ export interface Crl {
   readonly expires: number;
 }
 
-interface DerValue {
-  readonly tag: number | undefined;
-  readonly content: Buffer;
-}
-
-const SEQUENCE = 0x30;
-const BIT_STRING = 0x03;
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 const TIME = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
@@ -63,11 +57,40 @@ function expiryOf(der: Buffer): number | undefined {
   const [toBeSigned, algorithm, signature] = valuesIn(list.content);
   if (toBeSigned?.tag !== SEQUENCE || algorithm?.tag !== SEQUENCE || signature?.tag !== BIT_STRING)
     return undefined;
-  const times = valuesIn(toBeSigned.content).filter(
-    ({ tag }) => tag === UTC_TIME || tag === GENERALIZED_TIME,
-  );
-  const [thisUpdate, nextUpdate = Number.POSITIVE_INFINITY] = times.map(timeOf);
+  const [thisUpdate, nextUpdate = Number.POSITIVE_INFINITY] = timesOf(valuesIn(toBeSigned.content));
   return thisUpdate === undefined || Number.isNaN(thisUpdate + nextUpdate) ? undefined : nextUpdate;
+}
+
+function timesOf(values: readonly DerValue[]): readonly number[] {
+  return values.filter(({ tag }) => tag === UTC_TIME || tag === GENERALIZED_TIME).map(timeOf);
+}
+
+/** What a list has for the certificates of one authority. */
+export interface RevocationList {
+  /** The authority's name, as DER has it, in hexadecimal digits. */
+  readonly issuer: string;
+  /** Milliseconds since the epoch. */
+  readonly expires: number;
+  readonly serials: ReadonlySet<bigint>;
+}
+
+/** `pem`: that checkCrl() gives. */
+export function revocationLists(pem: string): readonly RevocationList[] {
+  return pemBlocks(pem).map((block) => {
+    const [list] = valuesIn(derOf(block));
+    const [toBeSigned] = valuesIn(list?.content ?? Buffer.alloc(0));
+    const values = valuesIn(toBeSigned?.content ?? Buffer.alloc(0));
+    // The version may be absent; then come the algorithm, the issuer, times, and certificates if there are any.
+    const [, issuer, revoked] = values.filter(({ tag }) => tag === SEQUENCE);
+    const [, expires = Number.POSITIVE_INFINITY] = timesOf(values);
+    const serials = valuesIn(revoked?.content ?? Buffer.alloc(0)).map(({ content }) => serialIn(content));
+    return { issuer: issuer?.content.toString('hex') ?? '', expires, serials: new Set(serials) };
+  });
+}
+
+function serialIn(entry: Buffer): bigint {
+  const number = valuesIn(entry).find(({ tag }) => tag === INTEGER);
+  return BigInt(`0x${number?.content.toString('hex') || '0'}`);
 }
 
 /** NaN for a time in another form than RFC 5280 has. */
@@ -77,20 +100,4 @@ function timeOf({ tag, content }: DerValue): number {
   const century = tag === GENERALIZED_TIME ? '' : text < '5' ? '20' : '19';
   const digits = `${century}${text}`;
   return TIME.test(digits) ? Date.parse(digits.replace(TIME, '$1-$2-$3T$4:$5:$6Z')) : Number.NaN;
-}
-
-/** The values that follow each other in DER (X.690); empty if one is cut off. */
-function valuesIn(der: Buffer): readonly DerValue[] {
-  const values: DerValue[] = [];
-  for (let at = 0; at < der.length; ) {
-    const first = der[at + 1] ?? 0x80;
-    const lengthBytes = first < 0x80 ? 0 : first - 0x80;
-    const start = at + 2 + lengthBytes;
-    if (first === 0x80 || lengthBytes > 4 || start > der.length) return [];
-    const end = start + (lengthBytes === 0 ? first : der.readUIntBE(at + 2, lengthBytes));
-    if (end > der.length) return [];
-    values.push({ tag: der[at], content: der.subarray(start, end) });
-    at = end;
-  }
-  return values;
 }

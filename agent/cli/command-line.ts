@@ -31,7 +31,7 @@ export function settingsOf(command: Command, argv: readonly string[]): Settings 
   return readSettings({ argv: words, env: process.env, readFile, ownFlags, hasArguments: true });
 }
 
-type OwnFlags = Readonly<Record<string, 'switch' | 'value'>>;
+type OwnFlags = Readonly<Record<string, 'switch' | 'value' | 'values'>>;
 
 /** The words with `--namespace` instead of `-n`, and the kinds of the command's own flags. */
 function withoutShortFlags(
@@ -43,7 +43,8 @@ function withoutShortFlags(
     own.flatMap(([name, { short }]) => (short === undefined ? [] : [[`-${short}`, `--${name}`] as const])),
   );
   const kinds = own.map(
-    ([name, { placeholder }]) => [name, placeholder === '' ? 'switch' : 'value'] as const,
+    ([name, { placeholder, isRepeated }]) =>
+      [name, placeholder === '' ? 'switch' : isRepeated ? 'values' : 'value'] as const,
   );
   return { words: argv.map((word) => long.get(word) ?? word), ownFlags: Object.fromEntries(kinds) };
 }

@@ -26,7 +26,7 @@ export interface Arguments {
   /** The defaults for a command that needs no settings. */
   readonly settings: Settings;
   /** The command's own flags. */
-  readonly own: Readonly<Record<string, string | boolean | undefined>>;
+  readonly own: Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
   readonly positionals: readonly string[];
 }
 
@@ -44,6 +44,8 @@ export interface OwnFlag {
   /** One letter, without the dash. */
   readonly short?: string;
   readonly completedBy?: 'namespaces';
+  /** It may be given several times: its values are a list. */
+  readonly isRepeated?: true;
 }
 
 export interface Example {
@@ -62,9 +64,9 @@ export const NO_AGENT = 'no agent answers';
 
 /** The words after `headgate`: `why NAME [--json] [FLAGS]`. */
 export function usageOf({ name, arguments: ofCommand = [], flags, settings }: Command): string {
-  const own = Object.entries(flags).map(([flag, { placeholder, short }]) => {
+  const own = Object.entries(flags).map(([flag, { placeholder, short, isRepeated }]) => {
     const value = placeholder === '' ? '' : ` ${placeholder}`;
-    return `[${short === undefined ? '' : `-${short}|`}--${flag}${value}]`;
+    return `[${short === undefined ? '' : `-${short}|`}--${flag}${value}]${isRepeated ? '...' : ''}`;
   });
   const others = settings === 'all' ? ['[FLAGS]'] : [];
   return [name, ...ofCommand.map((argument) => argument.name), ...own, ...others].join(' ');

@@ -49,7 +49,18 @@ export function requestLines({ url, answers, reason }: RequestExplanation): read
 
 function answerLines(
   url: string,
-  { loadBalancer, addresses, isServed, section, rule, action, pools, others, access }: RequestAnswer,
+  {
+    loadBalancer,
+    addresses,
+    isServed,
+    section,
+    rule,
+    action,
+    pools,
+    others,
+    access,
+    toMember,
+  }: RequestAnswer,
 ): readonly Line[] {
   const at = addresses.length === 0 ? 'no address' : addresses.join(', ');
   const location = `${loadBalancer} on ${at}${section === '' ? '' : `, listener "${section}"`}`;
@@ -61,19 +72,26 @@ function answerLines(
     ...pools.map(poolLine),
     ...others.map((other) => `    ${other.isUnclear ? 'perhaps' : 'not'} ${other.rule}: ${other.why}`),
     ...accessLines(access),
+    ...toMember.map((note) => `  - ${note}`),
   ];
 }
 
-/** To whom it is open, and each check on the way. */
+/** To whom it is open, each check on the way, and what servers are asked. */
 export function accessLines({ verdict, sentence, checks }: Access): readonly Line[] {
+  const lines = tableLines(checks.map(checkCells));
   return [
     ['  ', verdict === 'refused' ? bad(sentence) : verdict === 'open' ? good(sentence) : sentence],
-    ...tableLines(checks.map(checkCells)),
+    ...checks.flatMap(({ question = [], result }, at) => [
+      ...lines.slice(at, at + 1),
+      ...(result === 'not reached' ? [] : question.map((part) => `      ${part}`)),
+    ]),
   ];
 }
 
 function checkCells({ name, result, detail, answer }: Access['checks'][number]): readonly Part[] {
-  const otherwise = answer === '' || result === 'redirected' ? '' : `; otherwise ${answer}`;
-  const words = result === 'refused' ? `${detail}: ${answer}` : `${detail}${otherwise}`;
+  const isEnd = result === 'redirected' || result === 'answered';
+  const otherwise = answer === '' || isEnd ? '' : `; otherwise ${answer}`;
+  const words =
+    result === 'refused' || result === 'answered' ? `${detail}: ${answer}` : `${detail}${otherwise}`;
   return [`    ${name}`, result === 'refused' ? bad(result) : result, words];
 }

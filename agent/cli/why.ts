@@ -13,6 +13,7 @@ import { takesConnections } from '../report/operating/operating-status.ts';
 import { amphoraWhyLines } from './amphora-lines.ts';
 import { type Arguments, type Command, JSON_FLAG, NO_AGENT } from './command.ts';
 import { isName, namespaceOf, print, usageError } from './command-line.ts';
+import { CLIENT_FLAGS, clientFields } from './given-client.ts';
 import { locationFrom } from './named-location.ts';
 import { keyOfObject, objectFrom } from './named-object.ts';
 import { bad, type Line, type Part, statusPart, tableLines, title, verdictPart } from './text.ts';
@@ -25,8 +26,8 @@ export const why: Command = {
     'NAME is NAMESPACE/NAME of a Service, or a name of "headgate list"; a NAME without a namespace is in the one of -n, or in "default".',
     'A route, Ingress, ListenerSet or policy is KIND/NAMESPACE/NAME, a Gateway gateway:NAMESPACE/NAME, an IngressClass ingress:-/NAME.',
     'An address, ADDRESS:PORT, Pod/NAMESPACE/NAME or Node/NAME asks which load balancers have the address, and of which ports it is a member.',
-    'A URL asks which listener, rule and pool get a GET request for it, why the rules before do not match, and to whom it is open: each check on the way, in the order in which HAProxy makes them.',
-    'With --from, --user, --header and --certificate it is about one client. What is not given is "asked", not "passed"; no password is read.',
+    'A URL asks which listener, rule and pool get a request for it, why the rules before do not match, and to whom it is open: each check on the way, in the order in which HAProxy makes them.',
+    'With --from, --header, --method, --cert, --user and --certificate it is about one client. What is not given is "asked", not "passed"; no password, token or cookie is shown, and a private key is not read.',
     'The answer names ports without members, EndpointSlices with other ports, refused values, and files that cannot be read.',
   ],
   arguments: [{ name: 'NAME', completedBy: 'load balancers' }],
@@ -37,16 +38,7 @@ export const why: Command = {
       doc: 'the namespace of a NAME without one',
       completedBy: 'namespaces',
     },
-    from: { placeholder: 'ADDRESS', doc: "the client's address, for a URL" },
-    user: { placeholder: 'USER', doc: 'the client has the password of this user, for a URL' },
-    header: {
-      placeholder: 'NAME:VALUE',
-      doc: 'the request has this header, such as a token, which is verified and not shown',
-    },
-    certificate: {
-      placeholder: '',
-      doc: 'the client has a certificate of the authorities that are asked for',
-    },
+    ...CLIENT_FLAGS,
     ...JSON_FLAG,
   },
   settings: 'place',
@@ -71,8 +63,12 @@ export const why: Command = {
       doc: 'whether this client gets in, and what each check says',
     },
     {
-      line: 'headgate why https://example.org/ --header "authorization: Bearer $TOKEN"',
-      doc: 'whether this token lets in, and what it lacks',
+      line: 'headgate why https://example.org/ --header @token.txt --header "x-canary: always"',
+      doc: 'whether the token in this file lets in, what it lacks, and which backend the other header gets',
+    },
+    {
+      line: 'headgate why https://example.org/ --cert client.pem',
+      doc: 'whether this certificate lets in, and what members get of it',
     },
     { line: 'headgate why shop/web --json | jq -r .verdict', doc: 'one word for a script' },
   ],
@@ -90,7 +86,7 @@ export const why: Command = {
     }
     if (Object.keys(clientFields(given)).length > 0)
       throw usageError(
-        '--from, --user, --header and --certificate are about the client of a URL, such as https://example.org/',
+        `${FLAGS.map((name) => `--${name}`).join(', ')} are about the client of a URL, such as https://example.org/`,
       );
     const place = locationFrom(given);
     if (place !== undefined) {
@@ -117,26 +113,15 @@ export const why: Command = {
   },
 };
 
-/** The flags that were given. */
-function clientFields({
-  own: { from, user, header, certificate },
-}: Arguments): Readonly<Record<string, string>> {
-  return {
-    ...(typeof from === 'string' && { from }),
-    ...(typeof user === 'string' && { user }),
-    ...(typeof header === 'string' && { header }),
-    ...(certificate === true && { certificate: 'true' }),
-  };
-}
-
 function exitOf({ answers }: RequestExplanation, isOneClient: boolean): number {
   const verdicts = answers.filter(({ isServed }) => isServed).map(({ access }) => access.verdict);
-  if (verdicts.some((each) => each === 'open' || each === 'redirected')) return 0;
+  if (verdicts.some((each) => ['open', 'redirected', 'answered'].includes(each))) return 0;
   if (!verdicts.includes('asks')) return 1;
   return isOneClient ? ASKED : 0;
 }
 
 const ASKED = 4;
+const FLAGS = Object.keys(CLIENT_FLAGS);
 
 /** The key of the owner that is meant: `web` is `default/web`. Errors: USAGE. */
 function keyFrom(given: Arguments): string {

@@ -25,16 +25,18 @@ export interface Source {
   readonly errors: readonly string[];
 }
 
-type FlagKind = 'switch' | 'value';
+type FlagKind = 'switch' | 'value' | 'values';
 
 /** The command's own flags by name, without dashes. */
 export type OwnFlags = Readonly<Record<string, FlagKind>>;
 
+export type OwnValue = string | boolean | readonly string[];
+
 export interface CommandLine extends Source {
   /** The settings file. */
   readonly config: string | undefined;
-  /** The values of the command's own flags; a switch is a boolean. */
-  readonly own: Readonly<Record<string, string | boolean | undefined>>;
+  /** The values of the command's own flags; a switch is a boolean, and one that may be repeated a list. */
+  readonly own: Readonly<Record<string, OwnValue | undefined>>;
   readonly positionals: readonly string[];
 }
 
@@ -45,7 +47,7 @@ export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}
     names.set(flagOf(name), name);
     kinds.set(flagOf(name), kind.placeholder === '' ? 'switch' : 'value');
   }
-  const own: Record<string, string | boolean> = {};
+  const own: Record<string, OwnValue> = {};
   const texts = new Map<SettingName, string[]>();
   const positionals: string[] = [];
   const errors: string[] = [];
@@ -65,7 +67,7 @@ export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}
       continue;
     }
     const value =
-      kind === 'value' ? token.value : (token.value ?? String(!token.rawName.startsWith('--no-')));
+      kind !== 'switch' ? token.value : (token.value ?? String(!token.rawName.startsWith('--no-')));
     if (value === undefined) {
       errors.push(`${token.rawName}: A value is missing`);
       continue;
@@ -73,13 +75,18 @@ export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}
     const name = names.get(token.name);
     if (name !== undefined) texts.set(name, [...(texts.get(name) ?? []), value]);
     else if (token.name === 'config') config = value;
-    else own[token.name] = kind === 'value' ? value : value === 'true';
+    else own[token.name] = ownValue(kind, value, own[token.name]);
   }
   const given = [...texts].map(([name, all]) => {
     const raw = settingsTable[name].kind.separator === undefined ? all.at(-1) : all;
     return { name, raw, place: `--${flagOf(name)}` };
   });
   return { config, own, positionals, given, errors };
+}
+
+function ownValue(kind: FlagKind, value: string, before: OwnValue | undefined): OwnValue {
+  if (kind === 'switch') return value === 'true';
+  return kind === 'value' ? value : [...(Array.isArray(before) ? before : []), value];
 }
 
 type Token = NonNullable<ReturnType<typeof parseArgs>['tokens']>[number];
@@ -90,7 +97,7 @@ function* tokensOf(
   kinds: ReadonlyMap<string, FlagKind>,
   from = 0,
 ): Generator<Token> {
-  const types = { switch: 'boolean', value: 'string' } as const;
+  const types = { switch: 'boolean', value: 'string', values: 'string' } as const;
   const options = Object.fromEntries([...kinds].map(([flag, kind]) => [flag, { type: types[kind] }]));
   const rules = { strict: false, allowPositionals: true, allowNegative: true, tokens: true } as const;
   for (const token of parseArgs({ args: argv.slice(from), options, ...rules }).tokens) {

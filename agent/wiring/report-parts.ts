@@ -7,6 +7,7 @@ import { version } from '../base/version.ts';
 import type { Certificates } from '../certificates/certificates.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
+import { memberOfCookie } from '../haproxy/config/member-cookie.ts';
 import { isItsOwn } from '../kubernetes/writers/service-status.ts';
 import { shownAddress } from '../model/load-balancer.ts';
 import type { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';
@@ -28,6 +29,7 @@ import { RecordedPorts } from '../state/recorded-ports.ts';
 import { getsAddresses } from '../translate/service/service-vips.ts';
 import type { CommonParts } from './common-parts.ts';
 import type { ObjectParts } from './object-parts.ts';
+import { proofsOf } from './proofs.ts';
 import type { reachParts } from './reach-parts.ts';
 
 /** What the reports are about. */
@@ -188,11 +190,8 @@ function statusSourcesOf(
     zone: () => settings.now.zone,
     dotSegments: () => settings.now.dotSegments,
     ambiguousPaths: () => settings.now.ambiguousPaths,
-    knowsUser: ({ name, fingerprint }, user) =>
-      certificates.pems
-        .users(name, fingerprint)
-        ?.split('\n')
-        .some((line) => line.startsWith(`${user}:`)) === true,
+    proofs: proofsOf(certificates),
+    stickyMember: memberOfCookie,
     dashboardUrl: () => settings.now.dashboardUrl,
   };
 }

@@ -101,7 +101,7 @@ function named(hosts: Record<string, RouteEntry[]>, section: string): Record<str
 
 function ruleFor(index: RuleIndex, port: number, { method, host, path, header }: RandomRequest): string {
   const own = askedRequest(`http://${host}:${port}${path}`);
-  const headers = new Map([...own.headers, ...(header === '' ? [] : [['x-a', header] as const])]);
+  const headers = new Map([...own.headers, ...(header === '' ? [] : [['x-a', [header]] as const])]);
   const request: AskedRequest = { ...own, method, headers };
   return index.find(request, readPath(request.path, SETTINGS)).entry?.rule.name ?? '';
 }

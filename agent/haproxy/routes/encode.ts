@@ -174,11 +174,6 @@ export function jwtText(
   ].join('&');
 }
 
-/** Matches the subject of a certificate in RFC 2253, from its start: a name begins behind a comma without a backslash before it. */
-export function subjectExpression(certificateName: string): string {
-  return `(?:.*[^\\\\],)?(?:${certificateName})`;
-}
-
 function encoded(text: string, unsafe: RegExp): string {
   return text.replace(unsafe, percent);
 }

@@ -4,6 +4,7 @@
 
 import { expressionOf } from '../../base/expression/expression.ts';
 import { groupProgram } from '../../base/expression/groups.ts';
+import { subjectExpression } from '../../base/expression/subject.ts';
 import type {
   Cors,
   ForwardAction,
@@ -25,7 +26,6 @@ import {
   locationText,
   nameText,
   pathText,
-  subjectExpression,
   token,
 } from './encode.ts';
 import { keySetId } from './key-set-id.ts';

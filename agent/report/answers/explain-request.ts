@@ -8,11 +8,14 @@ import { objectOf } from '../../model/names.ts';
 import type { HttpRouting, RouteSection, TlsRouting, WeightedBackend } from '../../model/routes.ts';
 import { type Access, accessOf } from './access/access.ts';
 import { type AskedRequest, askedRequest } from './access/asked-request.ts';
+import { askedOf } from './access/certificate-checks.ts';
 import { CLOSED, type RequestWay } from './access/check.ts';
 import { ANY_CLIENT, type Client } from './access/client.ts';
 import { findRule, type OtherRule } from './access/find-rule.ts';
+import { withHeaders } from './access/given-headers.ts';
 import { mostSpecific } from './access/hosts.ts';
 import { readPath } from './access/path-rules.ts';
+import { memberNotes } from './explain-member.ts';
 import { type PoolExplanation, poolsOf, poolsOfBackends } from './explain-pools.ts';
 import { actionInWords, hostInWords, matchInWords } from './route-words.ts';
 import type { StatusSources } from './status.ts';
@@ -43,6 +46,8 @@ export interface RequestAnswer {
   readonly others: readonly OtherRule[];
   /** To whom it is open. */
   readonly access: Access;
+  /** What members get besides the request, and which one a client keeps, as sentences. */
+  readonly toMember: readonly string[];
 }
 
 const MAX_OTHERS = 10;
@@ -53,15 +58,17 @@ export function explainRequest(
   sources: StatusSources,
   client: Client = ANY_CLIENT,
 ): RequestExplanation {
-  const request = withHeaders(askedRequest(text), client);
-  const { isTls, port, address } = request;
+  const url = askedRequest(text);
+  const { isTls, port, address } = url;
   const answers: RequestAnswer[] = [];
   for (const loadBalancer of sources.desired.loadBalancers.values())
     for (const listener of loadBalancer.listeners) {
       if (listener.port !== port || listener.protocol !== 'TCP' || listener.reachedBy === 'routes') continue;
       if (address !== '' && !listener.addresses.includes(address)) continue;
       if (client.from !== undefined && client.from.family !== listener.family) continue;
-      const answer = answerOf({ loadBalancer, listener, request, client, sources });
+      const request = withHeaders(url, client, listener);
+      const serverName = address === '' ? url.host : '';
+      const answer = answerOf({ loadBalancer, listener, request, client, serverName, sources });
       if (answer !== undefined) answers.push(answer);
     }
   const protocol = isTls ? 'HTTPS' : 'HTTP';
@@ -71,15 +78,13 @@ export function explainRequest(
   return { url: text, answers, reason };
 }
 
-function withHeaders(request: AskedRequest, { headers }: Client): AskedRequest {
-  return headers === undefined ? request : { ...request, headers: new Map([...request.headers, ...headers]) };
-}
-
 interface Asked {
   readonly loadBalancer: LoadBalancer;
   readonly listener: Listener;
   readonly request: AskedRequest;
   readonly client: Client;
+  /** In the handshake; '' for an address. */
+  readonly serverName: string;
   readonly sources: StatusSources;
 }
 
@@ -87,7 +92,7 @@ interface Asked {
 function answerOf(asked: Asked): RequestAnswer | undefined {
   const { listener, request } = asked;
   const { routing, tls, mode } = listener;
-  const passing = request.isTls ? passingOn(listener, request.host) : undefined;
+  const passing = request.isTls ? passingOn(listener, asked.serverName || request.host) : undefined;
   if (passing !== undefined) return passedOn(asked, passing);
   const isMeant = (tls !== undefined) === request.isTls;
   if (routing?.kind === 'http') return isMeant ? routed(asked, routing) : undefined;
@@ -106,15 +111,16 @@ function passingOn({ routing, dispatch }: Listener, host: string): TlsRouting | 
 }
 
 function passedOn(asked: Asked, { hosts }: TlsRouting): RequestAnswer {
-  const { listener, request } = asked;
+  const { listener, request, serverName } = asked;
   const { routing, tls } = listener;
-  const [found] = mostSpecific(hosts, request.host, (each) => each.host);
+  const host = serverName || request.host;
+  const [found] = mostSpecific(hosts, host, (each) => each.host);
   const isEnded = routing?.kind === 'tls' && tls !== undefined;
   // The frontend that passes TLS on knows nothing of the other hosts.
   const { dispatch: _, ...passingListener } = listener;
   const own = isEnded ? asked : { ...asked, listener: { ...passingListener, tls: undefined } };
   if (found === undefined || found.backends.length === 0)
-    return connected(own, `closes the connection: no TLSRoute has the host ${quote(request.host)}`, []);
+    return connected(own, `closes the connection: no TLSRoute has the host ${quote(host)}`, []);
   const how = isEnded ? 'ends TLS and passes on what is in it' : 'passes TLS on';
   return { ...connected(own, `${how} (${hostInWords(found.host)})`, found.backends), rule: 'TLSRoute' };
 }
@@ -145,7 +151,18 @@ function connected(
     pools,
     others: [],
     access: accessTo(asked, way),
+    toMember: [],
   };
+}
+
+/** The name in the handshake belongs to another listener of the Gateway than the host. */
+function isMisdirected(
+  { request, serverName }: Asked,
+  { sections }: HttpRouting,
+  section: RouteSection | undefined,
+): boolean {
+  const [own] = mostSpecific(sections, serverName, ({ hostname }) => hostname);
+  return request.isTls && own !== undefined && section !== undefined && own !== section;
 }
 
 function routed(asked: Asked, routing: HttpRouting): RequestAnswer {
@@ -162,8 +179,10 @@ function routed(asked: Asked, routing: HttpRouting): RequestAnswer {
       ? (guarded ?? noRule(section, request.host, others.length))
       : `${hostInWords(found.host)}, ${matchInWords(found.entry.match)}`;
   const way: RequestWay = {
+    asked: request,
     refusedPath: read.refused,
     path: read.path,
+    isMisdirected: isMisdirected(asked, routing, section),
     ambiguity: guarded ?? '',
     hostname: section?.hostname,
     route: { words, isFound: rule !== undefined, answer: 'status 404' },
@@ -171,6 +190,9 @@ function routed(asked: Asked, routing: HttpRouting): RequestAnswer {
     perhaps: others.filter(({ isUnclear }) => isUnclear).map((each) => each.rule),
     pools,
   };
+  const access = accessTo(asked, way);
+  const isForwarded = rule !== undefined && ['open', 'asks'].includes(access.verdict);
+  const asksForCertificates = askedOf(asked) !== undefined;
   const shown = rule === undefined ? others : others.filter(({ hasPath }) => hasPath);
   return {
     ...placeOf(asked),
@@ -182,7 +204,8 @@ function routed(asked: Asked, routing: HttpRouting): RequestAnswer {
         : `${actionInWords(rule)} (${words})`,
     pools,
     others: shown.slice(0, MAX_OTHERS),
-    access: accessTo(asked, way),
+    access,
+    toMember: isForwarded ? memberNotes(rule, asked.client, asksForCertificates, sources) : [],
   };
 }
 
@@ -198,10 +221,9 @@ function placeOf({
   };
 }
 
-function accessTo({ listener, request, client, sources }: Asked, way: RequestWay): Access {
-  const serverName = request.address === '' ? request.host : '';
+function accessTo({ listener, client, serverName, sources }: Asked, way: RequestWay): Access {
   return accessOf({
-    ...{ listener, client, serverName, request: way, knowsUser: sources.knowsUser },
+    ...{ listener, client, serverName, request: way, proofs: sources.proofs },
     atEachHost: atEachHost(sources.bgpHost),
   });
 }

@@ -12,7 +12,7 @@ import type { ConnectionSyncStatus, DataplaneStatus } from '../../dataplane/stat
 import type { ApiSource } from '../../kubernetes/api/api-source.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
-import type { Problem } from '../../model/load-balancer.ts';
+import type { Listener, Member, Problem } from '../../model/load-balancer.ts';
 import { ownerOf, serviceOfPool } from '../../model/names.ts';
 import type { BgpHost } from '../../pair/bgp-host.ts';
 import type { HostsStatus } from '../../pair/host-links.ts';
@@ -24,8 +24,8 @@ import { allClassProblems } from '../operating/class-problems.ts';
 import { type FactSources, problemsOf } from '../operating/load-balancer-view.ts';
 import type { LoadBalancerStatus } from '../operating/operating-status.ts';
 import type { StatusBook, StatusCounts } from '../operating/status-book.ts';
-import type { KnowsUser } from './access/check.ts';
 import type { AmbiguousPaths, DotSegments } from './access/path-rules.ts';
+import type { Proofs } from './access/proofs.ts';
 
 export interface StatusSources {
   readonly version: string;
@@ -62,7 +62,9 @@ export interface StatusSources {
   readonly zone: () => string;
   readonly dotSegments: () => DotSegments;
   readonly ambiguousPaths: () => AmbiguousPaths;
-  readonly knowsUser: KnowsUser;
+  readonly proofs: Proofs;
+  /** The member of a pool of routes whose clients have this value of its cookie; undefined if none has. */
+  readonly stickyMember: (pool: Listener, cookie: string) => Member | undefined;
   /** '' for none. */
   readonly dashboardUrl: () => string;
 }

@@ -24,7 +24,13 @@ const NOTHING: Access = {
   sentence: 'Closed to everybody (nothing listens)',
   checks: [],
 };
-const RANKS: Readonly<Record<Access['verdict'], number>> = { refused: 0, redirected: 1, asks: 2, open: 3 };
+const RANKS: Readonly<Record<Access['verdict'], number>> = {
+  refused: 0,
+  redirected: 1,
+  answered: 1,
+  asks: 2,
+  open: 3,
+};
 
 export function accessChange(before: OwnWay, after: OwnWay, client: Client = ANY_CLIENT): AccessChange {
   const [old, now] = [accessFor(before, client), accessFor(after, client)];

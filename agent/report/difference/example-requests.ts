@@ -101,10 +101,10 @@ function requestOf(place: RequestPlace, host: string, path: string, values: Exam
     address: addressOf(host),
     query: bytesOf(query),
     headers: new Map([
-      ['host', authority],
-      ['x-forwarded-proto', isTls ? 'https' : 'http'],
-      ['x-forwarded-port', String(port)],
-      ...bytesOf(headers),
+      ['host', [authority]],
+      ['x-forwarded-proto', [isTls ? 'https' : 'http']],
+      ['x-forwarded-port', [String(port)]],
+      ...[...bytesOf(headers)].map(([name, value]) => [name, [value]] as const),
     ]),
     hasOtherHeaders: false,
   };

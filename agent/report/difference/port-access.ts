@@ -4,6 +4,7 @@ import type { DesiredState } from '../../model/desired-state.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { objectOf } from '../../model/names.ts';
 import type { Way } from '../answers/access/check.ts';
+import { NO_PROOFS } from '../answers/access/proofs.ts';
 import { accessChange } from './access-change.ts';
 
 export interface PortAccessChange {
@@ -49,5 +50,5 @@ export function portsOf({ loadBalancers }: State): ReadonlyMap<string, Port> {
 }
 
 function wayOf(listener: Listener): Omit<Way, 'client'> {
-  return { listener, serverName: '', request: undefined, knowsUser: () => false, atEachHost: '' };
+  return { listener, serverName: '', request: undefined, proofs: NO_PROOFS, atEachHost: '' };
 }

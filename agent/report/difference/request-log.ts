@@ -36,7 +36,7 @@ export function loggedRequest(line: string, host: string): LoggedRequest | undef
       address: addressOf(name),
       path: encoded(path),
       query: isGiven ? queryOf(query ?? '') : undefined,
-      headers: new Map([['host', name]]),
+      headers: new Map([['host', [name]]]),
       hasOtherHeaders: true,
     },
     place: { isTls, port, family: from?.family, vip, owner },

@@ -11,6 +11,7 @@ import { CLOSED, type RequestWay, type Way } from '../answers/access/check.ts';
 import { ANY_CLIENT } from '../answers/access/client.ts';
 import { mostSpecific } from '../answers/access/hosts.ts';
 import { type PathSettings, type ReadPath, readPath } from '../answers/access/path-rules.ts';
+import { NO_PROOFS } from '../answers/access/proofs.ts';
 import { RuleIndex } from '../answers/access/rule-index.ts';
 import { actionInWords, hostInWords, matchInWords, poolName } from '../answers/route-words.ts';
 
@@ -203,7 +204,7 @@ export class Treatments {
     rule: RouteRule | undefined,
     section: string,
   ): Treatment {
-    const way = { listener, serverName: '', request, knowsUser: () => false, atEachHost: '' };
+    const way = { listener, serverName: '', request, proofs: NO_PROOFS, atEachHost: '' };
     const isRefused = request.refusedPath !== '' || request.ambiguity !== '';
     const answer = isRefused
       ? 'answers 400'
@@ -234,7 +235,7 @@ export class Treatments {
         perhaps: [],
         pools: [{ name: objectOf(loadBalancer.key), weight: 1, ready }],
       };
-      const own = { listener, serverName: '', request: way, knowsUser: () => false, atEachHost: '' };
+      const own = { listener, serverName: '', request: way, proofs: NO_PROOFS, atEachHost: '' };
       const backends = `${objectOf(loadBalancer.key)} port ${listener.port}`;
       const answer = ready > 0 ? '' : NO_MEMBER;
       return {
@@ -268,7 +269,7 @@ export class Treatments {
       const { tls: _, dispatch: __, ...passing } = listener;
       const way = {
         ...{ listener: { ...passing, tls: undefined }, serverName: '', request },
-        ...{ knowsUser: () => false, atEachHost: '' },
+        ...{ proofs: NO_PROOFS, atEachHost: '' },
       };
       return {
         rule: `TLSRoute of ${objectOf(loadBalancer.key)}`,

@@ -3,28 +3,26 @@
 
 import { common } from '../../../base/address-set.ts';
 import { quote } from '../../../base/quote.ts';
+import { externalAuth } from './authorization-check.ts';
+import { certificateName, clientCertificate, hostCertificate } from './certificate-checks.ts';
 import type { Check, CheckResult, Way } from './check.ts';
 import type { Client } from './client.ts';
 import {
-  clientCertificate,
   connectionLimit,
   connectionRate,
   handshake,
-  hostCertificate,
   namespaceShare,
   sourceRanges,
 } from './connection-checks.ts';
+import { preflight } from './origin-check.ts';
 import { admittedBy } from './ranges.ts';
 import {
   ambiguousPath,
   body,
-  certificateName,
-  externalAuth,
   fixedAnswer,
   members,
   path,
   poolClients,
-  preflight,
   rangesOfRoute,
   redirect,
   requestHost,
@@ -32,13 +30,13 @@ import {
   rewrittenPath,
   route,
   routeRanges,
-  user,
 } from './request-checks.ts';
 import { token } from './token-check.ts';
+import { user } from './user-check.ts';
 
 export interface Access {
   /** For the client, as far as it is known. `asks`: open to a client with what is not known of it. */
-  readonly verdict: 'open' | 'asks' | 'redirected' | 'refused';
+  readonly verdict: 'open' | 'asks' | 'redirected' | 'answered' | 'refused';
   /** What a client gets that has no more than what is known of it; '' if it is let in. */
   readonly answer: string;
   /** `Open to everybody`. */
@@ -89,7 +87,7 @@ export function checksOf({
   return [...ARRIVAL, ...(isLate ? [...TLS, ...SOURCE] : [...SOURCE, ...TLS]), ...REQUEST];
 }
 
-const ENDS: readonly CheckResult['result'][] = ['refused', 'redirected'];
+const ENDS: readonly CheckResult['result'][] = ['refused', 'redirected', 'answered'];
 
 export function accessOf(way: Way): Access {
   const checks: (CheckResult & { readonly name: string })[] = [];
@@ -109,7 +107,9 @@ export function accessOf(way: Way): Access {
       ? 'asks'
       : end === undefined
         ? 'open'
-        : 'redirected';
+        : end.result === 'answered'
+          ? 'answered'
+          : 'redirected';
   const answer = checks.find(({ result }) => result === 'asked' || ENDS.includes(result))?.answer ?? '';
   const sentence = sentenceOf(verdict, way.client, asked, end);
   return { verdict, answer, sentence, checks };
@@ -134,6 +134,8 @@ function sentenceOf(
   switch (verdict) {
     case 'open':
       return `Open to ${who || 'everybody'}`;
+    case 'answered':
+      return `HAProxy answers ${who || 'everybody'} itself (${why})`;
     case 'redirected':
       return `Redirects ${who || 'everybody'} (${why})`;
     case 'refused':
@@ -148,11 +150,15 @@ function sentenceOf(
 }
 
 /** '' if nothing is known of it. */
-function clientInWords({ from, user: name, hasCertificate, headers }: Client): string {
+function clientInWords({ from, user: name, hasCertificate, certificates, headers }: Client): string {
   const words: string[] = [];
-  if (hasCertificate) words.push('with such a certificate');
+  if (hasCertificate || certificates !== undefined) words.push('with such a certificate');
   if (name !== '') words.push(`with the password of ${quote(name)}`);
-  if (headers !== undefined) words.push(`with this header ${[...headers.keys()].join(', ')}`);
+  if (headers !== undefined) words.push(`with ${headersInWords([...headers.keys()])}`);
   if (from !== undefined) return [from.address, ...words].join(', ');
   return words.length === 0 ? '' : `clients ${words.join(', ')}`;
+}
+
+function headersInWords(names: readonly string[]): string {
+  return names.length === 1 ? `this header ${names.join(', ')}` : `these headers ${names.join(', ')}`;
 }

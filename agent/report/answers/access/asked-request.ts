@@ -13,10 +13,12 @@ export interface AskedRequest {
   readonly address: string;
   /** Percent-encoded; dot segments are as they were given. */
   readonly path: string;
+  /** With the question mark; '' or absent for none. */
+  readonly search?: string;
   /** The bytes of each parameter's first value, as characters; undefined: not known. */
   readonly query: ReadonlyMap<string, string> | undefined;
-  /** Headers that every such request has when HAProxy looks for its rule. Key: a name in lower case. */
-  readonly headers: ReadonlyMap<string, string>;
+  /** Headers that every such request has when HAProxy looks for its rule, each with its values. Key: a name in lower case. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
   /** It may have other headers, which are not known. */
   readonly hasOtherHeaders: boolean;
 }
@@ -43,11 +45,12 @@ export function askedRequest(text: string): AskedRequest {
     host,
     address: addressOf(host),
     path: encoded(path === '' ? '/' : path),
+    search: url.search,
     query: queryOf(url.search.slice(1)),
     headers: new Map([
-      ['host', url.host.toLowerCase()],
-      ['x-forwarded-proto', isTls ? 'https' : 'http'],
-      ['x-forwarded-port', String(port)],
+      ['host', [url.host.toLowerCase()]],
+      ['x-forwarded-proto', [isTls ? 'https' : 'http']],
+      ['x-forwarded-port', [String(port)]],
     ]),
     hasOtherHeaders: false,
   };

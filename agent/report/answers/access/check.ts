@@ -1,8 +1,10 @@
 // One check between a client and the members: what it looks at, and what it does with the client. Values only.
 
-import type { Listener, UserList } from '../../../model/load-balancer.ts';
+import type { Listener } from '../../../model/load-balancer.ts';
 import type { HostPattern, RouteRule } from '../../../model/routes.ts';
+import type { AskedRequest } from './asked-request.ts';
 import type { Client } from './client.ts';
+import type { Proofs } from './proofs.ts';
 
 export interface Check {
   readonly name: string;
@@ -13,13 +15,15 @@ export interface Check {
 export interface CheckResult {
   /**
    * `limited`: it depends on how much the client sends, or on chance. `asked`: it depends on what is not known of the client.
-   * `not reached`: a check before it refuses the client.
+   * `answered`: HAProxy answers what is not for members. `not reached`: a check before it ends the request.
    */
-  readonly result: 'passed' | 'limited' | 'asked' | 'refused' | 'redirected' | 'not reached';
+  readonly result: 'passed' | 'limited' | 'asked' | 'refused' | 'redirected' | 'answered' | 'not reached';
   /** Whom the check lets in, or what it does, in words. */
   readonly detail: string;
   /** What a client gets that it does not let in; '' if it lets all in. */
   readonly answer: string;
+  /** What a server is asked, a line for each part; no value of a header that the client sends. Absent: none is asked. */
+  readonly question?: readonly string[];
 }
 
 /** A client's way to a listener, and with a request to one of its rules. */
@@ -30,19 +34,20 @@ export interface Way {
   readonly serverName: string;
   /** undefined if it is not about a request. */
   readonly request: RequestWay | undefined;
-  readonly knowsUser: KnowsUser;
+  readonly proofs: Proofs;
   /** Completes a limit that each of several active hosts counts for itself: `, at each of 3 hosts`; '' for one active host. */
   readonly atEachHost: string;
 }
 
-/** True if HAProxy has a password of the user. */
-export type KnowsUser = (list: UserList, user: string) => boolean;
-
 export interface RequestWay {
+  /** Absent: any of the rule. */
+  readonly asked?: AskedRequest;
   /** Why HAProxy refuses the path, in words; '' if it does not. */
   readonly refusedPath: string;
   /** In its one spelling; absent: any path of the rule. */
   readonly path?: string;
+  /** Its host belongs to another listener of the Gateway than the name in the handshake. */
+  readonly isMisdirected?: boolean;
   /** Why its host, some of whose paths are guarded, refuses it; '' if it does not. */
   readonly ambiguity: string;
   /** The hostname of the Gateway's listener that the host belongs to; undefined: to none. */

@@ -90,25 +90,34 @@ export function whyNot(match: RouteMatch, request: AskedRequest, path: string): 
     if (isMet === false) return no(why);
     if (isMet === undefined) unclear.push(why);
   }
-  for (const [what, all, values, mayHaveOthers] of [
-    ['header', headers, request.headers, request.hasOtherHeaders],
-    ['query parameter', query, request.query, request.query === undefined],
-  ] as const)
-    for (const each of all) {
-      const why = `only if ${what} ${valueInWords(each)}`;
-      const value = values?.get(each.name);
-      const isMet = value === undefined && mayHaveOthers ? undefined : hasValue(each, value);
-      if (isMet === false) return no(why);
-      if (isMet === undefined) unclear.push(why);
-    }
+  const judge = (what: string, each: ValueMatch, given: readonly string[] | undefined): boolean => {
+    const why = `only if ${what} ${valueInWords(each)}`;
+    const isMet = given && hasValue(each, given);
+    if (isMet === undefined) unclear.push(why);
+    else if (!isMet) refusal = why;
+    return isMet !== false;
+  };
+  let refusal = '';
+  for (const each of headers) {
+    const given = request.headers.get(each.name) ?? (request.hasOtherHeaders ? undefined : []);
+    if (!judge('header', each, given)) return no(refusal);
+  }
+  for (const each of query) {
+    const value = request.query?.get(each.name);
+    const given = value === undefined ? request.query && [] : [value];
+    if (!judge('query parameter', each, given)) return no(refusal);
+  }
   return { why: unclear[0] ?? '', isUnclear: unclear.length > 0 };
 }
 
-/** `given`: bytes as characters. */
-function hasValue({ kind, value }: ValueMatch, given: string | undefined): boolean | undefined {
-  if (given === undefined) return false;
-  if (kind === 'exact') return given === Buffer.from(value).toString('latin1');
-  return isExpressionMet(value, 'whole', Buffer.from(given, 'latin1').toString('utf8'));
+/** One of them has it. `given`: bytes as characters. undefined if only HAProxy can tell. */
+function hasValue({ kind, value }: ValueMatch, given: readonly string[]): boolean | undefined {
+  if (kind === 'exact') return given.includes(Buffer.from(value).toString('latin1'));
+  for (const each of given) {
+    const isMet = isExpressionMet(value, 'whole', Buffer.from(each, 'latin1').toString('utf8'));
+    if (isMet !== false) return isMet;
+  }
+  return false;
 }
 
 /** undefined for an expression that cannot be read: its route answers 500 to requests that it could be meant for. */

@@ -2,9 +2,8 @@
 
 import { addressesOf, hasAddress, hasAll } from '../../../base/address-set.ts';
 import { withGroups } from '../../../base/expression/groups.ts';
-import { quote } from '../../../base/quote.ts';
 import type { Listener } from '../../../model/load-balancer.ts';
-import { labelsOfListener, ownerOfListener } from '../../../model/names.ts';
+import { ownerOfListener } from '../../../model/names.ts';
 import { actionInWords } from '../route-words.ts';
 import { asked, type CheckResult, CLOSED, limited, passed, refused, type Way } from './check.ts';
 import type { Client } from './client.ts';
@@ -15,16 +14,26 @@ export function path({ request }: Way): CheckResult | undefined {
   return refused(request.refusedPath, 'status 400');
 }
 
-/** A client names the same host twice. */
+/** Without a header of its own, a client names the same host twice. */
 export function requestHost({
   listener: { routing, tls },
   serverName,
   request,
+  client,
 }: Way): CheckResult | undefined {
-  const isCompared = tls !== undefined && routing?.kind === 'http' && routing.detectMisdirected;
-  if (request === undefined || !isCompared) return undefined;
+  const given = client.headers?.get('host') ?? [];
+  if (request === undefined || routing?.kind !== 'http') return undefined;
+  if (given.length > 1) return refused('the request has several headers Host', 'status 400');
+  if (given.some((host) => /[:@/\\]/.test(host) && !HOST.test(host)))
+    return refused('its header Host is no host', 'status 400');
+  if (tls === undefined || !routing.detectMisdirected) return undefined;
+  if (request.isMisdirected)
+    return refused('the name in the handshake belongs to another listener', 'status 421');
   return passed(serverName === '' ? 'without a name in the handshake' : 'the name in the handshake');
 }
+
+/** Servers read what is more than a name and a port differently (templates/haproxy/routes.mustache). */
+const HOST = /^([^\][:@/\\]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?$/;
 
 /** `//`, `;` and others, which members read in different ways. */
 export function ambiguousPath({ request }: Way): CheckResult | undefined {
@@ -70,16 +79,6 @@ function proxyInWords({ trustedProxies = [], family }: Listener, { from }: Clien
   return isProxy ? `${from.address} is a trusted proxy, which names its clients` : '';
 }
 
-/** What is in a client's certificate is not known. */
-export function certificateName({ listener, request }: Way): CheckResult | undefined {
-  const name = request?.rule?.certificateName;
-  if (name === undefined) return undefined;
-  const words = `with a certificate whose subject has ${quote(name)}`;
-  return listener.tls === undefined
-    ? refused(`${words}, which this port does not ask for`, 'status 403')
-    : asked(words, 'status 403');
-}
-
 export function requestRate({ request, atEachHost }: Way): CheckResult | undefined {
   const { requestRate = 0, minuteRate = 0, requestsAtOnce = 0 } = request?.rule?.limits ?? {};
   const words = [
@@ -92,9 +91,12 @@ export function requestRate({ request, atEachHost }: Way): CheckResult | undefin
     : limited(`${words.join(' and ')} from one address${atEachHost}`, 'status 429');
 }
 
-export function body({ request }: Way): CheckResult | undefined {
+export function body({ request, client }: Way): CheckResult | undefined {
   const { bodyBytes: most = 0 } = request?.rule?.limits ?? {};
-  return most === 0 ? undefined : limited(`bodies of at most ${most} bytes`, 'status 413');
+  if (most === 0) return undefined;
+  const [length] = client.headers?.get('content-length') ?? [];
+  const words = `bodies of at most ${most} bytes`;
+  return Number(length) > most ? refused(words, 'status 413') : limited(words, 'status 413');
 }
 
 /** Groups of an expression could make a way up of a path that is none. */
@@ -107,46 +109,6 @@ export function rewrittenPath({ request }: Way): CheckResult | undefined {
 }
 
 const DOTS = /(\/|%2f)(\.|%2e){1,2}(\/|%2f|;|$)/i;
-
-/** A GET request is none. */
-export function preflight(): undefined {
-  return undefined;
-}
-
-export function user({ listener, client, request, knowsUser }: Way): CheckResult | undefined {
-  const auth = request?.rule?.auth;
-  if (auth === undefined) return undefined;
-  const { secret } = auth;
-  const list = listener.userLists?.find(({ name }) => secret !== '' && name === `secret ${secret}`);
-  if (list === undefined) return refused('no users can be used', 'status 403');
-  if (client.user === '') return asked(`with the password of a user of Secret ${secret}`, 'status 401');
-  const who = `user ${quote(client.user)}`;
-  return knowsUser(list, client.user)
-    ? passed(`with the password of ${who}`)
-    : refused(`Secret ${secret} has no ${who}`, 'status 401');
-}
-
-/** What a service says of a request is not known. */
-export function externalAuth({ listener, request }: Way): CheckResult | undefined {
-  const rule = request?.rule;
-  const asks = rule?.externalAuth;
-  if (rule === undefined || asks === undefined || rule.action.kind === 'answer') return undefined;
-  if (listener.asksServers !== true) return refused('no authorization server can be asked', 'status 403');
-  const { pool, path: wanted, isPrefix, letsIn, refusal, cache } = asks;
-  const { namespace = '', service = '', port = '' } = labelsOfListener(pool) ?? {};
-  if (service === '') return refused('the authorization server has no pool', 'status 503');
-  const name = service.split('.', 1)[0];
-  const question = isPrefix ? `${wanted}/…` : wanted;
-  const longest = Math.max(0, ...(cache?.seconds ?? []).map(([, seconds]) => seconds));
-  const keeps =
-    cache === undefined || longest === 0
-      ? ''
-      : `, which counts for up to ${longest} s for the same ${cache.variables.join(', ')}`;
-  const words = `that Service ${namespace}/${name}, port ${port}, lets in (${question}, only by status ${letsIn}${keeps})`;
-  const away =
-    refusal.signIn === '' ? 'status 401, 403 or 503' : `status 302 to ${refusal.signIn}, 403 or 503`;
-  return asked(words, away);
-}
 
 export function redirect({ request }: Way): CheckResult | undefined {
   const rule = request?.rule;

@@ -7,6 +7,8 @@ import { type Claims, type VerifyingKey, verifiedClaims } from '../../../base/to
 import type { TokenKey } from '../../../model/load-balancer.ts';
 import { DEFAULT_LEEWAY_S, type RouteJwt, type TokenPlace } from '../../../model/routes.ts';
 import { asked, type CheckResult, passed, refused, type Way } from './check.ts';
+import type { Client } from './client.ts';
+import { cookiesIn } from './cookies.ts';
 
 /** As templates/haproxy/jwt.lua. */
 const MOST_ADDED_BYTES = 8000;
@@ -21,7 +23,8 @@ export function token({ listener, request, client: { headers, now = 0 } }: Way):
   const by = set.keys.length === 0 ? 'keys, which are not read here,' : `key ${keysInWords(set.keys)}`;
   const what = `with a token of ${tokenInWords(jwt)}, by ${by} of ${jwt.keys}`;
   if (set.keys.length === 0) return asked(what, 'status 401');
-  const given = tokenIn(headers ?? new Map(), jwt.from);
+  const given = tokenIn(headers, jwt.from);
+  if (given === undefined) return refused('the request has several tokens', 'status 401');
   if (given === '') return asked(what, 'status 401');
   const why = faultOf(given, jwt, set.keys, now);
   return why === '' ? passed(what) : refused(`the token ${why}`, 'status 401');
@@ -49,13 +52,12 @@ function keysInWords(keys: readonly TokenKey[]): string {
     .join(' or ');
 }
 
-/** '' without one. */
-function tokenIn(headers: ReadonlyMap<string, string>, { kind, name }: TokenPlace): string {
-  if (kind === 'header') return headers.get(name) ?? '';
-  if (kind === 'bearer') return /^bearer +(\S+)\s*$/i.exec(headers.get(name) ?? '')?.[1] ?? '';
-  const cookies = (headers.get('cookie') ?? '').split(';').map((each) => each.trim());
-  const own = cookies.find((each) => each.startsWith(`${name}=`));
-  return own?.slice(name.length + 1).replace(/^"(.*)"$/, '$1') ?? '';
+/** '' without one; undefined if there are several, of which members could believe another one. */
+function tokenIn(headers: Client['headers'], { kind, name }: TokenPlace): string | undefined {
+  const [value = '', ...others] =
+    kind === 'cookie' ? cookiesIn(headers?.get('cookie') ?? [], name) : (headers?.get(name) ?? []);
+  if (others.length > 0) return undefined;
+  return kind === 'bearer' ? (/^bearer +(\S+)\s*$/i.exec(value)?.[1] ?? '') : value;
 }
 
 /** '' if it lets in. `now`: milliseconds since the epoch. */

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { expressionOf, isMatch } from '../../../../agent/base/expression/expression.ts';
-import { subjectExpression } from '../../../../agent/haproxy/routes/encode.ts';
+import { subjectExpression } from '../../../../agent/base/expression/subject.ts';
 import type { MapRow } from '../../../../agent/haproxy/routes/maps.ts';
 import { cidrsOf, ruleTarget, weightedTarget } from '../../../../agent/haproxy/routes/rule-rows.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';

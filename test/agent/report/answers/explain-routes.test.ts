@@ -4,6 +4,7 @@ import test from 'ava';
 import type { MemberFact } from '../../../../agent/dataplane/forwarder.ts';
 import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import { ANY_CLIENT } from '../../../../agent/report/answers/access/client.ts';
+import { NO_PROOFS } from '../../../../agent/report/answers/access/proofs.ts';
 import { explainService } from '../../../../agent/report/answers/explain.ts';
 import { explainLocation, placeOf } from '../../../../agent/report/answers/explain-location.ts';
 import { explainObject } from '../../../../agent/report/answers/explain-object.ts';
@@ -68,7 +69,7 @@ function sources(objects: readonly KubernetesObject[]): StatusSources {
     zone: () => '',
     dotSegments: () => 'reject',
     ambiguousPaths: () => 'reject-where-guarded',
-    knowsUser: () => false,
+    proofs: NO_PROOFS,
     egress: {
       mappingOf: (pod: string) => (pod === MAPPED.pod ? MAPPED : undefined),
       mappingsOf: (_: string, target: string) => (target === MAPPED.target ? [MAPPED] : []),

@@ -10,6 +10,7 @@ import type { RouteRule } from '../../../../../agent/model/routes.ts';
 import { accessOf, checksOf } from '../../../../../agent/report/answers/access/access.ts';
 import { type Client, clientOf } from '../../../../../agent/report/answers/access/client.ts';
 import type { AmbiguousPaths } from '../../../../../agent/report/answers/access/path-rules.ts';
+import { NO_PROOFS } from '../../../../../agent/report/answers/access/proofs.ts';
 import { rewrittenPath } from '../../../../../agent/report/answers/access/request-checks.ts';
 import { externalAuth } from '../../../../support/traffic/authorizer.ts';
 import {
@@ -180,7 +181,7 @@ function access(
       perhaps,
       pools: [{ name: 'pool:default/web port 80', weight: 1, ready: 1, ...(clients && { clients }) }],
     },
-    knowsUser: (_, user) => user === 'ann',
+    proofs: { ...NO_PROOFS, knowsUser: (_, user) => user === 'ann' },
     atEachHost: '',
   });
 }
@@ -450,7 +451,7 @@ for (const [path, result, detail] of [
       client: { from: undefined, user: '', hasCertificate: false },
       serverName: '',
       request: way,
-      knowsUser: () => false,
+      proofs: NO_PROOFS,
       atEachHost: '',
     });
     t.deepEqual([check?.result, check?.detail], [result, detail]);

@@ -34,7 +34,7 @@ test('The index finds the rule, the guarded host and the unclear rules that the 
       const index = new RuleIndex(routing);
       for (const { method, host, path, header } of requests) {
         const own = askedRequest(`http://${host}${path}`);
-        const headers = new Map([...own.headers, ...(header === '' ? [] : [['x-a', header] as const])]);
+        const headers = new Map([...own.headers, ...(header === '' ? [] : [['x-a', [header]] as const])]);
         const request: AskedRequest = { ...own, method, headers, hasOtherHeaders };
         const read = readPath(request.path, SETTINGS);
         const { section, found, strict, others } = findRule(routing, request, read);
