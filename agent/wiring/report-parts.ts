@@ -7,7 +7,7 @@ import { version } from '../base/version.ts';
 import type { Certificates } from '../certificates/certificates.ts';
 import type { DataplaneFacts } from '../dataplane/forwarder.ts';
 import type { Meter } from '../dataplane/meter.ts';
-import { memberOfCookie } from '../haproxy/config/member-cookie.ts';
+import { memberOfCookie } from '../haproxy/member-cookie.ts';
 import { isItsOwn } from '../kubernetes/writers/service-status.ts';
 import { shownAddress } from '../model/load-balancer.ts';
 import type { ConnectionSync } from '../nftables/conntrackd/connection-sync.ts';

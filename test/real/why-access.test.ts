@@ -11,6 +11,7 @@ import type { RouteEntry, RouteRule } from '../../agent/model/routes.ts';
 import type { Access } from '../../agent/report/answers/access/access.ts';
 import { isExpressionMet } from '../../agent/report/answers/access/find-rule.ts';
 import type { DotSegments } from '../../agent/report/answers/access/path-rules.ts';
+import { NO_PROOFS } from '../../agent/report/answers/access/proofs.ts';
 import { explainRequest } from '../../agent/report/answers/explain-request.ts';
 import type { StatusSources } from '../../agent/report/answers/status.ts';
 import { freePort } from '../support/basics/free-port.ts';
@@ -310,7 +311,7 @@ function sourcesOf(loadBalancers: readonly LoadBalancer[], dotSegments: DotSegme
     },
     dotSegments: () => dotSegments,
     ambiguousPaths: () => 'reject-where-guarded',
-    knowsUser: (_: unknown, user: string) => user === 'ann',
+    proofs: { ...NO_PROOFS, knowsUser: (_: unknown, user: string) => user === 'ann' },
   } as unknown as StatusSources;
 }
 

@@ -316,7 +316,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'haproxy',
     files:
-      /^agent\/haproxy\/(dataplane|dataplane-status|after-apply|parts|file-parts|watch-parts|outcome|options|write-certificates)\.ts$/,
+      /^agent\/haproxy\/(dataplane|dataplane-status|after-apply|parts|file-parts|watch-parts|outcome|options|write-certificates|member-cookie)\.ts$/,
     imports: [
       ...[
         'haproxy-ejection',

@@ -26,6 +26,10 @@ export interface IssueOptions {
   readonly rsaBits?: number;
   /** Negative: expired. */
   readonly days?: number;
+  /** `/O=Shop/CN=x` instead of the first name. */
+  readonly subject?: string;
+  /** Lines of OpenSSL besides the names. */
+  readonly extensions?: string;
 }
 
 /** A certificate authority in a folder of its own, which is removed with the test. */
@@ -46,21 +50,38 @@ export class Authority {
     return new Authority(folder, await readFile(cert, 'utf8'));
   }
 
+  /** One whose certificate this one has issued. */
+  async authority(t: ExecutionContext<unknown>, name: string): Promise<Authority> {
+    const extensions = 'basicConstraints=critical,CA:TRUE\n';
+    const { cert, key } = await this.issue({ names: [name], extensions });
+    const folder = await mkdtemp(join(tmpdir(), 'hg-ca-'));
+    t.teardown(() => rm(folder, { recursive: true, force: true }));
+    await writeFile(join(folder, 'ca.crt'), cert);
+    await writeFile(join(folder, 'ca.key'), key);
+    return new Authority(folder, cert);
+  }
+
   private constructor(folder: string, cert: string) {
     this.#folder = folder;
     this.cert = cert;
   }
 
-  async issue({ names, rsaBits, days = 30 }: IssueOptions): Promise<IssuedCertificate> {
+  async issue({
+    names,
+    rsaBits,
+    days = 30,
+    subject,
+    extensions = '',
+  }: IssueOptions): Promise<IssuedCertificate> {
     const count = ++this.#count;
     const file = (end: string): string => join(this.#folder, `${count}.${end}`);
     const newkey = rsaBits === undefined ? ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] : [`rsa:${rsaBits}`];
     await run('openssl', [
-      ...['req', '-new', '-newkey', ...newkey, '-nodes', '-subj', `/CN=${names[0]}`],
+      ...['req', '-new', '-newkey', ...newkey, '-nodes', '-subj', subject ?? `/CN=${names[0]}`, '-utf8'],
       ...['-keyout', file('key'), '-out', file('csr')],
     ]);
     const text = names.map((name) => (/^[\d.]+$/.test(name) ? `IP:${name}` : `DNS:${name}`)).join(',');
-    await writeFile(file('ext'), `subjectAltName=${text}\n`);
+    await writeFile(file('ext'), `subjectAltName=${text}\n${extensions}`);
     await run('openssl', [
       ...['x509', '-req', '-in', file('csr'), '-CA', join(this.#folder, 'ca.crt')],
       ...['-CAkey', join(this.#folder, 'ca.key'), '-set_serial', String(count)],

@@ -1,9 +1,10 @@
 // Certificates and authorities of the model with their texts, for a real HAProxy.
 
 import { checkAuthority } from '../../../agent/certificates/authority.ts';
+import { checkCrl } from '../../../agent/certificates/crl.ts';
 import { checkKeyPair } from '../../../agent/certificates/key-pair.ts';
 import type { PemTexts } from '../../../agent/haproxy/config/certificate-files.ts';
-import type { Certificate, Tls } from '../../../agent/model/load-balancer.ts';
+import type { Certificate, Crl, Tls } from '../../../agent/model/load-balancer.ts';
 import type { PemPair } from './certificates.ts';
 
 export class CertificateTexts implements PemTexts {
@@ -26,5 +27,13 @@ export class CertificateTexts implements PemTexts {
     const { fingerprint, pem } = authority;
     this.#texts.set(`${name} ${fingerprint}`, pem.reveal());
     return { verify: 'required', authority: { name, fingerprint } };
+  }
+
+  revocations(name: string, text: string): Crl {
+    const crl = checkCrl(text);
+    if (typeof crl === 'string') throw new Error(crl);
+    const { fingerprint, pem } = crl;
+    this.#texts.set(`${name} ${fingerprint}`, pem.reveal());
+    return { name, fingerprint };
   }
 }

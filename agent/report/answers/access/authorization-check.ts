@@ -31,6 +31,13 @@ function placeOf({ method, host, path, isPrefix }: ExternalAuth): string {
   return `${own}${host}${isPrefix ? `${path}/…` : path}`;
 }
 
+/** '' if each request is asked about. */
+function keptFor({ cache }: ExternalAuth): string {
+  const longest = Math.max(0, ...(cache?.seconds ?? []).map(([, seconds]) => seconds));
+  if (cache === undefined || longest === 0) return '';
+  return `, which counts for up to ${longest} s for the same ${cache.variables.join(', ')}`;
+}
+
 const OF_CONNECTIONS =
   namesIn(`connection keep-alive proxy-connection te trailer transfer-encoding upgrade http2-settings expect
   content-length content-encoding host`);

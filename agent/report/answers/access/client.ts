@@ -39,9 +39,9 @@ export function clientOf(query: URLSearchParams, now = Date.now()): Client {
   const certificates = certificatesOf(query.get('cert') ?? '');
   const method = methodOf(query.get('method') ?? '');
   return {
-    ...{ from, user: query.get('user') ?? '', hasCertificate: query.get('certificate') === 'true', now },
-    ...(headers && { headers }),
-    ...(certificates && { certificates }),
+    ...{ from, user: query.get('user') ?? '', hasCertificate: query.get('certificate') === 'true' },
+    ...(headers && { headers, now }),
+    ...(certificates && { certificates, now }),
     ...(method && { method }),
   };
 }

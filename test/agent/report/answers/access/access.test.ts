@@ -252,7 +252,7 @@ for (const [what, expected, changes, rule, client] of [
   ],
   [
     'an authorization server',
-    'Open only to clients that Service default/auth, port 80, lets in (/check, only by status 2xx)',
+    'Open only to clients that Service default/auth, port 80, lets in (auth.example.org/check, only by status 2xx)',
     {},
     { externalAuth: externalAuth() },
     {},
@@ -416,12 +416,12 @@ test('A rule that only HAProxy can judge makes the answer unknown, never open', 
 
 test('Headers of a client are read, and a message never shows their values', (t) => {
   const read = (header: string) => clientOf(new URLSearchParams({ header }), 7);
-  const { headers, now } = read('Authorization: Bearer a.b.c\nX-Tenant:7');
+  const { headers, now } = read('Authorization: Bearer a.b.c\nX-Tenant:7\nx-tenant: 8');
   t.deepEqual(
     [...(headers ?? [])],
     [
-      ['authorization', 'Bearer a.b.c'],
-      ['x-tenant', '7'],
+      ['authorization', ['Bearer a.b.c']],
+      ['x-tenant', ['7', '8']],
     ],
   );
   t.is(now, 7);

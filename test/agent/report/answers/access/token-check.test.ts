@@ -11,7 +11,7 @@ import { goodClaims, jwksOf, pemOf, type Signer, tokenOf } from '../../../../sup
 const NOW = Date.UTC(2026, 10, 29);
 
 function checked(
-  headers: Readonly<Record<string, string>> | undefined,
+  headers: Readonly<Record<string, string | readonly string[]>> | undefined,
   changes: Partial<RouteJwt> = {},
 ): CheckResult {
   const keys = checkJwks(jwksOf(RSA, EC));
@@ -19,7 +19,12 @@ function checked(
   const { fingerprint } = keys;
   const way = {
     listener: { tokenKeys: [{ name: JWT.keys, fingerprint, keys: keys.keys }] },
-    client: { ...(headers && { headers: new Map(Object.entries(headers)) }), now: NOW },
+    client: {
+      ...(headers && {
+        headers: new Map(Object.entries(headers).map(([name, value]) => [name, [value].flat()])),
+      }),
+      now: NOW,
+    },
     request: { rule: { jwt: { ...JWT, ...changes } } },
   };
   return token(way as unknown as Way) as CheckResult;
