@@ -3,7 +3,7 @@
 
 import type { X509Certificate } from 'node:crypto';
 import { SEQUENCE, valuesIn } from '../base/der.ts';
-import { type RevocationList, revocationLists } from './crl.ts';
+import { type RevokedSerials, revokedSerials } from './crl.ts';
 import { readCertificates } from './key-pair.ts';
 
 export interface ClientChain {
@@ -37,7 +37,7 @@ export function clientFault({ certificates, authority, crl, now }: ClientChain):
   const { keyUsage } = own;
   if (keyUsage !== undefined && !keyUsage.includes(CLIENT_AUTHENTICATION))
     return 'is not for the authentication of clients (extended key usage)';
-  return crl === undefined ? '' : revocationFault(chain, revocationLists(crl), now);
+  return crl === undefined ? '' : revocationFault(chain, revokedSerials(crl), now);
 }
 
 /** The client's own first, then issuer by issuer up to one that is trusted and its own issuer; undefined if there is none. */
@@ -66,7 +66,7 @@ function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): bool
 /** OpenSSL asks the list of each issuer in the chain. */
 function revocationFault(
   chain: readonly X509Certificate[],
-  lists: readonly RevocationList[],
+  lists: readonly RevokedSerials[],
   now: number,
 ): string {
   for (const { raw, serialNumber } of chain) {

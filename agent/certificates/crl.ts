@@ -66,7 +66,7 @@ function timesOf(values: readonly DerValue[]): readonly number[] {
 }
 
 /** What a list has for the certificates of one authority. */
-export interface RevocationList {
+export interface RevokedSerials {
   /** The authority's name, as DER has it, in hexadecimal digits. */
   readonly issuer: string;
   /** Milliseconds since the epoch. */
@@ -75,7 +75,7 @@ export interface RevocationList {
 }
 
 /** `pem`: that checkCrl() gives. */
-export function revocationLists(pem: string): readonly RevocationList[] {
+export function revokedSerials(pem: string): readonly RevokedSerials[] {
   return pemBlocks(pem).map((block) => {
     const [list] = valuesIn(derOf(block));
     const [toBeSigned] = valuesIn(list?.content ?? Buffer.alloc(0));

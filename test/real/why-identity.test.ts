@@ -38,7 +38,7 @@ interface Asking {
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly method?: string;
   readonly certificate?: IssuedCertificate | undefined;
-  /** Of the handshake and the URL. */
+  /** In the handshake and the URL. */
   readonly host?: string;
 }
 

@@ -13,7 +13,7 @@ export function piWords(count: number): Int32Array {
   return Int32Array.from({ length: count }, (_, at) => Number.parseInt(digits.slice(at * 8, at * 8 + 8), 16));
 }
 
-/** Of 1/x, times `one`. */
+/** The inverse tangent of 1/x, times `one`. */
 function inverseTangent(x: bigint, one: bigint): bigint {
   let power = one / x;
   let sum = power;

@@ -1,4 +1,4 @@
-// What HAProxy does with the origin of a page's script (CORS): it answers a preflight request itself, and other requests go on. Pure.
+// What HAProxy does with the origin of a page's script (CORS): it answers a preflight request itself, and other requests continue. Pure.
 
 import { quote } from '../../../base/quote.ts';
 import type { Cors } from '../../../model/routes.ts';

@@ -18,7 +18,7 @@ export interface ShownCertificate {
   readonly now: number;
 }
 
-/** Of states that nobody serves yet: their secrets are not read. */
+/** For states that are not served: their secrets are not read. */
 export const NO_PROOFS: Proofs = {
   knowsUser: () => false,
   isPassword: () => false,

@@ -1,4 +1,4 @@
-// Whether a client's password lets it in (basic authentication, RFC 7617), by the users that the listener has. Pure.
+// Whether a client's password lets it in (RFC 7617), by the users that the listener has. Pure.
 
 import { quote } from '../../../base/quote.ts';
 import { asked, type CheckResult, passed, refused, type Way } from './check.ts';
