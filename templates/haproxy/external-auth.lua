@@ -132,7 +132,7 @@ end
 -- client goes, the request ends without a word here, and garbage collection finds its question.
 local MOST_OPEN_OF_NAMESPACE = 512
 -- Of this thread.
-local SHARE_OF_CONNECTIONS = 1 / 8
+local SHARE_OF_CONNECTIONS = 1 / 4
 local COLLECTION_INTERVAL_MS = 100
 local open, mostOpen, collectedMs = {}, nil, 0
 

@@ -20,7 +20,7 @@ const test = requires(ava, { haproxy: true });
 
 const CONNECTIONS = 500;
 /** The share of them that questions of a namespace may have. */
-const MOST_OPEN = Math.floor(CONNECTIONS / 8);
+const MOST_OPEN = Math.floor(CONNECTIONS / 4);
 const asked = { ...POOL, retry: { attempts: 2, codes: [500, 502, 503, 504] } };
 
 /** What came in at HAProxy's own socket. */
