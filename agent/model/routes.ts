@@ -49,7 +49,7 @@ export interface RouteEntry {
 export interface RouteMatch {
   /**
    * `prefix` by whole elements, without a slash at the end (`/` is ''); `regex` is RE2-like, anchored at the start. `length`: of
-   * an expression that stands for a shorter path, in the order of routes by length.
+   * the text that its author wrote, in the order of routes by length; of an expression only if it stands beside a path.
    */
   readonly path: {
     readonly kind: 'exact' | 'prefix' | 'regex';

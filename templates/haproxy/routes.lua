@@ -83,24 +83,32 @@ local function rowOf(expression, state)
   return row
 end
 
--- nil if it is not known.
-local function matches(id, text, request)
-  local expression, parsed = parsedExpression(id)
-  if expression == nil or not take(request, #text + parsed) then return nil end
-  local bytes = request.bytes[text]
-  if bytes == nil then
-    bytes = { text:byte(1, -1) }
-    request.bytes[text] = bytes
-  end
+-- Whether the text of these bytes matches, and how many of them were looked at.
+local function walked(expression, bytes)
   local classes, rows = expression.classes, expression.rows
   local row = rows[0] or rowOf(expression, 0)
   for at = 1, #bytes do
     local state = row[classes[bytes[at]]]
-    if not state then return false end
+    if not state then return false, at end
     row = rows[state] or rowOf(expression, state)
-    if row.isSink then return true end
+    if row.isSink then return true, at end
   end
-  return row.accepts
+  return row.accepts, #bytes
+end
+
+-- nil if it is not known.
+local function matches(id, text, request)
+  local expression, parsed = parsedExpression(id)
+  if expression == nil or not take(request, parsed) then return nil end
+  local bytes = request.bytes[text]
+  if bytes == nil then
+    bytes = { text:byte(1, -1) }
+    request.bytes[text] = bytes
+    take(request, #bytes // CHARACTERS_PER_STEP)
+  end
+  local isMatch, steps = walked(expression, bytes)
+  if not take(request, steps) then return nil end
+  return isMatch
 end
 
 -- Each gives nil if it is not known whether it is met.

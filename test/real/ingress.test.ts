@@ -135,14 +135,21 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
     ['/api/x', 200],
     ['/api/admin', 403],
     ['/api/admin/x', 403],
-    ['/api/administrator', 200],
+    ['/API/Admin', 403],
+    ['/api/administrator', 403],
+    ['/API/x', 200],
+    ['/moved/x', 403],
+    ['/Moved/x', 403],
+    ['/moved/open/x', 200],
     ['/inner', 403],
     ['/inner/x', 403],
     ['/inner.php', 403],
+    ['/INNER/x', 403],
     ['/inner-open/x', 200],
     ['/in', 200],
   ] as const)
     t.is((await ask('paths.example.org', url)).status, status, url);
+  t.is((await ask('paths.example.org', '/moved/open/x')).url, '/new/x');
   t.is((await ask('shop.example.org', '/', { headers: ['X-Canary: always'] })).by, 'next');
   t.is((await ask('shop.example.org', '/', { headers: ['Cookie: a=b; canary=always'] })).by, 'next');
   const never = ['X-Canary: never', 'Cookie: canary=always'];
@@ -320,6 +327,13 @@ function guardedPaths(): readonly Json[] {
     ),
     ingressJson('longer', rules('paths.example.org', { '/api/admin': 'web' }), guard),
     ingressJson('inner', inner, guard),
+    ingressJson('below', rules('paths.example.org', { '/moved(/|$)(.*)': 'web' }), {
+      ...guard,
+      [`${PREFIX}rewrite-target`]: '/$2',
+    }),
+    ingressJson('below-open', rules('paths.example.org', { '/moved/open(/|$)(.*)': 'web' }), {
+      [`${PREFIX}rewrite-target`]: '/new/$2',
+    }),
   ];
 }
 

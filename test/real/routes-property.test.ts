@@ -3,7 +3,7 @@
 
 import ava from 'ava';
 import fc from 'fast-check';
-import { pathText } from '../../agent/haproxy/routes/encode.ts';
+import { pathText, plainPath } from '../../agent/haproxy/routes/encode.ts';
 import { MAPS } from '../../agent/haproxy/routes/maps.ts';
 import { mapFile } from '../../agent/haproxy/routes/route-files.ts';
 import { tablesOf } from '../../agent/haproxy/routes/tables.ts';
@@ -16,7 +16,7 @@ import type {
   RouteSection,
   ValueMatch,
 } from '../../agent/model/routes.ts';
-import { inOrder } from '../../agent/translate/routes/host-routes.ts';
+import { inOrder, type PlaceOfExpressions } from '../../agent/translate/routes/host-routes.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { ModelHost } from '../support/haproxy/model-host.ts';
@@ -66,17 +66,31 @@ const quoted = (each: ValueMatch): ValueMatch =>
 const matches: fc.Arbitrary<RouteMatch> = fc
   .record({
     path: paths,
-    kind: fc.constantFrom('exact', 'prefix', 'prefix', 'root'),
+    kind: fc.constantFrom('exact', 'prefix', 'prefix', 'root', 'regex', 'longer'),
     method: fc.constantFrom(...METHODS),
     headers: conditions,
     query: conditions,
   })
   .map(({ path, kind, method, headers, query }) => ({
     ...matchOf(kind === 'exact' ? `=${path}` : kind === 'root' ? '/' : path),
+    ...(kind === 'regex' && { path: expressionFor(path) }),
+    ...(kind === 'longer' && { path: longer(path) }),
     method,
     headers: headers.map(trimmed).map(quoted),
     query: query.map(quoted),
   }));
+
+/** The path and what begins with it, in any case. */
+function expressionFor(path: string): RouteMatch['path'] {
+  const value = plainPath(path).replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  return { kind: 'regex', value: `(?i)${value}` };
+}
+
+/** A prefix whose author wrote more than its path. */
+function longer(path: string): RouteMatch['path'] {
+  const { value } = matchOf(path).path;
+  return { kind: 'prefix', value, length: value.length + 5 };
+}
 
 /** HAProxy gives no blanks around a header's value. */
 function trimmed(each: ValueMatch): ValueMatch {
@@ -87,21 +101,25 @@ const entries: fc.Arbitrary<RouteEntry> = fc
   .tuple(matches, fc.constantFrom(...POOLS))
   .map(([match, pool]) => entryOf(match, pool));
 
-const sections: fc.Arbitrary<readonly RouteSection[]> = fc
-  .uniqueArray(
-    fc.tuple(
-      fc.constantFrom(...PATTERNS),
-      fc.dictionary(fc.constantFrom(...PATTERNS), fc.array(entries, { maxLength: 6 }), { maxKeys: 4 }),
-    ),
-    { minLength: 1, maxLength: 3, selector: ([hostname]) => hostname },
-  )
-  .map((some) =>
-    some.map(([hostname, hosts]) => {
-      const inside = Object.entries(hosts).filter(([host]) => covers(patternOf(hostname), patternOf(host)));
-      const ordered = inside.map(([host, entries]) => [host, inOrder([{ created: 0, key: '', entries }])]);
-      return sectionOf(hostname, hostname, Object.fromEntries(ordered));
-    }),
-  );
+const sectionsIn = (order: PlaceOfExpressions): fc.Arbitrary<readonly RouteSection[]> =>
+  fc
+    .uniqueArray(
+      fc.tuple(
+        fc.constantFrom(...PATTERNS),
+        fc.dictionary(fc.constantFrom(...PATTERNS), fc.array(entries, { maxLength: 6 }), { maxKeys: 4 }),
+      ),
+      { minLength: 1, maxLength: 3, selector: ([hostname]) => hostname },
+    )
+    .map((some) =>
+      some.map(([hostname, hosts]) => {
+        const inside = Object.entries(hosts).filter(([host]) => covers(patternOf(hostname), patternOf(host)));
+        const ordered = inside.map(([host, entries]) => [
+          host,
+          inOrder([{ created: 0, key: '', entries }], order),
+        ]);
+        return sectionOf(hostname, hostname, Object.fromEntries(ordered));
+      }),
+    );
 
 interface Asked {
   readonly host: string;
@@ -130,6 +148,7 @@ function made(from: readonly RouteSection[], any: readonly Asked[]): readonly As
     const entry = all[at % (all.length + 2)];
     if (entry === undefined) return asked;
     const { path } = entry.match;
+    if (path.kind === 'regex') return { ...asked, path: asked.path.toUpperCase() };
     return { ...asked, path: path.kind === 'prefix' && at % 2 === 1 ? `${path.value}/x` : path.value || '/' };
   });
 }
@@ -167,7 +186,11 @@ function expected(all: readonly RouteSection[], asked: Asked): string | number {
 
 function isMet({ path, method, headers, query }: RouteMatch, asked: Asked): boolean {
   const [wanted, got] = [pathText(path.value), pathText(asked.path)];
-  const isPath = path.kind === 'exact' ? got === wanted : got === wanted || got.startsWith(`${wanted}/`);
+  if (path.kind === 'regex' && !isAtStart(path.value, asked.path)) return false;
+  const isPath =
+    path.kind === 'regex' || path.kind === 'exact'
+      ? got === wanted
+      : got === wanted || got.startsWith(`${wanted}/`);
   const has = (values: Readonly<Record<string, string>>) => (each: ValueMatch) =>
     values[each.name] === (each.kind === 'exact' ? each.value : each.value.replace(/\\(.)/g, '$1'));
   return (
@@ -178,41 +201,47 @@ function isMet({ path, method, headers, query }: RouteMatch, asked: Asked): bool
   );
 }
 
-test('Each request gets to the pool that the precedence of the routes names', async (t) => {
-  const place = { address: '127.0.0.1', port: await freePort() };
-  const pools = await Promise.all(POOLS.map(async (name) => poolOf(name, [await startEcho(t, name)])));
-  const model = await ModelHost.start(t, [gatewayOf(place, [sectionOf('one', '*')]), ...pools]);
-  const property = fc.asyncProperty(
-    sections,
-    fc.array(requests, { minLength: 12, maxLength: 12 }),
-    async (routes, any) => {
-      await model.serve(gatewayOf(place, routes));
-      for (const asked of made(routes, any)) {
-        const { host, path, method, headers, query } = asked;
-        const words = Object.entries(query).map((pair) => pair.map(encodeURIComponent).join('='));
-        const url = `${pathText(path)}${words.length > 0 ? `?${words.join('&')}` : ''}`;
-        const bytes = Object.entries(headers).map(([name, value]) => [name, latin1(value)]);
-        const length = method === 'POST' ? { 'content-length': '0' } : {};
-        const { status, echo } = await request(place, url, {
-          method,
-          headers: { host, ...length, ...Object.fromEntries(bytes) },
-        });
-        const wanted = expected(routes, asked);
-        const got = echo?.member ?? status;
-        if (got === wanted) continue;
-        t.log(`${JSON.stringify(asked)} got ${got} instead of ${wanted}`);
-        return false;
-      }
-      return true;
-    },
-  );
-  await t.notThrowsAsync(fc.assert(property, { numRuns: 60, endOnFailure: true }));
-  t.is(model.reloads, 0);
-});
+function isAtStart(expression: string, path: string): boolean {
+  const letters = expression.slice('(?i)'.length).replace(/\\(.)/g, '$1');
+  return plainPath(path).toLowerCase().startsWith(letters.toLowerCase());
+}
+
+for (const order of ['first', 'by-length'] as const)
+  test(`Each request gets to the pool that the precedence of the routes names: expressions ${order}`, async (t) => {
+    const place = { address: '127.0.0.1', port: await freePort() };
+    const pools = await Promise.all(POOLS.map(async (name) => poolOf(name, [await startEcho(t, name)])));
+    const model = await ModelHost.start(t, [gatewayOf(place, [sectionOf('one', '*')]), ...pools]);
+    const property = fc.asyncProperty(
+      sectionsIn(order),
+      fc.array(requests, { minLength: 12, maxLength: 12 }),
+      async (routes, any) => {
+        await model.serve(gatewayOf(place, routes));
+        for (const asked of made(routes, any)) {
+          const { host, path, method, headers, query } = asked;
+          const words = Object.entries(query).map((pair) => pair.map(encodeURIComponent).join('='));
+          const url = `${pathText(path)}${words.length > 0 ? `?${words.join('&')}` : ''}`;
+          const bytes = Object.entries(headers).map(([name, value]) => [name, latin1(value)]);
+          const length = method === 'POST' ? { 'content-length': '0' } : {};
+          const { status, echo } = await request(place, url, {
+            method,
+            headers: { host, ...length, ...Object.fromEntries(bytes) },
+          });
+          const wanted = expected(routes, asked);
+          const got = echo?.member ?? status;
+          if (got === wanted) continue;
+          t.log(`${JSON.stringify(asked)} got ${got} instead of ${wanted}`);
+          return false;
+        }
+        return true;
+      },
+    );
+    await t.notThrowsAsync(fc.assert(property, { numRuns: 60, endOnFailure: true }));
+    t.is(model.reloads, 0);
+  });
 
 test('HAProxy boots from the files of any routes, and has exactly their rows', async (t) => {
   const gateways: LoadBalancer[] = [];
-  for (const [at, routes] of fc.sample(sections, 20).entries())
+  for (const [at, routes] of fc.sample(sectionsIn('by-length'), 20).entries())
     gateways.push(
       gatewayOf({ address: '127.0.0.1', port: await freePort() }, routes, { name: `edge-${at}` }),
     );

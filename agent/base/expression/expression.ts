@@ -65,6 +65,18 @@ function read(pattern: string, anchoring: Anchoring): Known {
   return outcome;
 }
 
+const ANY_CASE = '(?i)';
+
+/** The expression without regard to upper and lower case. */
+export function inAnyCase(pattern: string): string {
+  return ANY_CASE + pattern;
+}
+
+/** The characters that its author wrote. */
+export function lengthOf(pattern: string): number {
+  return pattern.startsWith(ANY_CASE) ? pattern.length - ANY_CASE.length : pattern.length;
+}
+
 /** An expression for the start of all paths that an expression could match that cannot be read. */
 export function literalStart(pattern: string): string {
   if (hasAlternatives(pattern)) return '';
@@ -89,7 +101,7 @@ function hasAlternatives(pattern: string): boolean {
 }
 
 function make(pattern: string, anchoring: Anchoring): Known {
-  if (pattern.length > MAX_CHARACTERS)
+  if (lengthOf(pattern) > MAX_CHARACTERS)
     return {
       result: `is longer than ${MAX_CHARACTERS} characters, the most of a regular expression`,
       work: 0,

@@ -36,7 +36,7 @@ export function pathRows({ entries }: HostRoutes, table: string): readonly MapRo
       const first = expressions.before(own[0]);
       // Expressions that come behind the prefix, and before the wider one, stand in what that one leads to.
       const then = first.count === above?.first.count ? above.lead : above?.whole;
-      const lead = lists.leadTo(own, then ?? '');
+      const lead = lists.leadTo(own, then ?? expressions.behind(first));
       const whole = first.list === '' || lead === '' ? first.list || lead : lists.of([first.list, lead]);
       if (whole !== '') rows.push({ map: 'prefix', key: `${table}${key}/`, value: whole });
       wider.push({ path, first, lead, whole });
@@ -120,6 +120,11 @@ class ExpressionLists {
   before(entry: RouteEntry | undefined): ExpressionList {
     const count = this.#countBefore(entry);
     return { list: this.#listOf(count), count };
+  }
+
+  /** All that follow, for the widest prefix. */
+  behind({ count }: ExpressionList): string {
+    return this.#lists.leadTo(this.#regex.slice(count), '');
   }
 
   #countBefore(entry: RouteEntry | undefined): number {

@@ -6,18 +6,23 @@ import type { RouteEntries } from '../routes/host-routes.ts';
 import { asksForMore, bothGuards } from './canary-guards.ts';
 import type { Canary } from './ingress-rules.ts';
 import type { OwnedIngress } from './owned-hosts.ts';
+import { isSpelling, withRewrite } from './path-entries.ts';
 
 /** The same value if no canary of its namespace has one of its paths on this host. */
 export function withCanaries(host: string, routes: RouteEntries, canaries: readonly Canary[]): RouteEntries {
   const ofHost = canaries.filter((canary) => canary.host === host && isOfNamespace(routes, canary));
   if (ofHost.length === 0) return routes;
   let isChanged = false;
+  let last: Canary | undefined;
   const entries = routes.entries.flatMap((entry): readonly RouteEntry[] => {
-    const canary = ofHost.find(({ match }) => isSamePath(match, entry.match));
+    const isOfLast = isSpelling(entry.match);
+    const canary = isOfLast ? last : ofHost.find(({ match }) => isSamePath(match, entry.match));
+    last = canary;
     const { action } = entry.rule;
     if (canary === undefined || action.kind !== 'forward') return [entry];
     isChanged = true;
-    const { choices, rule, weight, total } = canary;
+    const { choices, weight, total } = canary;
+    const rule = isOfLast ? ofSpelling(canary) : canary.rule;
     const own = asksForMore(entry.rule, rule) ? 0 : Math.min(weight, total);
     const shared = {
       ...action,
@@ -38,6 +43,11 @@ export function withCanaries(host: string, routes: RouteEntries, canaries: reado
     return [...chosen, byWeight];
   });
   return isChanged ? { ...routes, entries } : routes;
+}
+
+function ofSpelling({ rule, rewrite }: Canary): Canary['rule'] {
+  const { action, ...others } = withRewrite(rule, rewrite);
+  return action.kind === 'forward' ? { ...others, action } : rule;
 }
 
 /** Canaries that have a host in common with Ingresses of other namespaces only. */

@@ -1,6 +1,6 @@
 // The paths of an Ingress as matches of the model, with the rewriting that ingress-nginx's annotations ask for. Pure.
 
-import { Expressions, literalStart } from '../../base/expression/expression.ts';
+import { Expressions, expressionOf, inAnyCase, literalStart } from '../../base/expression/expression.ts';
 import { groupProgram, referencesIn } from '../../base/expression/groups.ts';
 import { quote } from '../../base/quote.ts';
 import type { IngressPath } from '../../kubernetes/ingress/ingress-objects.ts';
@@ -8,6 +8,7 @@ import type { PathRewrite, RouteMatch } from '../../model/routes.ts';
 import type { IngressOptions } from './nginx-annotations.ts';
 
 export interface ReadPath {
+  /** Expressions match in any case, as in ingress-nginx; a prefix that is written as one does not. */
   readonly match: RouteMatch;
   readonly rewrite: PathRewrite | undefined;
   /** Why it cannot be served as it is meant, a phrase; '' if it can. The match is then as wide as the path, or wider. */
@@ -20,18 +21,25 @@ const WITH_REST = /^((?:\/[^()[\]{}*+?|\\^$]*)?)(?:\(\/\|\$\)\(\.\*\)|\/\(\.\*\)
 const WHOLE = /^\/\(([^()[\]{}*+?|\\^$]*)\/\.\*\)$/;
 const META = /[()[\]{}*+?|\\^$]/;
 
+/** In ingress-nginx the target makes all paths of the Ingress regular expressions. */
+export function hasExpressions(options: IngressOptions): boolean {
+  return options['rewrite-target'] !== undefined || options['use-regex'] === true;
+}
+
+function isExpression({ path, type }: IngressPath, options: IngressOptions): boolean {
+  return type !== 'Exact' && hasExpressions(options) && META.test(path);
+}
+
 /** `expressions`: those of the Ingress. */
 export function readPath(
-  { path, type }: IngressPath,
+  each: IngressPath,
   options: IngressOptions,
   expressions = new Expressions(),
 ): ReadPath {
+  const { path, type } = each;
   const target = options['rewrite-target'];
-  // In ingress-nginx the target makes all paths of the Ingress regular expressions.
-  const isRegex =
-    type !== 'Exact' && (target !== undefined || options['use-regex'] === true) && META.test(path);
   const groups = referencesIn(target ?? '');
-  if (!isRegex) {
+  if (!isExpression(each, options)) {
     const match = plainMatch(path, type);
     if (groups.length > 0)
       return refused(
@@ -48,7 +56,7 @@ function prefixed(path: string, target: string | undefined): ReadPath | undefine
   const [, prefix] = WITH_REST.exec(path) ?? [];
   const [, whole] = WHOLE.exec(path) ?? [];
   if (prefix === undefined && whole === undefined) return undefined;
-  const match = plainMatch(prefix ?? `/${whole}`, 'Prefix');
+  const match = withLength(plainMatch(prefix ?? `/${whole}`, 'Prefix'), path);
   if (target === undefined) return read(match, undefined);
   if (referencesIn(target).length === 0) return read(match, full(target));
   const rest = path.endsWith('(/|$)(.*)') ? '2' : '1';
@@ -68,10 +76,15 @@ function refused(match: RouteMatch, fault: string): ReadPath {
 }
 
 function regex(path: string, target: string | undefined, expressions: Expressions): ReadPath {
-  const expression = expressions.of(path, 'start');
-  if (typeof expression === 'string')
-    return refused(regexMatch(literalStart(path)), `path ${quote(path)} ${expression}`);
-  const match = regexMatch(path);
+  const pattern = inAnyCase(path);
+  const expression = expressions.of(pattern, 'start');
+  if (typeof expression === 'string') {
+    // About the text of the author.
+    const own = expressionOf(path, 'start');
+    const why = typeof own === 'string' ? own : expression;
+    return refused(regexMatch(inAnyCase(literalStart(path))), `path ${quote(path)} ${why}`);
+  }
+  const match = regexMatch(pattern);
   if (target === undefined) return read(match, undefined);
   if (referencesIn(target).length === 0) return read(match, full(target));
   const program = groupProgram(path, target);
@@ -80,7 +93,30 @@ function regex(path: string, target: string | undefined, expressions: Expression
       match,
       `annotation "rewrite-target" cannot be carried out: path ${quote(path)} ${program}`,
     );
-  return read(match, { kind: 'groups', value: target, pattern: path });
+  return read(match, { kind: 'groups', value: target, pattern });
+}
+
+/**
+ * The path as ingress-nginx has it beside expressions of its host: what begins with it, in any case. For a guarded path, because
+ * an open one of the host would get the other spellings; undefined if it is matched so anyhow.
+ */
+export function inEverySpelling(
+  each: IngressPath,
+  options: IngressOptions,
+  { match, fault }: ReadPath,
+  expressions: Expressions,
+): ReadPath | undefined {
+  const { path } = each;
+  if (fault !== '' || match.path.kind === 'regex' || path === '/' || path === '') return undefined;
+  const own = isExpression(each, options)
+    ? regex(path, options['rewrite-target'], expressions)
+    : read(regexMatch(inAnyCase(expressionOfLetters(path).pattern)), undefined);
+  return { ...own, match: withLength(own.match, path) };
+}
+
+/** In the order of routes the text of the Ingress counts. */
+function withLength(match: RouteMatch, { length }: string): RouteMatch {
+  return { ...match, path: { ...match.path, length } };
 }
 
 function regexMatch(value: string): RouteMatch {
@@ -106,15 +142,20 @@ export function lettersBehind(
 ): RouteMatch | undefined {
   if (type !== 'ImplementationSpecific' || read.kind !== 'prefix' || read.value !== path || path === '')
     return undefined;
-  let [letters, count] = ['', 0];
+  const { pattern, isWhole } = expressionOfLetters(path);
+  return withLength(regexMatch(isWhole ? `${pattern}[^/]` : pattern), path);
+}
+
+/** For what begins with the letters; if they are too many, with the first of them. */
+function expressionOfLetters(path: string): { readonly pattern: string; readonly isWhole: boolean } {
+  let [pattern, count] = ['', 0];
   for (const each of path) {
     const encoded = letterText(each);
     count += encoded.length;
-    if (count > MOST_LETTERS) break;
-    letters += encoded;
+    if (count > MOST_LETTERS) return { pattern, isWhole: false };
+    pattern += encoded;
   }
-  const match = regexMatch(count > MOST_LETTERS ? letters : `${letters}[^/]`);
-  return { ...match, path: { ...match.path, length: path.length } };
+  return { pattern, isWhole: true };
 }
 
 /** As HAProxy gets it, and as an expression. */

@@ -35,10 +35,11 @@ import { authOf } from '../routes/route-users.ts';
 import { type CanaryChoice, canaryChoices } from './canary-choices.ts';
 import { type AskedService, ingressAuth, NO_CLASS_AUTH, type ReadExternalAuth } from './external-auth.ts';
 import { corsOf } from './ingress-cors.ts';
-import { lettersBehind, plainMatch, readPath } from './ingress-paths.ts';
+import { hasExpressions, inEverySpelling, lettersBehind, plainMatch, readPath } from './ingress-paths.ts';
 import { nextUpstreamOf } from './next-upstream.ts';
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
 import { passthroughFault } from './passthrough-fault.ts';
+import { isGuarded, PathEntries, withRewrite } from './path-entries.ts';
 import { isOfChallenges } from './plain-http.ts';
 import { proxySslOf } from './proxy-ssl.ts';
 import { sessionCookieOf } from './session-cookie.ts';
@@ -48,6 +49,10 @@ export interface HostEntries {
   /** '' for all hosts. */
   readonly host: string;
   readonly entries: RouteEntries;
+  /** The same for a host with expressions that is guarded in part: its guarded paths have every spelling. */
+  readonly inEverySpelling: RouteEntries;
+  /** In ingress-nginx all paths of the host are expressions then. */
+  readonly hasExpressions: boolean;
   /** When clients of port 80 are sent to https: if that is served for the host, in any case, or never. */
   readonly toHttps: 'if-served' | 'always' | 'never';
 }
@@ -61,6 +66,8 @@ export interface Canary {
   /** The first whose headers a request has decides, before the weight. */
   readonly choices: readonly CanaryChoice[];
   readonly rule: RouteRule & { readonly action: ForwardAction };
+  /** Of the path in every spelling. */
+  readonly rewrite: PathRewrite | undefined;
   readonly weight: number;
   readonly total: number;
   /** It gets no requests of port 80. */
@@ -131,20 +138,31 @@ export function readIngress(
   const expressions = new Expressions();
   const isCanary = options.canary === true;
   const secureHosts = new Set(ingress.tls.flatMap(({ hosts }) => (hosts.length > 0 ? hosts : [''])));
-  const byHost = new Map<string, RouteEntry[]>();
+  const byHost = new Map<string, PathEntries>();
   const passed = new Map<string, string>();
   for (const { host, paths } of ingress.rules) {
-    const entries = byHost.get(host) ?? [];
+    const entries = byHost.get(host) ?? new PathEntries();
     byHost.set(host, entries);
     for (const path of paths) {
-      const { match, rewrite, fault: why } = readPath(path, options, expressions);
+      const readAs = readPath(path, options, expressions);
+      const { match, rewrite, fault: why } = readAs;
       if (why !== '') rules.unserved(`A path of host "${host || '*'}" answers 500: ${why}`);
       // Without the path its requests would get the rule of a wider one.
       const rule = why === '' ? rules.next(path.backend, rewrite, path.path) : rules.broken();
-      entries.push({ match, rule });
+      entries.add({ match, rule });
       // An open rule of a wider path must not get them. Without a guard the rows stay without expressions.
       const behind = isGuarded(rule) ? lettersBehind(path, match) : undefined;
-      if (behind !== undefined) entries.push({ match: behind, rule });
+      if (behind !== undefined) entries.add({ match: behind, rule });
+      const hasSpellings = isCanary || isGuarded(rule);
+      const spelled = hasSpellings ? inEverySpelling(path, options, readAs, expressions) : undefined;
+      if (spelled === undefined) continue;
+      if (spelled.rewrite !== undefined) entries.rewrites.set(rule, spelled.rewrite);
+      if (spelled.fault !== '' && isGuarded(rule))
+        rules.unserved(`A path of host "${host || '*'}" answers 500 in some spellings: ${spelled.fault}`);
+      entries.addSpelling(
+        spelled.match,
+        spelled.fault === '' ? withRewrite(rule, spelled.rewrite) : rules.broken(),
+      );
     }
     const root = paths.find(({ path }) => path === '/');
     if (passes && !isClosed && host !== '') {
@@ -157,7 +175,7 @@ export function readIngress(
     }
     // The host of a rule without paths goes to the default backend.
     if (paths.length === 0 && ingress.defaultBackend !== undefined)
-      entries.push({ match: plainMatch('/', 'Prefix'), rule: rules.next(ingress.defaultBackend, undefined) });
+      entries.add({ match: plainMatch('/', 'Prefix'), rule: rules.next(ingress.defaultBackend, undefined) });
   }
   const hosts: HostEntries[] = [];
   const canaries: Canary[] = [];
@@ -170,7 +188,7 @@ export function readIngress(
     for (const name of [host, ...(options['server-alias'] ?? [])])
       hosts.push(hostEntries(ingress, name, rules.withAppRoot(entries), isSecure, options));
     const other = options['from-to-www-redirect'] === true ? otherWww(host) : '';
-    if (other !== '') hosts.push(hostEntries(ingress, other, [rules.toHost(host)], isSecure, options));
+    if (other !== '') hosts.push(hostEntries(ingress, other, onlyOne(rules.toHost(host)), isSecure, options));
   }
   const { defaultBackend } = ingress;
   const fallback =
@@ -180,7 +198,7 @@ export function readIngress(
           // After every rule, whatever their age and name.
           { created: Number.POSITIVE_INFINITY, key: `~${ingress.key}` },
           '',
-          [{ match: plainMatch('/', 'Prefix'), rule: rules.next(defaultBackend, undefined) }],
+          onlyOne({ match: plainMatch('/', 'Prefix'), rule: rules.next(defaultBackend, undefined) }),
           false,
           options,
         );
@@ -202,10 +220,6 @@ export function readIngress(
     without,
     ignored,
   };
-}
-
-function isGuarded({ action, limits, auth, externalAuth, certificateName }: RouteRule): boolean {
-  return action.kind === 'answer' || (limits ?? auth ?? externalAuth ?? certificateName) !== undefined;
 }
 
 const REFUSED = { kind: 'answer', status: 403 } as const;
@@ -232,7 +246,7 @@ function otherWww(host: string): string {
 function hostEntries(
   { created, key }: Pick<Ingress, 'created' | 'key'>,
   host: string,
-  entries: readonly RouteEntry[],
+  { entries, inEverySpelling }: Pick<PathEntries, 'entries' | 'inEverySpelling'>,
   hasTls: boolean,
   options: IngressOptions,
 ): HostEntries {
@@ -243,7 +257,21 @@ function hostEntries(
     (hasTls && redirect === true);
   const isMeant = hasTls && redirect !== false;
   const toHttps = isForced ? 'always' : isMeant ? 'if-served' : 'never';
-  return { host, entries: { created, key, entries }, toHttps };
+  const own = { created, key, entries };
+  return {
+    host,
+    entries: own,
+    inEverySpelling:
+      entries.length === inEverySpelling.length ? own : { created, key, entries: inEverySpelling },
+    hasExpressions: hasExpressions(options),
+    toHttps,
+  };
+}
+
+function onlyOne(entry: RouteEntry): PathEntries {
+  const entries = new PathEntries();
+  entries.add(entry);
+  return entries;
 }
 
 const TO_HTTPS: RedirectAction = {
@@ -258,7 +286,7 @@ const TO_HTTPS: RedirectAction = {
 function canariesOf(
   namespace: string,
   host: string,
-  entries: readonly RouteEntry[],
+  { entries, rewrites }: PathEntries,
   options: IngressOptions,
 ): readonly Canary[] {
   const choices = canaryChoices(options);
@@ -268,7 +296,10 @@ function canariesOf(
     const weight = options['canary-weight'] ?? 0;
     const total = options['canary-weight-total'] ?? 100;
     const forcesTls = options['force-ssl-redirect'] === true;
-    return [{ host, namespace, match, choices, rule: { ...rule, action }, weight, total, forcesTls }];
+    const rewrite = rewrites.get(rule);
+    return [
+      { host, namespace, match, choices, rule: { ...rule, action }, rewrite, weight, total, forcesTls },
+    ];
   });
 }
 
@@ -369,11 +400,12 @@ class Rules {
     return backend.kind === 'service' ? this.#pool(backend, TCP_PROFILE) : undefined;
   }
 
-  withAppRoot(entries: readonly RouteEntry[]): readonly RouteEntry[] {
+  withAppRoot(own: PathEntries): Pick<PathEntries, 'entries' | 'inEverySpelling'> {
     const root = this.#options['app-root'];
-    if (root === undefined) return entries;
+    if (root === undefined) return own;
     const action: RedirectAction = { ...TO_HTTPS, status: 302, location: `$scheme://$host${root}` };
-    return [{ match: plainMatch('/', 'Exact'), rule: this.#rule(action) }, ...entries];
+    const first = { match: plainMatch('/', 'Exact'), rule: this.#rule(action) };
+    return { entries: [first, ...own.entries], inEverySpelling: [first, ...own.inEverySpelling] };
   }
 
   #rule(action: RouteRule['action']): RouteRule {

@@ -14,6 +14,7 @@ import { objectOf, ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { PoolUse } from '../../model/pool-uses.ts';
 import type { ExternalAuth, HostRoutes, HttpRouting, RouteSection, TlsRouting } from '../../model/routes.ts';
+import { isStrict } from '../../model/strict-hosts.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { type JudgedTls, judgeAskedTls } from '../pool/asked-tls.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
@@ -308,14 +309,28 @@ function hostRoutes(
   isShared: (canary: Canary) => boolean = () => true,
 ): readonly HostRoutes[] {
   const canaries = ingresses.flatMap(({ read }) => read.canaries).filter(isShared);
-  const byHost = new Map<string, RouteEntries[]>();
+  const own = new Map<string, (readonly [HostEntries, OwnedIngress])[]>();
   const add = (entries: HostEntries, by: OwnedIngress): void => {
-    const found = byHost.get(entries.host) ?? [];
-    byHost.set(entries.host, found);
-    found.push(withCanaries(entries.host, side(entries, by), canaries));
+    const found = own.get(entries.host);
+    if (found === undefined) own.set(entries.host, [[entries, by]]);
+    else found.push([entries, by]);
   };
   for (const each of ingresses) for (const entries of each.read.hosts) add(entries, each);
   for (const each of ingresses) if (each.read.fallback !== undefined) add(each.read.fallback, each);
+  const byHost = new Map<string, RouteEntries[]>();
+  for (const [host, all] of own) {
+    const plain = all.map(([entries, by]) => side(entries, by));
+    // A guarded path in another spelling would get an open rule of the host, or of a wider one.
+    const needsSpellings =
+      all.some(([{ hasExpressions }]) => hasExpressions) && isStrict(plain.flatMap(({ entries }) => entries));
+    const routes = needsSpellings
+      ? all.map(([entries, by]) => side({ ...entries, entries: entries.inEverySpelling }, by))
+      : plain;
+    byHost.set(
+      host,
+      routes.map((each) => withCanaries(host, each, canaries)),
+    );
+  }
   for (const [host, entries] of byHost) {
     const wider = widerHosts(host).find((each) => byHost.has(each));
     const [first] = entries;

@@ -1,6 +1,7 @@
 // The routes of one hostname: entries of many routes in one order of precedence, that of HTTPRoute and GRPCRoute
 // (https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule) and of Ingress. Pure.
 
+import { lengthOf } from '../../base/expression/expression.ts';
 import type { RouteEntry, RouteMatch } from '../../model/routes.ts';
 
 /** The entries of one route; keeps its identity while the route, and what it refers to, does not change. */
@@ -24,10 +25,10 @@ export function inOrder(
   routes: readonly RouteEntries[],
   expressions: PlaceOfExpressions = 'first',
 ): readonly RouteEntry[] {
-  const byAge = routes.toSorted(byPrecedence);
+  const byAge = routes.toSorted(byPrecedence).flatMap(({ entries }) => entries);
+  const lengthsOf = expressions === 'first' ? NO_LENGTHS : lengthsOfPrefixes(byAge);
   return byAge
-    .flatMap(({ entries }) => entries)
-    .map((entry) => ({ entry, rank: rankOf(entry.match, expressions) }))
+    .map((entry) => ({ entry, rank: rankOf(entry.match, expressions, lengthsOf) }))
     .sort((a, b) => compareRanks(a.rank, b.rank))
     .map(({ entry }) => entry);
 }
@@ -41,6 +42,28 @@ export function byPrecedence(
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
+/** By path, for prefixes whose authors wrote more than that. */
+type Lengths = ReadonlyMap<string, number>;
+const NO_LENGTHS: Lengths = new Map();
+
+/** The longest prefix of a path takes it, so that none is longer than one below it. */
+function lengthsOfPrefixes(entries: readonly RouteEntry[]): Lengths {
+  const lengths = new Map<string, number>();
+  for (const { match } of entries) {
+    const { kind, value, length = value.length } = match.path;
+    if (kind === 'prefix') lengths.set(value, Math.min(length, lengths.get(value) ?? length));
+  }
+  if ([...lengths].every(([path, length]) => path.length === length)) return NO_LENGTHS;
+  const above: string[] = [];
+  for (const path of [...lengths.keys()].sort((a, b) => (`${a}/` < `${b}/` ? -1 : 1))) {
+    while (above.length > 0 && !path.startsWith(`${above.at(-1)}/`)) above.pop();
+    const length = lengths.get(path) ?? 0;
+    for (const wider of above) lengths.set(wider, Math.min(length, lengths.get(wider) ?? length));
+    above.push(path);
+  }
+  return lengths;
+}
+
 /**
  * Each number decides if those before it are equal; the lowest comes first. Paths: exact, then regular expressions and prefixes,
  * the longest first.
@@ -48,11 +71,13 @@ export function byPrecedence(
 function rankOf(
   { path, method, headers, query }: RouteMatch,
   expressions: PlaceOfExpressions,
+  lengths: Lengths,
 ): readonly number[] {
+  const { kind, value } = path;
   const others = [method === '' ? 1 : 0, -headers.length, -query.length];
-  const [kind, length] = [PATHS[path.kind], -(path.length ?? path.value.length)];
-  if (expressions === 'first' || path.kind === 'exact') return [kind, length, 0, ...others];
-  return [PATHS.regex, length, kind, ...others];
+  if (expressions === 'first' || kind === 'exact') return [PATHS[kind], -value.length, 0, ...others];
+  if (kind === 'regex') return [PATHS.regex, -(path.length ?? lengthOf(value)), PATHS.regex, 0, ...others];
+  return [PATHS.regex, -(lengths.get(value) ?? value.length), PATHS.prefix, -value.length, ...others];
 }
 
 const PATHS = { exact: 0, regex: 1, prefix: 2 } as const;

@@ -10,13 +10,14 @@ export const shadowedRoutes = memoByIdentity(({ host, entries }: HostRoutes): re
   const winners = new Map<string, RouteEntry>();
   return entries.flatMap((entry): readonly Problem[] => {
     const { match, rule } = entry;
+    const { kind, value, length } = match.path;
     // Its path is named by the entry that it stands beside.
-    if (match.path.length !== undefined) return [];
-    const key = JSON.stringify(match);
+    if (kind === 'regex' && length !== undefined) return [];
+    const key = JSON.stringify({ ...match, path: { kind, value } });
     const winner = winners.get(key);
     if (winner === undefined) winners.set(key, entry);
     if (winner === undefined || winner.rule.route === rule.route || isNothingElse(rule)) return [];
-    const path = match.path.kind === 'prefix' ? match.path.value || '/' : match.path.value;
+    const path = kind === 'prefix' ? value || '/' : value;
     const message = `Path "${path}" of host "${hostText(host)}" gets no request: the older ${winner.rule.route} has the same one`;
     return [{ object: rule.route, reason: 'RouteShadowed', message }];
   });

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import type { RouteEntry, RouteRule } from '../../../agent/model/routes.ts';
+import { inOrder, type PlaceOfExpressions } from '../../../agent/translate/routes/host-routes.ts';
 import { matchOf, ruleOf } from './routes.ts';
 
 /** The hostnames of a listener for any host, and of one for `*.a.example.org`. */
@@ -17,7 +18,8 @@ const path = fc
   .map((segments) => `/${segments.join('/')}`);
 const matches = fc
   .record({
-    kind: fc.constantFrom('', '', '=', '~'),
+    // `+`: a prefix whose author wrote more than that.
+    kind: fc.constantFrom('', '', '+', '=', '~', '~i'),
     path,
     method: fc.constantFrom('', '', '', 'GET', 'POST'),
     headers: fc.constantFrom([], [], [{ name: 'x-a', kind: 'exact', value: '1' } as const]),
@@ -25,19 +27,15 @@ const matches = fc
   })
   .map(({ kind, path: value, ...more }) => {
     if (kind === '~') return matchOf(`~${value.replaceAll('.', '\\.')}[0-9a-z]*$`, more);
-    return matchOf(`${kind}${value}`, more);
+    if (kind === '~i') return matchOf(`~(?i)${value.replaceAll('.', '\\.')}`, more);
+    const match = matchOf(`${kind === '+' ? '' : kind}${value}`, more);
+    return kind === '+' ? { ...match, path: { ...match.path, length: value.length + 9 } } : match;
   });
-
-/** The order that the model promises: exact paths, expressions, longer prefixes, then conditions. */
-function rank({ match: { path: asked, method, headers, query } }: RouteEntry): number {
-  const kind = { exact: 3, regex: 2, prefix: 1 }[asked.kind];
-  const conditions = (method === '' ? 0 : 4) + headers.length * 2 + query.length;
-  return kind * 10_000 + (asked.kind === 'prefix' ? asked.value.length * 10 : 0) + conditions;
-}
 
 /** Rules of one host in the order of precedence, each with another name; `action`: drawn for each. */
 export function randomEntries(
   action: fc.Arbitrary<RouteRule['action'] | string>,
+  order: PlaceOfExpressions = 'first',
 ): fc.Arbitrary<RouteEntry[]> {
   return fc
     .uniqueArray(fc.tuple(matches, action), {
@@ -45,19 +43,21 @@ export function randomEntries(
       maxLength: 8,
       selector: ([match]) => JSON.stringify(match),
     })
-    .map((all) =>
-      all
-        .map(([match, own]): RouteEntry => ({ match, rule: ruleOf(own) }))
-        .toSorted((a, b) => rank(b) - rank(a))
-        .map(({ match, rule }, at) => ({ match, rule: { ...rule, name: `HTTPRoute default/route#${at}` } })),
-    );
+    .map((all) => {
+      const entries = all.map(([match, own]): RouteEntry => ({ match, rule: ruleOf(own) }));
+      return inOrder([{ created: 0, key: 'default/route', entries }], order).map(({ match, rule }, at) => ({
+        match,
+        rule: { ...rule, name: `HTTPRoute default/route#${at}` },
+      }));
+    });
 }
 
 export function randomHosts(
   action: fc.Arbitrary<RouteRule['action'] | string>,
   hosts: readonly string[],
+  order: PlaceOfExpressions = 'first',
 ): fc.Arbitrary<Record<string, RouteEntry[]>> {
-  return fc.dictionary(fc.constantFrom(...hosts), randomEntries(action), { minKeys: 1, maxKeys: 3 });
+  return fc.dictionary(fc.constantFrom(...hosts), randomEntries(action, order), { minKeys: 1, maxKeys: 3 });
 }
 
 export interface RandomRequest {

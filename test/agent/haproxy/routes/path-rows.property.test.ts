@@ -12,7 +12,7 @@ import { entryOf, matchOf, patternOf } from '../../../support/values/routes.ts';
 
 const TABLE = 'T';
 const PATHS = ['/', '/a', '/a/b', '/a/b/c', '/ab', '/b', '/a/bb'];
-const PATTERNS = ['/a', '/a/.*', '/a/b', '/(a|b)', '/a/[a-z]+/c', '/', '/a/b{1,2}'];
+const PATTERNS = ['/a', '/a/.*', '(?i)/A/b', '/(a|b)', '/a/[a-z]+/c', '/', '(?i)/a/b{1,2}'];
 
 const entries = fc
   .array(
@@ -23,13 +23,22 @@ const entries = fc
         fc.constantFrom(...PATTERNS).map((path) => `~${path}`),
       ),
       fc.constantFrom('', '', 'POST'),
+      // What the author of the path wrote besides.
+      fc.constantFrom(0, 0, 0, 2, 9),
     ),
     { maxLength: 8 },
   )
-  .map((all) => all.map(([path, method], at) => entryOf({ ...matchOf(path), method }, `p${at}`)));
+  .map((all) =>
+    all.map(([text, method, more], at) => {
+      const match = { ...matchOf(text), method };
+      const { kind, value } = match.path;
+      const path = more === 0 || kind === 'exact' ? match.path : { kind, value, length: value.length + more };
+      return entryOf({ ...match, path }, `p${at}`);
+    }),
+  );
 
 const requests = fc.record({
-  path: fc.constantFrom(...PATHS, '/a/b/c/d', '/a/x/c', '/c', '/abc'),
+  path: fc.constantFrom(...PATHS, '/a/b/c/d', '/a/x/c', '/c', '/abc', '/A/B', '/a/BB'),
   method: fc.constantFrom('GET', 'POST'),
 });
 

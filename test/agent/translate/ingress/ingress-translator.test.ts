@@ -229,7 +229,7 @@ for (const [path, target] of [
       rules([{ path, pathType: 'ImplementationSpecific' }]),
     );
     t.deepEqual(problems(given), []);
-    const rewrite = { kind: 'groups', value: target, pattern: path };
+    const rewrite = { kind: 'groups', value: target, pattern: `(?i)${path}` };
     t.deepEqual((ruleOf(given).action as ForwardAction).rewrite?.path, rewrite);
   });
 
@@ -247,7 +247,7 @@ test('A rewrite-target with groups that the path does not have is refused by nam
     { 'rewrite-target': '/$4' },
     rules([{ path: '/a(b)(c)(d)', pathType: 'ImplementationSpecific' }]),
   );
-  t.deepEqual(routes(given), ['example.org~/a(b)(c)(d) → 500 (Ingress default/web#0)']);
+  t.deepEqual(routes(given), ['example.org~(?i)/a(b)(c)(d) → 500 (Ingress default/web#0)']);
   t.regex(
     problems(given)[0] ?? '',
     /"rewrite-target" cannot be carried out: path "\/a\(b\)\(c\)\(d\)" has no group \$4/,
@@ -264,7 +264,7 @@ test('use-regex makes paths regular expressions', (t) => {
   );
   t.deepEqual(
     routes(given).map((text) => text.replace(/ \(.*/, '')),
-    [`example.org~/v[12]/.* ${TO_WEB}`, 'example.org~/admin/x → 500'],
+    [`example.org~(?i)/v[12]/.* ${TO_WEB}`, 'example.org~(?i)/admin/x → 500'],
   );
   t.regex(problems(given)[0] ?? '', /path "\/admin\/x\(" is not a regular expression/);
 });
@@ -358,9 +358,72 @@ test('A guarded path comes before a regular expression that is shorter', (t) => 
     }),
   );
   t.deepEqual(routes(given), [
+    `example.org~(?i)/api/admin ${TO_WEB} (Ingress default/admin#0)`,
     `example.org/api/admin ${TO_WEB} (Ingress default/admin#0)`,
-    `example.org~/api/.* ${TO_WEB} (Ingress default/open#0)`,
+    `example.org~(?i)/api/.* ${TO_WEB} (Ingress default/open#0)`,
   ]);
+});
+
+test('Beside an expression of the host guarded paths have every spelling, by the length that ingress-nginx gives them', (t) => {
+  const prefix = 'nginx.ingress.kubernetes.io/';
+  const GUARD = { [`${prefix}whitelist-source-range`]: '10.0.0.0/8' };
+  const REST = { [`${prefix}rewrite-target`]: '/$2' };
+  const at = (path: string, pathType = 'ImplementationSpecific') => rules([{ path, pathType }]);
+  const all = [
+    ingressJson('open', at('/', 'Prefix')),
+    ingressJson('api', at('/api(/|$)(.*)'), { ...GUARD, ...REST }),
+    ingressJson('health', at('/api/health(/|$)(.*)'), REST),
+    ingressJson('v1', at('/api/v1', 'Prefix')),
+    ingressJson('exact', at('/a.b', 'Exact'), GUARD),
+  ];
+  t.deepEqual(routes(world(...all)), [
+    `example.org=/a.b ${TO_WEB} (Ingress default/exact#0)`,
+    `example.org/api/health ${TO_WEB} (Ingress default/health#0)`,
+    `example.org~(?i)/api(/|$)(.*) ${TO_WEB} (Ingress default/api#0)`,
+    `example.org/api/v1 ${TO_WEB} (Ingress default/v1#0)`,
+    `example.org/api ${TO_WEB} (Ingress default/api#0)`,
+    `example.org~(?i)/a\\.b ${TO_WEB} (Ingress default/exact#0)`,
+    `example.org/ ${TO_WEB} (Ingress default/open#0)`,
+  ]);
+  // Nothing of the host is open, and all is alike: the rows stay without expressions.
+  const alike = ['/api(/|$)(.*)', '/(.*)'].map((path, number) =>
+    ingressJson(`all-${number}`, at(path), { ...GUARD, [`${prefix}rewrite-target`]: '/x' }),
+  );
+  t.deepEqual(
+    routes(world(...alike)).map((text) => text.replace(/ .*/, '')),
+    ['example.org/api', 'example.org/'],
+  );
+});
+
+test('A canary has its part of a guarded path in every spelling, and its own rewriting', (t) => {
+  const prefix = 'nginx.ingress.kubernetes.io/';
+  const GUARD = { [`${prefix}whitelist-source-range`]: '10.0.0.0/8' };
+  const next = { service: { name: 'next', port: { number: 80 } } };
+  const path = { path: '/api(/|$)(.*)', pathType: 'ImplementationSpecific' };
+  const given = world(
+    service({ name: 'next', key: 'default/next', type: 'ClusterIP' }),
+    ingressJson('open', rules([{ path: '/' }])),
+    ingressJson('api', rules([path]), { ...GUARD, [`${prefix}rewrite-target`]: '/$2' }),
+    ingressJson('next', rules([{ ...path, backend: next }]), {
+      [`${prefix}rewrite-target`]: '/next/$2',
+      [`${prefix}canary`]: 'true',
+      [`${prefix}canary-by-header`]: 'X-Canary',
+    }),
+  );
+  const { sections } = given.listener(80, 'tcp', KEY).routing as HttpRouting;
+  const entries = (sections[0]?.hosts[0]?.entries ?? []).filter(({ match }) => match.path.kind === 'regex');
+  t.deepEqual(
+    entries.map(({ match: { headers }, rule: { action, limits } }) => [
+      headers[0]?.value,
+      (action as ForwardAction).rewrite?.path?.value,
+      limits?.allowedCidrs[0],
+    ]),
+    [
+      ['always', '/next/$2', '10.0.0.0/8'],
+      ['never', '/$2', '10.0.0.0/8'],
+      [undefined, '/$2', '10.0.0.0/8'],
+    ],
+  );
 });
 
 test('A guarded path of type ImplementationSpecific has what begins with its letters, as in ingress-nginx', (t) => {

@@ -88,3 +88,18 @@ test('Regular expressions come before all prefixes, or, by length, before those 
   t.deepEqual(orderOf(routes), [exact, regex, longer, same, shorter]);
   t.deepEqual(orderOf(routes, 'by-length'), [exact, longer, regex, same, shorter]);
 });
+
+test('By length a prefix counts as its author wrote it, and never more than one below it', (t) => {
+  const written = (value: string, length: number) => ({
+    ...matchOf({}),
+    path: { kind: 'prefix' as const, value, length },
+  });
+  const api = written('/api', 13);
+  const deep = written('/api/health', 20);
+  const regex = path('regex', '(?i)/api/x.*');
+  const below = path('prefix', '/api/v1');
+  const orderOf = (...given: ReturnType<typeof matchOf>[]) =>
+    inOrder([route(given)], 'by-length').map(({ match }) => match);
+  t.deepEqual(orderOf(regex, api, deep), [deep, api, regex]);
+  t.deepEqual(orderOf(regex, api, below), [regex, below, api]);
+});
