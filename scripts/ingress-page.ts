@@ -82,10 +82,11 @@ ${comfort()}
 - Error pages are those of the class ([\`error-pages\`](annotations.md#error-pages)), not of \`custom-http-errors\`; \`default-backend\` gets no answers of members.
 - The cookie of \`affinity\` is for all paths unless \`session-cookie-path\` says otherwise, and follows a client to another member when its own fails.
 - A path of type ImplementationSpecific is a prefix by whole elements; one that is guarded, by ranges, users, limits or an authorization server, has what begins with its letters, too, as in ingress-nginx: \`/admin\` has \`/admin.php\`.
-- Regular expressions and other paths of a host are compared by their length, as in ingress-nginx; of one that ends in \`(/|$)(.*)\` or \`/(.*)\` what stands before that counts.
+- Exact paths come first; regular expressions and other paths of a host are compared by the length of their text, as in ingress-nginx, but a prefix never comes before one below it.
 - Without \`hsts\` no \`Strict-Transport-Security\` is added; ingress-nginx adds it to answers by https, for a year and with subdomains.
-- Regular expressions hold for the paths of one Ingress, not for all paths of its host; they distinguish upper and lower case, as ingress-nginx does not: members that do not either need a guarded path in each spelling.
-- The paths \`/shop(/|$)(.*)\` with \`$2\`, \`/shop/(.*)\` and \`/(shop/.*)\` with \`$1\` are prefixes: \`/shop\` is one of them, and with \`/base/$2\` becomes \`/base\`, not \`/base/\`.
+- Regular expressions match in any case, as in ingress-nginx.
+  There they make expressions of all paths of their host; here of the guarded ones, if others of the host are not guarded alike: \`/admin\` is \`/ADMIN\` and \`/administrator\`, too.
+- The paths \`/shop(/|$)(.*)\` with \`$2\`, \`/shop/(.*)\` and \`/(shop/.*)\` with \`$1\` are prefixes: \`/shop\` is one of them, and with \`/base/$2\` becomes \`/base\`, not \`/base/\`, and no other spelling is.
   Groups of all other paths, such as \`/shop/?(.*)\`, are looked up by a regular expression; a rewritten path with dot segments is refused with status 400.
 - \`auth-tls-secret\` is of the Ingress' own namespace, and its host is answered only to clients that named it in their handshake (else status 421).
   In the moment in which the authorities change, a request on a connection from before gets 421, too: the client asks again on another one.
