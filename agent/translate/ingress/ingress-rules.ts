@@ -66,7 +66,7 @@ export interface Canary {
   /** The first whose headers a request has decides, before the weight. */
   readonly choices: readonly CanaryChoice[];
   readonly rule: RouteRule & { readonly action: ForwardAction };
-  /** Of the path in every spelling. */
+  /** For the path in every spelling. */
   readonly rewrite: PathRewrite | undefined;
   readonly weight: number;
   readonly total: number;
