@@ -8,9 +8,16 @@ import type { Canary } from './ingress-rules.ts';
 import type { OwnedIngress } from './owned-hosts.ts';
 import { isSpelling, withRewrite } from './path-entries.ts';
 
-/** The same value if no canary of its namespace has one of its paths on this host. */
-export function withCanaries(host: string, routes: RouteEntries, canaries: readonly Canary[]): RouteEntries {
-  const ofHost = canaries.filter((canary) => canary.host === host && isOfNamespace(routes, canary));
+/** The same value if no canary of its namespace has one of its paths on this host. `by`: the Ingress of the routes. */
+export function withCanaries(
+  host: string,
+  routes: RouteEntries,
+  canaries: readonly Canary[],
+  by?: OwnedIngress['read'],
+): RouteEntries {
+  const ofHost = canaries.filter(
+    (canary) => canary.host === host && isOfNamespace(routes, canary) && !isLessVerified(canary, by),
+  );
   if (ofHost.length === 0) return routes;
   let isChanged = false;
   let last: Canary | undefined;
@@ -66,6 +73,31 @@ export function strangeCanaries(all: readonly OwnedIngress[]): readonly Problem[
     if (strange === undefined) return [];
     const message = `The canary gets no request of host "${strange.host || '*'}": its Ingresses are of other namespaces`;
     return [{ object: `Ingress ${ingress.key}`, reason: 'RouteShadowed', message }];
+  });
+}
+
+/** Requests whose members are verified must not go to others. */
+function isLessVerified({ verifiesMembers }: Canary, by: OwnedIngress['read'] | undefined): boolean {
+  return by?.memberTls?.isVerified === true && !verifiesMembers;
+}
+
+/** Canaries whose members are not verified beside Ingresses that verify theirs. */
+export function unverifiedCanaries(all: readonly OwnedIngress[]): readonly Problem[] {
+  const verifying = all.filter(({ read }) => read.memberTls?.isVerified === true);
+  if (verifying.length === 0) return [];
+  return all.flatMap(({ ingress, read }): readonly Problem[] => {
+    const other = read.canaries.find(
+      (canary) =>
+        !canary.verifiesMembers &&
+        verifying.some(
+          (main) =>
+            main.ingress.namespace === canary.namespace &&
+            main.read.hosts.some(({ host }) => host === canary.host),
+        ),
+    );
+    if (other === undefined) return [];
+    const message = `The canary gets no request of Ingresses of host "${other.host || '*'}" that verify members: give it "proxy-ssl-verify" as well`;
+    return [{ object: `Ingress ${ingress.key}`, reason: 'InvalidAnnotation', message }];
   });
 }
 

@@ -72,6 +72,7 @@ export interface Canary {
   readonly total: number;
   /** It gets no requests of port 80. */
   readonly forcesTls: boolean;
+  readonly verifiesMembers: boolean;
 }
 
 export interface ReadIngress {
@@ -181,7 +182,7 @@ export function readIngress(
   const canaries: Canary[] = [];
   for (const [host, entries] of byHost) {
     if (isCanary) {
-      canaries.push(...canariesOf(ingress.namespace, host, entries, options));
+      canaries.push(...canariesOf(ingress.namespace, host, entries, options, memberTls));
       continue;
     }
     const isSecure = secureHosts.has(host) || secureHosts.has(wildcardOf(host)) || secureHosts.has('');
@@ -288,7 +289,9 @@ function canariesOf(
   host: string,
   { entries, rewrites }: PathEntries,
   options: IngressOptions,
+  memberTls: AskedTls | undefined,
 ): readonly Canary[] {
+  const verifiesMembers = memberTls?.isVerified === true;
   const choices = canaryChoices(options);
   return entries.flatMap(({ match, rule }) => {
     const { action } = rule;
@@ -298,7 +301,18 @@ function canariesOf(
     const forcesTls = options['force-ssl-redirect'] === true;
     const rewrite = rewrites.get(rule);
     return [
-      { host, namespace, match, choices, rule: { ...rule, action }, rewrite, weight, total, forcesTls },
+      {
+        host,
+        namespace,
+        match,
+        choices,
+        rule: { ...rule, action },
+        rewrite,
+        weight,
+        total,
+        forcesTls,
+        verifiesMembers,
+      },
     ];
   });
 }

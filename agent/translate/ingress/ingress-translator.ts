@@ -32,7 +32,7 @@ import { parseVip, withPublic } from '../service/service-vips.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
-import { narrowerCanaries, strangeCanaries, withCanaries } from './canaries.ts';
+import { narrowerCanaries, strangeCanaries, unverifiedCanaries, withCanaries } from './canaries.ts';
 import { withName } from './certificate-names.ts';
 import { type AskedService, classAuth } from './external-auth.ts';
 import { type AuthRoutes, withAuthRoutes } from './external-auth-routes.ts';
@@ -178,7 +178,11 @@ export class IngressTranslator implements Translator {
     const secureAsking = withAuthRoutes(secureHosts, askedRoutes);
     const [plain, secure] = [plainAsking.hosts, secureAsking.hosts];
     problems.push(...(tls === undefined ? plainAsking : secureAsking).problems);
-    problems.push(...secure.flatMap(shadowedRoutes), ...narrowerCanaries(owned));
+    problems.push(
+      ...secure.flatMap(shadowedRoutes),
+      ...narrowerCanaries(owned),
+      ...unverifiedCanaries(owned),
+    );
     const front = frontOptions(
       ofClass.annotations,
       `IngressClass ${ofClass.name}`,
@@ -328,7 +332,7 @@ function hostRoutes(
       : plain;
     byHost.set(
       host,
-      routes.map((each) => withCanaries(host, each, canaries)),
+      routes.map((each, at) => withCanaries(host, each, canaries, all[at]?.[1].read)),
     );
   }
   for (const [host, entries] of byHost) {

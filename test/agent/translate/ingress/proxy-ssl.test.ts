@@ -128,6 +128,32 @@ test('Without the annotation that cannot be given, an Ingress with consent is se
   t.is(pool?.members.length, 1);
 });
 
+test('A canary whose members are not verified gets no request of an Ingress that verifies its own', (t) => {
+  const named = (annotations: Json) =>
+    Object.fromEntries(
+      Object.entries(annotations).map(([name, value]) => [`nginx.ingress.kubernetes.io/${name}`, value]),
+    );
+  const poolsWith = (canary: Json) => {
+    const next = { canary: 'true', 'canary-weight': '50', 'canary-by-header': 'X-Next', ...canary };
+    const given = new GatewayWorld([
+      ingressClassJson(),
+      ingressJson('web', {}, named(VERIFIED)),
+      ingressJson('next', {}, named(next)),
+      members(WHOLE),
+    ]);
+    const { routing } = given.listener(80, 'tcp', KEY);
+    const entries = (routing as HttpRouting).sections[0]?.hosts[0]?.entries ?? [];
+    const problems = given.loadBalancer(KEY).problems.map(({ message }) => message);
+    return { rules: entries.length, problems };
+  };
+  const less = poolsWith(HTTPS);
+  t.is(less.rules, 1);
+  t.regex(less.problems.join(), /gets no request of Ingresses of host ".*" that verify members/);
+  const same = poolsWith(VERIFIED);
+  t.true(same.rules > 1);
+  t.deepEqual(same.problems, []);
+});
+
 test('Names, versions and ciphers hold without a Secret; what asks for nothing changes nothing', (t) => {
   const asked = (options: Parameters<typeof proxySslOf>[0]) => proxySslOf(options, 'default').asked;
   t.deepEqual(asked({ ...HTTPS, 'proxy-ssl-name': 'a.example', 'proxy-ssl-verify': 'off' }), {
