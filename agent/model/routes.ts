@@ -107,12 +107,24 @@ export interface ForwardAction {
   readonly passesCertificate?: true;
   /** The pool that gets requests while no member of the others takes connections. */
   readonly fallback?: string;
+  /** What that pool is told of a request, and which answers of members it replaces; only beside `fallback`. */
+  readonly customErrors?: CustomErrors;
   /** In pools that choose a member by a key: `$request_uri$host` and the like, with variables of nginx. */
   readonly hashBy?: string;
   /** In pools that retry: only methods that can be repeated (RFC 9110, section 9.2.2). */
   readonly retriesIdempotentOnly?: true;
   /** How clients keep their member in pools with affinity by a cookie; absent: `HEADGATE`, for the session. */
   readonly cookie?: SessionCookie;
+}
+
+export interface CustomErrors {
+  /** Statuses of members; empty: none is replaced. */
+  readonly codes: readonly number[];
+  readonly namespace: string;
+  readonly ingress: string;
+  /** Of the path, and its port. */
+  readonly service: string;
+  readonly port: number;
 }
 
 /** How clients see the cookie by which they keep their member. */

@@ -155,8 +155,8 @@ local function hasRoom(namespace)
 end
 
 -- nil if the namespace has too many.
-local function opened(pool)
-  local namespace, now = pool:match('^[^:]*:([^:]*)') or '', core.now()
+local function opened(namespace)
+  local now = core.now()
   local nowMs = now.sec * 1000 + now.usec // 1000
   if not hasRoom(namespace) and math.abs(nowMs - collectedMs) >= COLLECTION_INTERVAL_MS then
     collectedMs = nowMs
@@ -166,6 +166,9 @@ local function opened(pool)
   open[namespace] = (open[namespace] or 0) + 1
   return setmetatable({ namespace = namespace }, ENDS)
 end
+
+-- For custom-errors.lua.
+headgate.opened, headgate.finish = opened, finish
 
 local questions = 0
 
@@ -178,7 +181,7 @@ local function answerOf(txn, asked, values)
   if uri:sub(1, 1) ~= '/' then return nil end
   questions = questions + 1
   if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
-  local question = opened(asked.pool)
+  local question = opened(asked.pool:match('^[^:]*:([^:]*)') or '')
   if question == nil then return nil end
   local client = core.httpclient()
   local request = { url = 'http://auth' .. uri, dst = SOCKET, headers = headers, timeout = MOST_MS }

@@ -22,7 +22,7 @@ export interface Needs {
   readonly asksForCertificates: boolean;
   /** A listener has routes. */
   readonly hasRoutes: boolean;
-  /** A listener's routes ask authorization servers. */
+  /** A listener's routes ask authorization servers, or default backends for pages of errors. */
   readonly asksServers: boolean;
   /** A listener's routes verify tokens. */
   readonly verifiesTokens: boolean;
@@ -48,7 +48,7 @@ export function needsOf(loadBalancers: Iterable<LoadBalancer>): Needs {
         hasTls ||= listener.tls !== undefined;
         isAsking ||= listener.tls !== undefined && asksForCertificates(listener.tls);
         hasRoutes ||= listener.routing !== undefined;
-        asksServers ||= listener.asksServers === true;
+        asksServers ||= listener.asksServers === true || listener.replacesErrors === true;
         verifiesTokens ||= listener.tokenKeys !== undefined;
         isReporting ||= reportsErrors(listener);
       }

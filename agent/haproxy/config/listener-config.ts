@@ -153,6 +153,7 @@ function optionsOf(listener: Listener): readonly unknown[] {
       ? []
       : ['keys', listener.tokenKeys.map(({ name, fingerprint }) => [name, fingerprint])]),
     ...(listener.asksServers === undefined ? [] : ['asks']),
+    ...(listener.replacesErrors === undefined ? [] : ['errors']),
     [
       algorithmOf(pool),
       pool.persistence,

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import { loadTemplate } from '../../base/template.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
-import { LUA } from '../routes/route-files.ts';
+import { AUTH_LUA, ERRORS_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { hasSection, structureOf, USUAL_WEIGHT } from './listener-config.ts';
 import { listenerTemplates, listenerText } from './listener-text.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
@@ -12,7 +12,11 @@ import { routeTemplates } from './routes-text.ts';
 import { spareListeners, spareProfile } from './spare-pools.ts';
 
 const globalSection = loadTemplate('haproxy/global');
-const templatesHash = hash('sha256', [globalSection.text, listenerTemplates, routeTemplates].join(LUA));
+const programs = [LUA, GROUPS_LUA, AUTH_LUA, ERRORS_LUA, JWT_LUA];
+const templatesHash = hash(
+  'sha256',
+  [globalSection.text, listenerTemplates, routeTemplates, ...programs].join('\n'),
+);
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {

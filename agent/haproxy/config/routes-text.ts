@@ -47,21 +47,22 @@ function detectsMisdirected({ routing, tls }: Pick<Listener, 'routing' | 'tls'>)
   return tls !== undefined && routing?.kind === 'http' && routing.detectMisdirected;
 }
 
+type RoutedPart = Pick<
+  Listener,
+  | 'name'
+  | 'routing'
+  | 'tls'
+  | 'log'
+  | 'userLists'
+  | 'tokenKeys'
+  | 'asksServers'
+  | 'replacesErrors'
+  | 'errorPages'
+>;
+
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 export function routesText(
-  {
-    name,
-    routing,
-    tls,
-    log,
-    userLists = [],
-    tokenKeys,
-    asksServers,
-    errorPages,
-  }: Pick<
-    Listener,
-    'name' | 'routing' | 'tls' | 'log' | 'userLists' | 'tokenKeys' | 'asksServers' | 'errorPages'
-  >,
+  { name, routing, tls, log, userLists = [], tokenKeys, asksServers, replacesErrors, errorPages }: RoutedPart,
   {
     routes: folder,
     keys,
@@ -97,6 +98,7 @@ export function routesText(
       hasUsers: userLists.length > 0,
       ...tokenKeyViews({ tokenKeys }, keys),
       asksServers: asksServers === true,
+      replacesErrors: replacesErrors === true,
       detectsMisdirected: detectsMisdirected({ routing, tls }),
       scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER).map((line) => ({

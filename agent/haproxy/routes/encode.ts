@@ -6,6 +6,7 @@ import type { Anchoring } from '../../base/expression/automaton.ts';
 import { oneSpelling } from '../../base/one-spelling.ts';
 import type {
   ExternalAuth,
+  ForwardAction,
   Header,
   HeaderChanges,
   HostPattern,
@@ -155,6 +156,14 @@ export function externalAuthText({ pool, refusal, cache, ...asked }: ExternalAut
   return `${pool || NO_POOL} ${Object.entries(fields)
     .map(([name, value]) => name + value)
     .join('&')}`;
+}
+
+/** `CODES POOL NAMESPACE INGRESS SERVICE PORT`, as templates/haproxy/custom-errors.lua reads it; '' without a default backend. */
+export function customErrorsText({ fallback, customErrors }: ForwardAction): string {
+  if (fallback === undefined || customErrors === undefined) return '';
+  const { codes, namespace, ingress, service, port } = customErrors;
+  const names = [namespace, ingress, service].map((name) => name.replace(/[^A-Za-z0-9.-]/g, '') || '-');
+  return [codes.map(Number).join(',') || '-', fallback, ...names, Number(port)].join(' ');
 }
 
 /** `SET|iISSUER&uAUDIENCE,…&fPLACE&lSECONDS&rCLAIM=VALUE,…&hHEADER=CLAIM&x`, as templates/haproxy/jwt.lua reads it. */

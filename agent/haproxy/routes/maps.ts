@@ -30,6 +30,7 @@ export const MAPS = [
   'retry',
   'hash-by',
   'fallback',
+  'custom-errors',
   'clients',
   'rate',
   'minute-rate',

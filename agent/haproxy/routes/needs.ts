@@ -33,6 +33,8 @@ function targetsOf({ map, value }: MapRow): readonly string[] {
       return value.split('|').map((candidate) => plainTarget(candidate.split('&', 1)[0] ?? ''));
     case 'mirrors':
       return value.split('|').map((mirror) => mirror.split(' ', 1)[0] ?? '');
+    case 'custom-errors':
+      return [value.split(' ', 2)[1] ?? ''];
     case 'external-auth':
       return [value.slice(0, value.indexOf(' '))];
     case 'weights':

@@ -12,7 +12,8 @@ import type { RowTables } from './patched-tables.ts';
 /** What HAProxy loads beside the maps. */
 export const LUA = templateText('routes.lua');
 export const GROUPS_LUA = templateText('groups.lua');
-/** The same if a route asks a service whether a request is let in. */
+export const ERRORS_LUA = templateText('custom-errors.lua');
+/** The same if a route asks a service whether a request is let in, or for pages of errors. */
 export const AUTH_LUA = templateText('external-auth.lua');
 /** The same if a route verifies tokens. */
 export const JWT_LUA = templateText('jwt.lua');
@@ -44,7 +45,8 @@ export async function* routeTexts(
     }
   yield { path: join(folder, 'routes.lua'), id: LUA, text: () => LUA };
   yield { path: join(folder, 'groups.lua'), id: GROUPS_LUA, text: () => GROUPS_LUA };
-  if (routed.some(({ asksServers }) => asksServers))
+  yield { path: join(folder, 'custom-errors.lua'), id: ERRORS_LUA, text: () => ERRORS_LUA };
+  if (routed.some(({ asksServers, replacesErrors }) => asksServers || replacesErrors))
     yield { path: join(folder, 'external-auth.lua'), id: AUTH_LUA, text: () => AUTH_LUA };
   if (routed.some(({ tokenKeys }) => tokenKeys !== undefined))
     yield { path: join(folder, 'jwt.lua'), id: JWT_LUA, text: () => JWT_LUA };

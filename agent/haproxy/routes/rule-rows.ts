@@ -18,6 +18,7 @@ import type {
   WeightedBackend,
 } from '../../model/routes.ts';
 import {
+  customErrorsText,
   digest,
   externalAuthText,
   headerChangesText,
@@ -103,6 +104,7 @@ function featuresOf(
     if (action.retriesIdempotentOnly) put('retry', 'idempotent');
     put('hash-by', token(action.hashBy ?? '').replaceAll('%24', '$'));
     put('fallback', action.fallback ?? '');
+    put('custom-errors', customErrorsText(action));
     put('cookie', cookieText(action.cookie));
     put('mirrors', action.mirrors.map(mirrorText).join('|'));
   }

@@ -321,6 +321,7 @@ function handlingOf(rule: RouteRule | undefined): string {
     mirrors: forwarded?.mirrors,
     'the choice of a member': forwarded?.hashBy,
     'the default backend': forwarded?.fallback,
+    'pages of errors': forwarded?.customErrors?.codes,
     'which methods are sent again': forwarded?.retriesIdempotentOnly,
     'the cookie of session affinity': forwarded?.cookie,
     'the time limit': forwarded?.timeout,

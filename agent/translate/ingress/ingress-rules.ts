@@ -3,11 +3,12 @@
 
 import { Expressions } from '../../base/expression/expression.ts';
 import type { Ingress, IngressBackend } from '../../kubernetes/ingress/ingress-objects.ts';
-import type { Service } from '../../kubernetes/objects.ts';
+import type { Service, ServicePort } from '../../kubernetes/objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';
 import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
 import type {
   AnswerAction,
+  CustomErrors,
   ForwardAction,
   HeaderChanges,
   PathRewrite,
@@ -33,6 +34,7 @@ import { limitsOf, withHsts } from '../routes/route-annotations.ts';
 import { tokensOf } from '../routes/route-tokens.ts';
 import { authOf } from '../routes/route-users.ts';
 import { type CanaryChoice, canaryChoices } from './canary-choices.ts';
+import { customErrorsOf } from './custom-errors.ts';
 import { type AskedService, ingressAuth, NO_CLASS_AUTH, type ReadExternalAuth } from './external-auth.ts';
 import { corsOf } from './ingress-cors.ts';
 import { hasExpressions, inEverySpelling, lettersBehind, plainMatch, readPath } from './ingress-paths.ts';
@@ -96,6 +98,8 @@ export interface ReadIngress {
   readonly asked: AskedService | undefined;
   /** TLS to its members, if it says more than whether there is any. */
   readonly memberTls: AskedTls | undefined;
+  /** A default backend answers in place of members. */
+  readonly replacesErrors: boolean;
   readonly faults: readonly string[];
   /** Faults that keep a path or a backend from being served. */
   readonly pathFaults: readonly string[];
@@ -129,8 +133,9 @@ export function readIngress(
       ? ASKED_OF_CLASS
       : passthroughFault(ingress.annotations);
   const proxySsl = proxySslOf(options, ingress.namespace);
+  const errors = customErrorsOf(options);
   const closing = [...unverified, external.fault, unseen, proxySsl.fault].filter(Boolean);
-  const faults = [...read.faults, fault, tokens.fault, ...closing].filter(Boolean);
+  const faults = [...read.faults, fault, tokens.fault, errors.fault, ...closing].filter(Boolean);
   const isClosed = read.isClosed || closing.length > 0;
   const refusal = isClosed || passes ? REFUSED : read.isBroken ? BROKEN : undefined;
   const { asked: memberTls } = proxySsl;
@@ -216,6 +221,7 @@ export function readIngress(
     tokenKeys: tokens.jwt?.keys ?? '',
     asked: external.asked,
     memberTls,
+    replacesErrors: errors.codes.length > 0 && rules.hasFallback,
     faults: rules.faults,
     pathFaults: rules.pathFaults,
     without,
@@ -332,6 +338,8 @@ interface RulesOptions {
   readonly refusal: AnswerAction | undefined;
 }
 
+type ServiceBackend = Extract<IngressBackend, { kind: 'service' }>;
+
 /** The rules of one Ingress, in their order. */
 class Rules {
   readonly faults: string[];
@@ -347,6 +355,7 @@ class Rules {
   >;
   readonly #cookie: ForwardAction['cookie'];
   readonly #fallback: string | undefined;
+  readonly #codes: readonly number[];
   readonly #asked: AskedService | undefined;
   readonly #memberTls: AskedTls | undefined;
   /** The answer of all rules. */
@@ -367,6 +376,7 @@ class Rules {
     this.faults = faults;
     this.#refusal = refusal;
     this.#fallback = this.#defaultBackend(options['default-backend']);
+    this.#codes = customErrorsOf(options).codes;
     const { cors, fault } = corsOf(options);
     if (fault !== '') faults.push(fault);
     this.#common = {
@@ -387,6 +397,10 @@ class Rules {
 
   get uses(): readonly PoolUse[] {
     return [...this.#uses.values()];
+  }
+
+  get hasFallback(): boolean {
+    return this.#fallback !== undefined;
   }
 
   /** `path`: of the Ingress. The class's own authorization server is not asked about challenges, as in ingress-nginx. */
@@ -462,11 +476,23 @@ class Rules {
       mirrors: [],
       timeout,
       ...(this.#options['upstream-hash-by'] && { hashBy: this.#options['upstream-hash-by'] }),
-      ...(this.#fallback && { fallback: this.#fallback }),
+      ...(this.#fallback && { fallback: this.#fallback, customErrors: this.#customErrors(backend) }),
       ...(nextUpstreamOf(this.#options)?.idempotentOnly && { retriesIdempotentOnly: true }),
       ...(this.#cookie && { cookie: this.#cookie }),
       ...(this.#options['auth-tls-pass-certificate-to-upstream'] && { passesCertificate: true }),
     };
+  }
+
+  #customErrors(backend: ServiceBackend): CustomErrors {
+    const { namespace, name: ingress } = this.#ingress;
+    const port = this.#port(backend)?.port ?? backend.port;
+    return { codes: this.#codes, namespace, ingress, service: backend.name, port };
+  }
+
+  #port({ name, port: number, portName }: ServiceBackend): ServicePort | undefined {
+    return this.#service(`${this.#ingress.namespace}/${name}`)?.ports.find(
+      (each) => each.protocol === 'TCP' && (portName === '' ? each.port === number : each.name === portName),
+    );
   }
 
   /** The pool of the annotation's Service. */
@@ -489,17 +515,13 @@ class Rules {
     return listener;
   }
 
-  #pool(
-    { name, port: number, portName }: Extract<IngressBackend, { kind: 'service' }>,
-    profile = profileOf(this.#options, this.#memberTls),
-  ): string | undefined {
+  #pool(backend: ServiceBackend, profile = profileOf(this.#options, this.#memberTls)): string | undefined {
+    const { name, port: number, portName } = backend;
     const { namespace } = this.#ingress;
     const key = `${namespace}/${name}`;
     this.services.add(key);
     const service = this.#service(key);
-    const port = service?.ports.find(
-      (each) => each.protocol === 'TCP' && (portName === '' ? each.port === number : each.name === portName),
-    );
+    const port = this.#port(backend);
     const isExternal = service?.type === 'ExternalName';
     if (service === undefined || port === undefined || isExternal) {
       const wanted = portName === '' ? String(number) : `"${portName}"`;

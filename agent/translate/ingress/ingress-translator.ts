@@ -195,6 +195,7 @@ export class IngressTranslator implements Translator {
     const users = userLists(authRoutes(owned), certificates, reads, problems);
     const tokenKeys = tokenKeySets(tokenRoutes(owned), certificates, reads, problems);
     const authUses = [...plainAsking.uses, ...secureAsking.uses];
+    const replacesErrors = owned.some(({ read }) => read.replacesErrors);
     const asksServers =
       authUses.length > 0 ||
       owned.some(({ read: { asked } }) => asked !== undefined && asked.route === undefined);
@@ -211,7 +212,11 @@ export class IngressTranslator implements Translator {
     ];
     const listeners = (all.length === 0 ? [] : (['v4', 'v6'] as const)).flatMap((family) =>
       ports.flatMap((each) =>
-        this.#listener({ ...each, key, family, front, users, tokenKeys, asksServers }, vips, problems),
+        this.#listener(
+          { ...each, key, family, front, users, tokenKeys, asksServers, replacesErrors },
+          vips,
+          problems,
+        ),
       ),
     );
     return {

@@ -33,6 +33,7 @@ import {
   readOptions,
 } from '../routes/route-annotations.ts';
 import { CANARY_CHOICES } from './canary-choices.ts';
+import { CUSTOM_ERRORS_ANNOTATIONS } from './custom-errors.ts';
 import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
 import { RETRY_ANNOTATIONS } from './next-upstream.ts';
 import { PROXY_SSL_ANNOTATIONS } from './proxy-ssl.ts';
@@ -120,8 +121,9 @@ export const INGRESS_ANNOTATIONS = {
   'default-backend': rule(
     matching(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
     'NAME of a Service of the same namespace',
-    'This Service gets the requests, at its first port, while no member of the Service of their path takes connections.',
+    'This Service gets the requests, at its first port, while no member of the Service of their path takes connections; `X-Code` is 503 then, and the other headers of `custom-http-errors` are there.',
   ),
+  ...CUSTOM_ERRORS_ANNOTATIONS,
   ...RETRY_ANNOTATIONS,
   'enable-cors': rule(bool, BOOL, 'Cross-origin requests are answered.'),
   'cors-allow-origin': listRule(

@@ -35,11 +35,13 @@ export interface RoutedPort {
   readonly tokenKeys: readonly TokenKeySet[];
   /** A route asks a service whether requests are let in. */
   readonly asksServers: boolean;
+  /** A route has a default backend answer in place of members. */
+  readonly replacesErrors?: boolean;
 }
 
 export function routedListener(place: RoutedPort, settings: TranslateSettings): Listener {
-  const { key, protocol, port, family, addresses, routing, tls, front, users, tokenKeys, asksServers } =
-    place;
+  const { key, protocol, port, family, addresses, routing, tls, front, users, tokenKeys } = place;
+  const { asksServers, replacesErrors = false } = place;
   const { namespace, name } = ownerOf(key);
   const isUdp = protocol === 'UDP';
   const values = settings.annotationDefaults;
@@ -61,6 +63,7 @@ export function routedListener(place: RoutedPort, settings: TranslateSettings): 
     ...(routing?.kind === 'http' && users.length > 0 && { userLists: users }),
     ...(routing?.kind === 'http' && tokenKeys.length > 0 && { tokenKeys }),
     ...(routing?.kind === 'http' && asksServers && { asksServers: true as const }),
+    ...(routing?.kind === 'http' && replacesErrors && { replacesErrors: true as const }),
   };
 }
 
