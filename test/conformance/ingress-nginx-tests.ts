@@ -35,8 +35,6 @@ const HASHES =
   'its hashes of passwords (`{SHA}`) cannot be verified by HAProxy, so that no client is let in (403); with `htpasswd -B -C 5` the answers are the same';
 const SNIPPET = 'snippets are never read, and this one could restrict who is served';
 const COMFORT_SNIPPET = 'snippets are never read; this one only adds to answers';
-const ERRORS =
-  'answers of members pass; `headgate.io/error-pages` of the class has pages for those of the load balancer itself';
 const COOKIE = 'without `session-cookie-name` the cookie is `HEADGATE`';
 const TOO_MUCH =
   'what is too much gets 429, ingress-nginx answers 503; there is no burst of five times the rate';
@@ -207,11 +205,16 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
   ],
   'Error pages': [
     {
-      asks: { 'custom-http-errors': '404,503', 'default-backend': 'errors' },
-      outcome: 'ignored',
-      why: ERRORS,
+      asks: { 'custom-http-errors': '404,503', 'default-backend': 'web' },
+      outcome: 'same',
       tests:
-        'NonErrorStatusPassesThrough NonErrorBodyPassesThrough 404TriggersCustomErrorPage 503TriggersCustomErrorPage 404StatusCodePreserved 503StatusCodePreserved UnlistedErrorCodeNotIntercepted NoBackend404 NoBackendNonError 404WithDifferentMethods',
+        'NonErrorStatusPassesThrough NonErrorBodyPassesThrough 404TriggersCustomErrorPage 503TriggersCustomErrorPage 404StatusCodePreserved 503StatusCodePreserved UnlistedErrorCodeNotIntercepted 404WithDifferentMethods',
+    },
+    {
+      asks: { 'custom-http-errors': '404,503' },
+      outcome: 'ignored',
+      why: 'there is no default backend of all: answers of members pass',
+      tests: 'NoBackend404 NoBackendNonError',
     },
   ],
   ExternalName: [
