@@ -87,10 +87,10 @@ test.serial(
     });
     t.is(headers.cookie, undefined);
     t.is(headers.authorization, undefined);
-    t.deepEqual(
-      Object.keys(headers).filter((name) => name.startsWith('x-headgate')),
-      [],
-    );
+    const own = Object.keys(headers).filter((name) => name.startsWith('x-headgate'));
+    t.deepEqual(own, ['x-headgate-question']);
+    const loop = await ask('/404', ['-H', 'x-headgate-question: 1']);
+    t.is(`${loop.status} ${loop.body}`, '404 Error 404\n', 'a question of its own');
     t.regex(found.head, /set-cookie: a=1\r\n/);
     t.regex(found.head, /set-cookie: b=2\r\n/);
     t.regex(found.head, /access-control-allow-origin: https:\/\/a\.example\r\n/);
