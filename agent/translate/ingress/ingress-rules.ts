@@ -127,11 +127,7 @@ export function readIngress(
   const unverified = verifiesNothing(options) ? [NO_AUTHORITY] : [];
   const external = ingressAuth({ options, namespace: ingress.namespace, ofClass, findService: service });
   const passes = options['ssl-passthrough'] === true;
-  const unseen = !passes
-    ? ''
-    : external.asked?.isOfClass
-      ? ASKED_OF_CLASS
-      : passthroughFault(ingress.annotations);
+  const unseen = passes ? unseenFault(ingress, external) : '';
   const proxySsl = proxySslOf(options, ingress.namespace);
   const errors = customErrorsOf(options);
   const closing = [...unverified, external.fault, unseen, proxySsl.fault].filter(Boolean);
@@ -227,6 +223,11 @@ export function readIngress(
     without,
     ignored,
   };
+}
+
+/** What cannot be had of TLS that is passed through. */
+function unseenFault({ annotations }: Ingress, { asked }: ReadExternalAuth): string {
+  return asked?.isOfClass ? ASKED_OF_CLASS : passthroughFault(annotations);
 }
 
 const REFUSED = { kind: 'answer', status: 403 } as const;
