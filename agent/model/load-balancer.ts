@@ -146,7 +146,7 @@ export interface Listener {
   readonly tokenKeys?: readonly TokenKeySet[] | undefined;
   /** A route of it asks a service whether requests are let in; without it, such a route lets no client in. */
   readonly asksServers?: true | undefined;
-  /** A route of it has a default backend answer in place of members; without it, their answers pass. */
+  /** A route of it has a default backend answer instead of members; without it, their answers pass. */
   readonly replacesErrors?: true | undefined;
   readonly log: ConnectionLog;
   readonly pool: Pool;

@@ -122,7 +122,7 @@ export interface CustomErrors {
   readonly codes: readonly number[];
   readonly namespace: string;
   readonly ingress: string;
-  /** Of the path, and its port. */
+  /** The Service of the path, and its port. */
   readonly service: string;
   readonly port: number;
 }

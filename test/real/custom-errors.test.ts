@@ -1,4 +1,4 @@
-// Answers of a default backend in place of members (custom-http-errors), and what it gets while there is no member: Ingresses from a
+// Answers of a default backend instead of members (custom-http-errors), and what it gets while there is no member: Ingresses from a
 // folder of manifests to requests at the real HAProxy.
 
 import ava, { type ExecutionContext } from 'ava';
@@ -56,7 +56,7 @@ const SHOP = {
 };
 
 test.serial(
-  'A default backend answers in place of members, with its own status and the headers of ingress-nginx',
+  'A default backend answers instead of members, with its own status and the headers of ingress-nginx',
   async (t) => {
     const { ask, mode } = await served(t);
     t.is((await ask('/200')).body, 'secret of the member');

@@ -1,4 +1,4 @@
-// Answers of a default backend in place of members, by annotations of Ingresses: the schema, and what one Ingress asks for. Pure.
+// Answers of a default backend instead of members, by annotations of Ingresses: the schema, and what one Ingress asks for. Pure.
 
 import { BOOL, bool, list, number, rule } from '../routes/annotation-values.ts';
 import type { OptionsOf } from '../routes/route-annotations.ts';

@@ -98,7 +98,7 @@ export interface ReadIngress {
   readonly asked: AskedService | undefined;
   /** TLS to its members, if it says more than whether there is any. */
   readonly memberTls: AskedTls | undefined;
-  /** A default backend answers in place of members. */
+  /** A default backend answers instead of members. */
   readonly replacesErrors: boolean;
   readonly faults: readonly string[];
   /** Faults that keep a path or a backend from being served. */

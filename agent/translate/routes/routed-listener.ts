@@ -35,7 +35,7 @@ export interface RoutedPort {
   readonly tokenKeys: readonly TokenKeySet[];
   /** A route asks a service whether requests are let in. */
   readonly asksServers: boolean;
-  /** A route has a default backend answer in place of members. */
+  /** A route has a default backend answer instead of members. */
   readonly replacesErrors?: boolean;
 }
 
