@@ -4,6 +4,7 @@
 -- what the service says, and never what a client says under these names.
 
 local keeper, decoded, plain, cleanConnection = headgate.keeper, headgate.decoded, headgate.plain, headgate.cleanConnection
+local areFew = headgate.areFew
 
 local SOCKET = 'unix@' .. os.getenv('HEADGATE_AUTH')
 -- HAProxy's own socket answers earlier, whatever the service does.
@@ -178,7 +179,7 @@ local function answerOf(txn, asked, values)
   if asked.pool == 'none' or txn.f:req_fhdr('x-headgate-question') ~= nil then return nil end
   local headers = headersOf(txn, asked, values)
   local uri = filled(asked.u, values) .. (asked.p == '1' and values.request_uri or '')
-  if uri:sub(1, 1) ~= '/' then return nil end
+  if uri:sub(1, 1) ~= '/' or not areFew(headers) then return nil end
   questions = questions + 1
   if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
   local question = opened(asked.pool:match('^[^:]*:([^:]*)') or '')

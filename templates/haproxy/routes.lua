@@ -51,8 +51,18 @@ local function take(request, steps)
   return request.steps <= MOST_STEPS
 end
 
+-- HAProxy's own client has room for 101 header fields, with its own, and 2.6 ends with a fault if it gets more.
+local MOST_SENT_HEADERS = 90
+local function areFew(headers)
+  local count = 0
+  for _, values in pairs(headers) do count = count + #values end
+  return count <= MOST_SENT_HEADERS
+end
+
 -- For groups.lua, external-auth.lua and jwt.lua.
-headgate = { decoded = decoded, keeper = keeper, take = take, plain = plain, cleanConnection = cleanConnection }
+headgate = {
+  decoded = decoded, keeper = keeper, take = take, plain = plain, cleanConnection = cleanConnection, areFew = areFew,
+}
 
 -- A table with the next state for each class of bytes, as agent/base/expression/expression.ts writes it. What a request needs
 -- of it is parsed then: a state when a text first gets there. Room is counted in characters.
@@ -566,15 +576,14 @@ end
 
 local COPIED_METHODS = { GET = 'get', HEAD = 'head', POST = 'post', PUT = 'put', DELETE = 'delete' }
 
--- A copy that has no room, or whose body is not there whole, is left out: the request goes on without it.
+-- A copy that has no room or too many headers, or whose body is not there whole, is left out: the request goes on without it.
 core.register_action('mirror', { 'http-req' }, function(txn)
   local method = COPIED_METHODS[txn.f:method()]
   local body = method and wholeBody(txn.f)
   if body == nil then return end
   for _, mirror in ipairs(parsedMirrors(txn:get_var('txn.mirrors'))) do
-    local queue = queueOf(mirror.pool)
-    if math.random(mirror.denominator) <= mirror.numerator and hasRoom(queue) then
-      local headers = copiedHeaders(txn.http, mirror.pool)
+    local queue, headers = queueOf(mirror.pool), copiedHeaders(txn.http, mirror.pool)
+    if math.random(mirror.denominator) <= mirror.numerator and hasRoom(queue) and areFew(headers) then
       table.insert(queue.copies, { method = method, uri = txn.f:pathq(), headers = headers, body = body })
       count(queue, 'waiting', 1)
       if idle == 0 and loops < MOST_LOOPS then core.register_task(sendAll) end

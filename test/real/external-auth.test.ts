@@ -214,6 +214,24 @@ test('A request whose headers are too long to be asked for is not let in', async
   t.is((await ask(place, `/${'a'.repeat(5_000)}`, PASS)).status, 200);
 });
 
+test('A request with as many headers as HAProxy takes is not let in, and ends no HAProxy', async (t) => {
+  const { place, auth } = await guarded(t, { responseHeaders: undefined });
+  const many = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-${at}`, '1']));
+  t.is((await ask(place, '/', { ...PASS, ...many(70) })).status, 200);
+  for (let count = 76; count <= 98; count++) {
+    const { status } = await ask(place, '/', { ...PASS, ...many(count) });
+    t.true([200, 400, 503].includes(status), `${count} headers: ${status}`);
+  }
+  t.is((await ask(place, '/', { ...PASS, ...many(95) })).status, 503);
+  for (let count = 80; count <= 101; count++) {
+    auth.answer = (response) => response.writeHead(200, many(count)).end();
+    const { status } = await ask(place);
+    t.true([200, 503].includes(status), `an answer with ${count} headers: ${status}`);
+  }
+  t.is((await ask(place, '/open')).status, 200);
+});
+
 test('Cookies of the service reach the client, with each answer if the author wants it', async (t) => {
   const set = { 'set-cookie': ['a=1; Path=/', 'b=2; HttpOnly'] };
   const { place, auth } = await guarded(t, {}, { more: [entryOf('/gone', { kind: 'answer', status: 404 })] });

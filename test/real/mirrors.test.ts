@@ -271,3 +271,19 @@ async function listening(t: ExecutionContext, server: Server): Promise<string> {
   });
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+test('A request with as many headers as HAProxy takes has no copy, and ends no HAProxy', async (t) => {
+  const copies: Echo[] = [];
+  const place = await routed(t, ['a', 'b'], mirrored('b'), (echo) => copies.push(echo));
+  for (let count = 80; count <= 98; count++) {
+    const headers = Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-${at}`, '1']));
+    const { status } = await request(place, `/${count}`, { headers: { host, ...headers } });
+    t.true([200, 400].includes(status), `${count} headers: ${status}`);
+  }
+  await request(place, '/last', { headers: { host } });
+  await eventually(
+    async () => copies.filter(({ member }) => member === 'b').map(({ url }) => url),
+    (urls) => urls.includes('/80') && urls.includes('/last'),
+  );
+  t.false(copies.some(({ member, url }) => member === 'b' && url === '/95'));
+});
