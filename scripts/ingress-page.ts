@@ -1,6 +1,6 @@
 // docs/ingress-annotations.md as one text, made from the table of annotations of Ingresses. Pure.
 
-import { NGINX_COMFORT } from '../agent/protection/nginx-names.ts';
+import { WITHOUT_EFFECT } from '../agent/protection/nginx-names.ts';
 import { ANNOTATIONS_THAT_PROTECT } from '../agent/protection/protections.ts';
 import { INGRESS_ANNOTATIONS } from '../agent/translate/ingress/nginx-annotations.ts';
 import { SUITE } from '../test/conformance/ingress-nginx-tests.ts';
@@ -61,7 +61,7 @@ ${rows.join('\n')}
 ## Annotations that close
 
 Headgate does not have these, and an Ingress that asks for one answers 403 instead of being open to everybody: an application behind single sign-on would else become public.
-Values that ask for nothing, such as \`enable-modsecurity: "false"\`, \`limit-rate: "0"\` or a snippet that only adds headers to answers, have no effect.
+Values that ask for nothing, such as \`enable-modsecurity: "false"\`, \`limit-rate: "0"\`, a \`proxy-cookie-path\` of paths or a snippet that only adds headers to answers, have no effect.
 A snippet that sets a header of members, or has a \`location\` or \`return\`, closes; only a redirect by the host (\`if ($host = …)\`) does not.
 If the Ingress must be served all the same, name them in \`headgate.io/serve-without: "ssl-ciphers"\`, of the Ingress or of its IngressClass; the Event \`ProtectionMissing\` then says so.
 
@@ -73,6 +73,8 @@ ${missing()}
 
 These add comfort that Headgate does not have: the Ingress is served without it.
 
+| annotation | here |
+|---|---|
 ${comfort()}
 
 ## What differs
@@ -106,10 +108,11 @@ ${comfort()}
 }
 
 function comfort(): string {
-  return NGINX_COMFORT.filter((name) => !Object.hasOwn(INGRESS_ANNOTATIONS, name))
+  return WITHOUT_EFFECT.map(
+    ([here, ...names]) => `| ${names.map((name) => `\`${name}\``).join(', ')} | ${here} |`,
+  )
     .toSorted()
-    .map((name) => `\`${name}\``)
-    .join(', ');
+    .join('\n');
 }
 
 function missing(): string {

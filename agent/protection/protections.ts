@@ -130,6 +130,13 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'server-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
   { name: 'stream-snippet', ...NOWHERE, by: 'rules of nginx', asks: hasRules },
   { name: 'auth-snippet', ...NOWHERE, by: 'rules of nginx', asks: asksOtherwise },
+  // Some write attributes behind the path.
+  {
+    name: 'proxy-cookie-path',
+    ...NOWHERE,
+    by: 'attributes of cookies',
+    asks: (value) => /;|secure|httponly|samesite/i.test(value),
+  },
   { name: 'ssl-ciphers', ...NOWHERE, by: 'ciphers' },
   { name: 'limit-rate', ...NOWHERE, by: 'a limit of bytes', asks: isNotZero },
   { name: 'global-rate-limit', ...NOWHERE, by: 'a limit of requests', asks: isNotZero },

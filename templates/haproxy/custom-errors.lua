@@ -24,7 +24,7 @@ local OF_CONNECTIONS = {
   ['x-headgate-page'] = true,
 }
 local NONE = 'none'
--- Of the client's headers; credentials are not among them.
+-- What is passed on of the client's headers: no credentials, and with the others far fewer than HAProxy's own client has room for.
 local PASSED = { 'accept', 'accept-language', 'accept-encoding', 'user-agent', 'host', 'x-forwarded-host', 'x-forwarded-proto' }
 
 -- `CODES POOL NAMESPACE INGRESS SERVICE PORT`, see customErrorsText().

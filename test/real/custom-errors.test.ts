@@ -33,6 +33,8 @@ const PAGES = `
     if (mode === 'hang') return;
     if (mode === 'cut') return request.socket.destroy();
     if (mode === 'empty') return response.writeHead(204).end();
+    if (mode.startsWith('fields'))
+      for (let at = 0; at < Number(mode.slice(6)); at++) response.setHeader('x-' + at, '1');
     response.writeHead(mode === 'again' ? 404 : 418, { 'content-type': 'application/json', 'set-cookie': ['a=1', 'b=2'] });
     if (mode === 'endless') {
       const more = () => { while (response.write('x'.repeat(10000))); response.once('drain', more); };
@@ -123,6 +125,10 @@ test.serial('Without a usable answer of the default backend clients get the stat
     t.is(`${status} ${body}`, '404 Error 404\n', each);
     t.notRegex(head, /x-member|member=1/);
     t.true(Date.now() - began < 9000, each);
+  }
+  for (let fields = 80; fields <= 105; fields++) {
+    await mode(`fields${fields}`);
+    t.regex(String((await ask('/404')).status), /^(404|418|50.)$/, `${fields} fields`);
   }
   const answers = await Promise.all(Array.from({ length: 200 }, () => ask('/503')));
   t.deepEqual([...new Set(answers.map(({ status }) => status))], [503], 'many at once');

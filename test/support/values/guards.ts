@@ -290,6 +290,7 @@ export const MISSING: Readonly<Record<string, string>> = {
   'server-snippet': 'location /admin { return 403; }',
   'stream-snippet': 'allow 10.0.0.0/8; deny all;',
   'auth-snippet': 'proxy_set_header X-Group admins;',
+  'proxy-cookie-path': '/ "/; HttpOnly; Secure"',
   'ssl-ciphers': 'ECDHE-RSA-AES128-GCM-SHA256',
   'limit-rate': '100',
   'global-rate-limit': '10',
