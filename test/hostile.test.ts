@@ -114,7 +114,8 @@ const LINES = [
   String.raw`\.if !defined\(HEADGATE_BOOT\) \|\| streq\("\$HEADGATE_BOOT",[0-9a-f]{32}\)`,
   ...forwardedLines(),
   '    # HAProxy resumes no session here; one that has no certificate is refused all the same\\.',
-  String.raw`    tcp-request session reject unless \{ ssl_c_used \}`,
+  String.raw`    tcp-request session reject if !\{ ssl_c_used \}`,
+  String.raw`    tcp-request session set-var\(sess\.user\) ssl_c_s_dn\(CN\) if \{ ssl_c_used \} \{ ssl_c_verify 0 \}`,
   '    # After an upgrade to another HTTP, or to TLS, a member would get requests that no rule has seen\\.',
   String.raw`    http-request del-header (?:connection|upgrade) if \{ req\.hdr\(upgrade\) -m beg -i h2 http/ tls/ \}`,
   '    http-request del-header http2-settings',
@@ -134,7 +135,7 @@ const LINES = [
   `    acl allowed src -u ${NUMBER}(?: ${V6}/${NUMBER}){1,40}`,
   String.raw`    tcp-request connection track-sc1 str\([a-z0-9-]{1,63}\) table headgate:namespaces`,
   String.raw`    tcp-request connection reject if \{ sc1_conn_cur,sub\(proc\.namespace_connections\) gt 0 \}`,
-  '    tcp-request (?:connection|session) reject unless allowed',
+  '    tcp-request (?:connection|session) reject if !allowed',
   `    tcp-request (?:connection|session) track-sc0 src table ${NAME}:rate`,
   `    tcp-request (?:connection|session) reject if { src_conn_rate\\(${NAME}:rate\\) ge ${NUMBER} }`,
   '    option (?:forwardfor|httpchk|tcp-check)',
@@ -316,9 +317,11 @@ function errorLinesOf({ log, pool }: Listener): number {
   return log === 'none' ? 4 : log === 'all' ? 3 : 2;
 }
 
-function logLinesOf({ log, mode }: Listener): number {
+function logLinesOf({ log, mode, tls }: Listener): number {
   if (log === 'none') return 0;
-  return 8 + (log === 'errors' ? (mode === 'http' ? 2 : 1) : 0) + (mode === 'http' ? 1 : 0);
+  // The name in the certificate.
+  const names = tls?.clients === undefined ? 0 : 1;
+  return names + 8 + (log === 'errors' ? (mode === 'http' ? 2 : 1) : 0) + (mode === 'http' ? 1 : 0);
 }
 
 function checkLinesOf({ monitor }: Listener['pool']): number {

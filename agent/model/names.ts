@@ -74,6 +74,11 @@ export function listenerName(
   return PREFIXES[kind] + [namespace, name, protocol.toLowerCase(), port, family].join(':');
 }
 
+/** The stick table of what a listener has refused. */
+export function refusalTable(listener: string): string {
+  return `${listener}:refusals`;
+}
+
 /**
  * The pool of a Service for routes. `profile`: '', or letters and digits for what HAProxy can only do for a whole pool, so that
  * routes with different wishes have different pools.

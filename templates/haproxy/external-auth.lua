@@ -32,6 +32,11 @@ local NEVER_COPIED = setOf('content-type content-language content-location date 
 -- Cookies reach the client with these, as from nginx.
 local GOOD_STATUSES = setOf('200 201 204 206 301 302 303 304 307 308')
 local REDIRECTS = setOf('301 302 303 307 308')
+-- Whom the service has let in, for the connection log; the first that members get.
+local USER_HEADERS = {
+  'x-auth-request-preferred-username', 'x-auth-request-user', 'x-auth-request-email', 'remote-user', 'x-forwarded-user',
+  'x-forwarded-email', 'x-auth-user', 'x-authentik-username', 'x-vouch-user', 'x-webauth-user', 'x-user',
+}
 local REASONS = { ['401'] = 'Unauthorized', ['403'] = 'Forbidden' }
 
 -- `aNAME=VALUE`, see externalAuthText().
@@ -331,6 +336,17 @@ local function locationOf(txn, asked, values)
   return filled(asked.s, values)
 end
 
+-- Of several names none is the one that members read.
+local function noteUser(txn, asked, answer)
+  for _, name in ipairs(USER_HEADERS) do
+    local values = (asked.taken == nil or asked.taken[name] ~= nil) and all(answer, name) or {}
+    if #values == 1 and values[1] ~= '' then
+      txn:set_var('txn.user', values[1])
+      return
+    end
+  end
+end
+
 -- With nothing but these headers: HAProxy's own answers follow for what has none.
 local function refuse(txn, status, headers, cookies)
   headers = headers or {}
@@ -355,9 +371,13 @@ local function askService(txn)
   local status = answer and math.tointeger(answer.status) or 0
   local isIn = status == 200 or asked.l == '2xx' and status >= 200 and status <= 299
   local cookies = answer and all(answer, 'set-cookie') or {}
+  local decided = status > 0 and 'authorization ' .. status or 'authorization'
+  txn:set_var('txn.decision', 'refused ' .. decided)
   if isIn then
     cleanConnection(txn)
     if not giveToMember(txn, asked, answer) then return 'away' end
+    noteUser(txn, asked, answer)
+    txn:set_var('txn.decision', 'passed ' .. decided)
     if #cookies > 0 then
       txn:set_var('txn.auth_cookies', table.concat(cookies, '\n'))
       txn:set_var('txn.auth_cookies_always', asked.c)
@@ -382,6 +402,7 @@ end
 
 core.register_action('external_auth', { 'http-req' }, function(txn)
   txn:set_var('txn.auth_answer', 'away')
+  txn:set_var('txn.decision', 'refused authorization')
   txn:set_var('txn.auth_answer', askService(txn))
 end)
 

@@ -378,7 +378,8 @@ core.register_action('claims', { 'http-req' }, function(txn)
   local wanted = parsed(txn:get_var('txn.jwt'))
   if claims and isMeantForUs(claims, wanted) and giveToMember(txn, claims, wanted.headers) then
     if wanted.isRemoved then removeToken(txn, wanted) end
-    if claims.sub ~= nil and claims.sub.kind == 'text' then txn:set_var('txn.token_subject', claims.sub.text) end
+    if claims.sub ~= nil and claims.sub.kind == 'text' then txn:set_var('txn.user', claims.sub.text) end
+    txn:set_var('txn.decision', 'passed token')
     txn:set_var('txn.token_answer', 'yes')
   end
 end)

@@ -1,4 +1,4 @@
-// Responses of routes by status class: what HAProxy counts, and that no count goes back over reloads and agents.
+// Responses of routes by status class, and refusals of a listener by check: what HAProxy counts, and that no count goes back over reloads and agents.
 
 import ava, { type ExecutionContext } from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -176,4 +176,35 @@ test.serial('Routes are not counted without the setting', async (t) => {
   );
   t.deepEqual(await counts(agent), { routes: 0, counted: {} });
   t.false((await host.config()).includes('headgate:routes'));
+});
+
+test.serial('Refusals are counted by check without the setting, over reloads and agents', async (t) => {
+  const host = await served(t, []);
+  let agent = await host.start();
+  const ask = async (path: string, name = 'plain.example'): Promise<number> =>
+    (await request({ address: host.address(1), port: PORT }, path, { headers: { host: name } })).status;
+  const refusals = async (service: string, check: string): Promise<number> =>
+    (await agent.metrics())('headgate_listener_refusals_total', { service, check }) ?? Number.NaN;
+  await host.until('it answers', async () => (await ask('/')) === 200);
+  await host.until('all checks have rows', async () => (await refusals('edge', 'ambiguous path')) === 0);
+  t.is(await refusals('edge', 'user'), Number.NaN, 'no route asks for one');
+  t.is(await refusals('other', 'route'), 0);
+  const before = await refusals('edge', 'route');
+  for (const path of ['/a/../b', '/a/./b', '/']) await ask(path, path === '/' ? 'nobody.example' : undefined);
+  await host.until('all are counted', async () => (await refusals('edge', 'route')) === before + 1);
+  t.is(await refusals('edge', 'path'), 2);
+
+  const reloads = await host.reloads();
+  await host.serve({ name: 'balanced', address: host.address(3), members: [] });
+  await host.until('HAProxy has reloaded', async () => (await host.reloads()) > reloads);
+  t.is(await refusals('edge', 'path'), 2);
+  await host.until('the new worker counts', async () => {
+    await ask('/a/../b');
+    return (await refusals('edge', 'path')) > 2;
+  });
+  const last = await refusals('edge', 'path');
+  await agent.kill();
+  t.is(await ask('/a/../b'), 400);
+  agent = await host.start();
+  await host.until('the next agent continues', async () => (await refusals('edge', 'path')) > last);
 });

@@ -4,6 +4,7 @@
 
 import { formatLogTarget, type LogTarget, socketOf } from '../../base/log-target.ts';
 import type { View } from '../../base/template.ts';
+import { asksForCertificates } from '../../model/client-guards.ts';
 import type { Listener } from '../../model/load-balancer.ts';
 import { logFormats, MAX_LINE_BYTES } from './log-format.ts';
 
@@ -36,10 +37,11 @@ export function logView(
   words: string,
   format: ConnectionLogSettings['connectionLogFormat'],
 ): readonly View[] {
-  const { log, mode } = listener;
+  const { log, mode, tls, routing } = listener;
   if (log === 'none') return [];
   const isHttp = mode === 'http';
   const isJson = format === 'json';
+  const hasNames = isJson && tls !== undefined && asksForCertificates(tls);
   return [
     {
       words,
@@ -49,6 +51,9 @@ export function logView(
       ownFormat: isJson ? '' : isHttp ? 'httplog' : 'tcplog',
       isJson,
       needsHost: isJson && isHttp,
+      // The names in certificates of clients.
+      hasNames,
+      notesNames: hasNames && routing?.kind === 'http',
       ...logFormats(listener),
     },
   ];

@@ -48,7 +48,7 @@ export function listenerText(listener: Listener, context: RenderContext): string
       persistence,
       pool: ofPool(),
       members,
-      ...poolClientsView(listener),
+      ...poolClientsView(listener, context),
     });
   const http = mode === 'http' ? part(templates.http, httpView(listener, context)) : '';
   const clients = part(templates.clients, { ...clientsView(listener, context), http });

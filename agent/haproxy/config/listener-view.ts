@@ -22,6 +22,7 @@ import {
   serverKeywords,
   USUAL_WEIGHT,
 } from './listener-config.ts';
+import { NO_REFUSAL_WORDS, poolRefusalWords, REFUSING_CHECKS, refusalWords, UNREAD } from './refusals.ts';
 import type { RenderContext } from './render-context.ts';
 import { routesText, schemeOf, tlsSectionText } from './routes-text.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';
@@ -69,6 +70,7 @@ export function clientsView(listener: Listener, context: RenderContext): View {
     persistence: isRouted(listener) ? 0 : listener.pool.persistence,
     log: logView(listener, context.log, context.logFormat),
     errors: reportsErrors(listener) ? [errorsView(listener)] : [],
+    ...refusalsView(listener, context),
   };
 }
 
@@ -90,6 +92,17 @@ export function httpView(listener: Listener, context: RenderContext): View {
   };
 }
 
+/** Listeners with routes for HTTP count what they refuse. */
+function refusalsView({ name, routing, dispatch }: Listener, { countsRoutes }: RenderContext): View {
+  const countsRefusals = routing?.kind === 'http';
+  return {
+    countsRefusals,
+    makesCounters: countsRefusals && !countsRoutes && dispatch === undefined,
+    refusalCounters: UNREAD + REFUSING_CHECKS.length,
+    ...(countsRefusals ? refusalWords(name, countsRoutes) : NO_REFUSAL_WORDS),
+  };
+}
+
 /** Sections that stand behind that of a listener. */
 export function besideView(listener: Listener, context: RenderContext): View {
   const { name, rateLimit, dispatch, family } = listener;
@@ -99,6 +112,7 @@ export function besideView(listener: Listener, context: RenderContext): View {
     // HAProxy reports 1 for the whole window after a window with one connection.
     rateWindow: rateLimit === 1 ? 500 : 1000,
     tableType: family === 'v4' ? 'ip' : 'ipv6',
+    ...refusalsView(listener, context),
     dispatch: dispatch === undefined ? [] : [dispatchView(listener, placesOf(listener), context)],
     userLists: userListViews(listener, context.users ?? NO_USERS),
   };
@@ -123,6 +137,7 @@ function dispatchView(listener: Listener, places: readonly string[], context: Re
   const { name, dispatch, labels } = listener;
   return {
     name: dispatcher(name),
+    ...refusalsView(listener, context),
     ended: endedBackend(name),
     socket: endedSocket(name, context),
     namespace: labels.namespace,
@@ -181,8 +196,9 @@ export function poolView(listener: Listener): View {
 }
 
 /** Which clients a pool of routes may serve, by NetworkPolicies. */
-export function poolClientsView(listener: Listener): View {
+export function poolClientsView(listener: Listener, context: RenderContext): View {
   return {
+    ...poolRefusalWords(context.countsRoutes),
     // Views of their own, because lines do not see the values around them.
     clients: clientLines(listener).map((cidrs) => ({ cidrs: cidrs.join(' ') })),
     areRestricted: listener.pool.clients !== undefined,

@@ -1,6 +1,7 @@
 // The JSON lines of the connection log as HAProxy's formats. Each field is an entry of a list; a value that a client controls
 // passes the converter `json`, and has a limit. Pure.
 
+import { asksForCertificates } from '../../model/client-guards.ts';
 import type { Listener } from '../../model/load-balancer.ts';
 import { BEHIND_MEMBERS, BY_SUFFIX, IN_SUFFIX, LOG_NAMES, memberSuffix } from './log-names.ts';
 
@@ -26,7 +27,7 @@ export interface LogFormats {
 }
 
 export function logFormats(listener: Listener): LogFormats {
-  const { name, mode, labels, routing, requestIds, asksServers, tokenKeys } = listener;
+  const { name, mode, labels, routing, requestIds, tls } = listener;
   const begin: readonly Field[] = [
     ...CLIENT,
     ['namespace', text(labels.namespace)],
@@ -34,13 +35,9 @@ export function logFormats(listener: Listener): LogFormats {
     ['port', labels.port],
   ];
   const fields: Field[] = [...begin, ...memberFields(name), ...(mode === 'http' ? HTTP : TCP)];
-  if (routing?.kind === 'http') fields.push(['route', text('%[var(txn.rule)]')]);
-  if (asksServers === true) fields.push(['auth', text('%[var(txn.auth_answer)]')]);
-  if (tokenKeys !== undefined)
-    fields.push(
-      ['token', text('%[var(txn.token_answer)]')],
-      ['user', fromClient(`var(txn.token_subject),bytes(0,${MAX_USER_BYTES})`)],
-    );
+  if (routing?.kind === 'http')
+    fields.push(['route', text('%[var(txn.rule)]')], ['auth', text('%[var(txn.decision)]')], userOf('txn'));
+  else if (tls !== undefined && asksForCertificates(tls)) fields.push(userOf('sess'));
   if (requestIds === true) fields.push(['requestId', text('%[var(txn.request_id)]')]);
   return {
     line: json(fields),
@@ -106,6 +103,11 @@ function json(fields: readonly Field[]): string {
 
 function text(value: string): string {
   return `"${value}"`;
+}
+
+/** A name that a check has verified. */
+function userOf(scope: 'txn' | 'sess'): Field {
+  return ['user', fromClient(`var(${scope}.user),bytes(0,${MAX_USER_BYTES})`)];
 }
 
 /** `-` if the map has no such key. */

@@ -7,6 +7,7 @@ import type { LoadBalancer } from '../../model/load-balancer.ts';
 import { AUTH_LUA, ERRORS_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { hasSection, structureOf, USUAL_WEIGHT } from './listener-config.ts';
 import { listenerTemplates, listenerText } from './listener-text.ts';
+import { ROUTE_CHECKS, STATUS_CLASSES } from './refusals.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
 import { routeTemplates } from './routes-text.ts';
 import { spareListeners, spareProfile } from './spare-pools.ts';
@@ -26,6 +27,7 @@ export function renderGlobal(context: RenderContext, structure: string): string 
     addsHeaders: values.asksServers || values.verifiesTokens,
     description: descriptionOf(structure),
     usualWeight: USUAL_WEIGHT,
+    routeCounters: STATUS_CLASSES + ROUTE_CHECKS.length,
     sharedTables:
       sharedTables === undefined
         ? []

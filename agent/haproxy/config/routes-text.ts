@@ -6,6 +6,7 @@ import type { Listener } from '../../model/load-balancer.ts';
 import { AUTH_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { MAX_ELEMENTS } from '../routes/unservable.ts';
 import { answerWords, pageWords } from './error-pages.ts';
+import { refusalWords } from './refusals.ts';
 import type { RenderContext } from './render-context.ts';
 import { tokenKeyViews } from './token-key-files.ts';
 
@@ -50,6 +51,7 @@ function detectsMisdirected({ routing, tls }: Pick<Listener, 'routing' | 'tls'>)
 type RoutedPart = Pick<
   Listener,
   | 'name'
+  | 'labels'
   | 'routing'
   | 'tls'
   | 'log'
@@ -62,7 +64,18 @@ type RoutedPart = Pick<
 
 /** '' without routes. `ended`: of a dispatcher, the backend for TLS that is not passed through. */
 export function routesText(
-  { name, routing, tls, log, userLists = [], tokenKeys, asksServers, replacesErrors, errorPages }: RoutedPart,
+  {
+    name,
+    labels: { namespace },
+    routing,
+    tls,
+    log,
+    userLists = [],
+    tokenKeys,
+    asksServers,
+    replacesErrors,
+    errorPages,
+  }: RoutedPart,
   {
     routes: folder,
     keys,
@@ -86,6 +99,7 @@ export function routesText(
   }
   const answers = answerWords({ errorPages }, pages);
   const guardsAmbiguous = ambiguousPaths === 'reject-where-guarded';
+  const by = refusalWords(name, countsRoutes);
   return templates
     .routes({
       name,
@@ -105,6 +119,7 @@ export function routesText(
         ...line,
         guardsAmbiguous,
         ambiguousAnswer: answers.ambiguousAnswer ?? '',
+        byAmbiguousPath: by.byAmbiguousPath ?? '',
       })),
       elements: lines(0, MAX_ELEMENTS).map((line) => ({ ...line, field: Number(line.number) + 2 })),
       originLabels: lines(2, ORIGIN_LABELS),
@@ -112,10 +127,13 @@ export function routesText(
       answers: ['403', '404', '503'].map((status) => ({
         status,
         page: pageWords(pages, errorPages, status),
+        byAnswer: by.byAnswer ?? '',
       })),
       ...answers,
+      ...by,
       noPool: pageWords(pages, errorPages, '500'),
       countsRoutes,
+      namespace,
       logsRules: log !== 'none',
       counters: countsRoutes ? STATUS_COUNTERS : [],
     })

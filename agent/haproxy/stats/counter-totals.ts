@@ -1,5 +1,5 @@
 // Totals of everything that HAProxy has counted, over all of its workers: one series for each listener, pool and
-// member, and for each route if routes are counted. Takes the rows of one worker after another.
+// member, for what each check has refused, and for each route if routes are counted. Takes the rows of one worker after another.
 
 import { memoByIdentity } from '../../base/memo.ts';
 import { listenerSeries, memberSeries } from '../../dataplane/series-labels.ts';
@@ -8,6 +8,7 @@ import { isListener, labelsOfListener, listenerOfBackend, ownerOfListener } from
 import type { Info } from '../socket/readings.ts';
 import { counterCount, infoCounters } from './columns.ts';
 import type { Counts } from './counter-file.ts';
+import { checkLabel, checkName, REFUSALS, ROUTE_REFUSALS, refusingChecks } from './refusal-counts.ts';
 import { countedRoutes, ROUTE_COUNTS, routeSeries } from './route-counts.ts';
 import {
   addFallbackRow,
@@ -28,7 +29,7 @@ export type SeriesByKind = Readonly<Record<SeriesKind, readonly Series[]>>;
 
 export class CounterTotals {
   readonly #series = new Map<string, Series>();
-  #byKind: SeriesByKind = { listener: [], pool: [], member: [], route: [] };
+  #byKind: SeriesByKind = noSeries();
   /** By the worker's id. */
   readonly #workers = new Map<string, WorkerCounts>();
   #process: number[] = infoCounters.map(() => 0);
@@ -74,13 +75,13 @@ export class CounterTotals {
     if (this.#inherited !== undefined) this.#continue(this.#inherited, info);
     this.#inherited = undefined;
     const round = ++this.#round;
-    if (this.#countsRoutes) this.#keepRoutes(round, loadBalancers);
+    this.#keepTables(round, loadBalancers);
     const active = new Set<WorkerCounts>();
     const rowOf = (worker: WorkerCounts): ((row: StatRow) => void) => {
       active.add(worker);
       return (row) => {
         const { proxy, name } = row;
-        if (proxy === ROUTE_COUNTS) {
+        if (isTable(proxy)) {
           const series = this.#seriesOf(row);
           if (series?.round === round) addOldRow(series, row, worker);
           else passOver(row, worker);
@@ -121,7 +122,7 @@ export class CounterTotals {
       row: rowOf(this.#countProcess(info)),
       ofOther: (other) => rowOf(this.#countProcess(other)),
       end: (isWhole = true) => {
-        const byKind: Record<SeriesKind, Series[]> = { listener: [], pool: [], member: [], route: [] };
+        const byKind = noSeries();
         for (const [key, series] of this.#series) {
           if (series.round === round) byKind[series.kind].push(series);
           // What is gone begins at 0 if it returns. A replaced worker continues to count; an active one begins again, too.
@@ -170,16 +171,27 @@ export class CounterTotals {
     }
   }
 
-  /** A route has a series while it exists: a new worker has no entry of it before its first request. */
-  #keepRoutes(round: number, loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
-    for (const loadBalancer of loadBalancers.values())
-      for (const name of routesOf(loadBalancer)) {
-        const key = keyOf(ROUTE_COUNTS, name);
-        const series = this.#series.get(key) ?? this.#add(key);
-        if (series.labels === '') series.labels = routeSeries(name);
-        series.isHttp = true;
-        series.round = round;
-      }
+  /** A route or check has a series while it exists: a new worker has no entry of it before its first request. */
+  #keepTables(round: number, loadBalancers: ReadonlyMap<string, LoadBalancer>): void {
+    const keep = (key: string, labels: () => string): void => {
+      const series = this.#series.get(key) ?? this.#add(key);
+      if (series.labels === '') series.labels = labels();
+      series.isHttp = true;
+      series.round = round;
+    };
+    const keepCheck = (table: string, of: string, check: string, labels: () => string): void => {
+      const name = checkName(of, check);
+      keep(keyOf(table, name), () => `${labels()},${checkLabel(name)}`);
+    };
+    for (const loadBalancer of loadBalancers.values()) {
+      const { listeners, routes } = checksOf(loadBalancer);
+      for (const [listener, checks] of listeners)
+        for (const check of checks) keepCheck(REFUSALS, listener.name, check, () => listenerSeries(listener));
+      if (!this.#countsRoutes) continue;
+      for (const name of routesOf(loadBalancer)) keep(keyOf(ROUTE_COUNTS, name), () => routeSeries(name));
+      for (const [name, checks] of routes)
+        for (const check of checks) keepCheck(ROUTE_REFUSALS, name, check, () => routeSeries(name));
+    }
   }
 
   #countProcess({ id, number }: Info): WorkerCounts {
@@ -222,17 +234,33 @@ function seriesKeyOf({ proxy, name }: StatRow): string {
 function isGone(key: string, loadBalancers: ReadonlyMap<string, LoadBalancer>): boolean {
   const comma = key.indexOf(',');
   const [proxy, name] = [key.slice(0, comma), key.slice(comma + 1)];
-  // A route has its series by the desired state.
-  if (proxy === ROUTE_COUNTS) return true;
+  // A route or check has its series by the desired state.
+  if (isTable(proxy)) return true;
   const listener = listenerOf(proxy, loadBalancers);
   if (listener === undefined) return true;
   return kindOf(key) === 'member' ? !membersByName(listener).has(name) : listener.engine === 'kernel';
 }
 
 function kindOf(key: string): SeriesKind {
-  if (key.startsWith(`${ROUTE_COUNTS},`)) return 'route';
+  const table = TABLES.get(key.slice(0, key.indexOf(',')));
+  if (table !== undefined) return table;
   if (key.endsWith(',FRONTEND')) return 'listener';
   return key.endsWith(',BACKEND') ? 'pool' : 'member';
+}
+
+const TABLES: ReadonlyMap<string, SeriesKind> = new Map([
+  [ROUTE_COUNTS, 'route'],
+  [REFUSALS, 'listenerCheck'],
+  [ROUTE_REFUSALS, 'routeCheck'],
+]);
+
+/** Rows of a stick table. */
+function isTable(proxy: string): boolean {
+  return TABLES.has(proxy);
+}
+
+function noSeries(): Record<SeriesKind, Series[]> {
+  return { listener: [], pool: [], member: [], route: [], listenerCheck: [], routeCheck: [] };
 }
 
 function listenerOf(name: string, loadBalancers: ReadonlyMap<string, LoadBalancer>): Listener | undefined {
@@ -248,6 +276,8 @@ function labelsOf(kind: SeriesKind, name: string, server: string, listener: List
 }
 
 const routesOf = memoByIdentity(countedRoutes);
+
+const checksOf = memoByIdentity(refusingChecks);
 
 const listenersByName = memoByIdentity(
   ({ listeners }: LoadBalancer) => new Map(listeners.map((listener) => [listener.name, listener])),

@@ -5,6 +5,7 @@
 
 import type { MetricFamily, MetricPart } from '../../base/metric-family.ts';
 import { type Column, infoCounters, positionOf } from './columns.ts';
+import { REFUSED } from './refusal-counts.ts';
 import type { Series, SeriesKind } from './series.ts';
 import type { Sample } from './statistics.ts';
 
@@ -52,6 +53,8 @@ const sum = (one: Column, other: Column): Value => {
 const codes = (['1xx', '2xx', '3xx', '4xx', '5xx', 'other'] as const).map(
   (code) => [`code="${code}"`, http(`hrsp_${code}`)] as const,
 );
+
+const refused: Value = ({ values }) => values[REFUSED] as number;
 
 /** HAProxy counts no others of a route. */
 const classes = codes.filter(([label]) => label !== 'code="other"');
@@ -246,7 +249,19 @@ const seriesMetrics: Readonly<Record<SeriesKind, readonly Metric[]>> = {
       classes,
     ),
   ],
+  listenerCheck: [
+    counter(
+      'headgate_listener_refusals_total',
+      'Connections and requests that a check of the listener or of its routes refused, by check; of listeners with routes for HTTP',
+      refused,
+    ),
+  ],
+  routeCheck: [
+    counter('headgate_route_refusals_total', 'Requests that a check of the route refused, by check', refused),
+  ],
 };
+
+const KINDS = ['listener', 'listenerCheck', 'pool', 'member', 'route', 'routeCheck'] as const;
 
 /** `UP`, `UP 1/3`, `no check`. */
 function isUp(status: string): boolean {
@@ -259,7 +274,7 @@ export function haproxyFamilies(sample: Sample | undefined): readonly MetricFami
   const read = one('headgate_haproxy_statistics_up', up, Number(sample !== undefined));
   if (sample === undefined) return [read];
   const families = [read, ...processFamilies(sample)];
-  for (const kind of ['listener', 'pool', 'member', 'route'] as const) {
+  for (const kind of KINDS) {
     const all = sample.series[kind];
     const served = all.filter(({ isServed }) => isServed);
     for (const { name, type, help, value, isOfTraffic } of seriesMetrics[kind]) {

@@ -1,12 +1,14 @@
-// The responses of each route by status class, which a worker counts in a stick table (templates/haproxy/routes.mustache). A
-// route has numbers like those of `show stat`.
+// What a worker counts in stick tables (templates/haproxy/routes.mustache): refusals of each listener with routes by check, and
+// responses of each route by status class. A route has numbers like those of `show stat`.
 // Why: docs/design/decisions/0057-counts-of-routes.md
 
 import { Slice } from '../../base/slice.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { refusalTable } from '../../model/names.ts';
 import type { Lane } from '../socket/pipeline.ts';
 import type { Runtime } from '../socket/runtime.ts';
 import { allColumns, positionOf } from './columns.ts';
+import { refusalRows, routeRefusalRows } from './refusal-counts.ts';
 import type { StatRow } from './stat-rows.ts';
 
 /** The table, and in a row the name of the proxy. */
@@ -15,31 +17,45 @@ export const ROUTE_COUNTS = 'headgate:routes';
 /** The columns of the table's counters, in their order. */
 const CLASSES = (['hrsp_1xx', 'hrsp_2xx', 'hrsp_3xx', 'hrsp_4xx', 'hrsp_5xx'] as const).map(positionOf);
 
-/** No rows if the worker has no such table, because it has no routes. Errors: those of Runtime.ask(). */
-export async function readRouteCounts(
-  runtime: Pick<Runtime, 'ask'>,
-  lane: Lane,
-  onRow: (row: StatRow) => void,
-): Promise<void> {
-  const answer = await runtime.ask(`show table ${ROUTE_COUNTS}`, { lane });
-  const slice = new Slice();
-  for (const line of answer.split('\n')) {
-    const row = parseRouteCounts(line);
-    if (row !== undefined) onRow(row);
-    if (slice.isOver) await slice.breathe();
-  }
+export interface TableReading {
+  readonly lane: Lane;
+  /** The names of those with routes for HTTP. */
+  readonly listeners: readonly string[];
+  readonly countsRoutes: boolean;
 }
 
-/** `0x55d0: key=HTTPRoute/default/api use=0 exp=3599479 gpc0=0 gpc1=2 ...`; undefined for another line. */
-export function parseRouteCounts(line: string): StatRow | undefined {
+/** No rows of a table that the worker does not have. Errors: those of Runtime.askAll(). */
+export async function readTables(
+  runtime: Pick<Runtime, 'askAll'>,
+  { lane, listeners, countsRoutes }: TableReading,
+  onRow: (row: StatRow) => void,
+): Promise<void> {
+  const slice = new Slice();
+  const tables = [...listeners.map(refusalTable), ...(countsRoutes ? [ROUTE_COUNTS] : [])];
+  const answers = await runtime.askAll(
+    tables.map((table) => `show table ${table}`),
+    { lane },
+  );
+  for (const [at, answer] of answers.entries())
+    for (const line of answer.split('\n')) {
+      for (const row of parseEntry(listeners[at], line)) onRow(row);
+      if (slice.isOver) await slice.breathe();
+    }
+}
+
+/**
+ * `0x55d0: key=HTTPRoute/default/api use=0 exp=3599479 gpc0=0 gpc1=2 ...`, in the table of a listener with its namespace as the
+ * key; [] for another line.
+ */
+export function parseEntry(listener: string | undefined, line: string): readonly StatRow[] {
   const [, name] = / key=(\S+) /.exec(line) ?? [];
-  if (name === undefined) return undefined;
+  if (name === undefined) return [];
+  const counts = Array.from(line.matchAll(/ gpc\d+=(\d+)/g), ([, count]) => Number(count));
+  if (listener !== undefined) return refusalRows(listener, counts);
   const values = allColumns.map(() => Number.NaN);
-  for (const [, at = '', count] of line.matchAll(/ gpc(\d)=(\d+)/g)) {
-    const column = CLASSES[Number(at)];
-    if (column !== undefined) values[column] = Number(count);
-  }
-  return { proxy: ROUTE_COUNTS, name, values, status: '', checkStatus: '', mode: 'http' };
+  for (const [at, column] of CLASSES.entries()) values[column] = counts[at] ?? Number.NaN;
+  const responses = { proxy: ROUTE_COUNTS, name, values, status: '', checkStatus: '', mode: 'http' };
+  return [responses, ...routeRefusalRows(name, counts)];
 }
 
 /** The names that the routes of a load balancer have in the table. */

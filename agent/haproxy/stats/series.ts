@@ -1,4 +1,4 @@
-// The state of one frontend, backend, server or route for its metrics; the same object has new numbers after each round. A
+// The state of one frontend, backend, server, route or check for its metrics; the same object has new numbers after each round. A
 // counter is the total over all workers: each worker counts from 0, and what it has counted since it was last read is added.
 
 import type { Listener } from '../../model/load-balancer.ts';
@@ -6,7 +6,8 @@ import { fallbackBackend } from '../../model/names.ts';
 import { allColumns, counterCount, positionOf } from './columns.ts';
 import type { StatRow } from './stat-rows.ts';
 
-export type SeriesKind = 'listener' | 'pool' | 'member' | 'route';
+/** `listenerCheck`, `routeCheck`: what one check of a listener or route has refused. */
+export type SeriesKind = 'listener' | 'pool' | 'member' | 'route' | 'listenerCheck' | 'routeCheck';
 
 export interface Series {
   readonly kind: SeriesKind;

@@ -6,6 +6,7 @@ import { BackgroundWrite } from '../../base/background-write.ts';
 import { type Clock, passed, systemClock } from '../../base/clock.ts';
 import { HeadgateError, messageOf } from '../../base/errors.ts';
 import { Fault } from '../../base/fault.ts';
+import { memoByIdentity } from '../../base/memo.ts';
 import type { MetricsDetail } from '../../base/metric-family.ts';
 import { Rounds } from '../../base/rounds.ts';
 import { serial } from '../../base/serial.ts';
@@ -18,7 +19,7 @@ import type { Runtime } from '../socket/runtime.ts';
 import { readCounts, writeCounts } from './counter-file.ts';
 import { CounterTotals, type SeriesByKind } from './counter-totals.ts';
 import { listenerTraffic } from './listener-traffic.ts';
-import { readRouteCounts } from './route-counts.ts';
+import { readTables } from './route-counts.ts';
 import type { StatRow } from './stat-rows.ts';
 import { REST_FACTOR, readWorker } from './worker-reader.ts';
 
@@ -79,7 +80,7 @@ export class Statistics {
   readonly #old = new Map<number, Runtime>();
   readonly #oldRounds: Rounds;
   /** One at a time, because a count that is less than before counts as begun again. */
-  readonly #routeReads = serial();
+  readonly #tableReads = serial();
   #reading: Promise<Sample | undefined> | undefined;
   /** A scrape, or close(), waits for the round under way. */
   #isAwaited = false;
@@ -141,11 +142,11 @@ export class Statistics {
     return [...this.#old.values()];
   }
 
-  /** Reads what a worker forgets when another one replaces it: the counts of routes. Errors: those of Runtime.ask(). */
+  /** Reads what a worker forgets when another one replaces it: its stick tables. Errors: those of Runtime.ask(). */
   async beforeReload(runtime: Runtime): Promise<void> {
-    if (!this.#options.countsRoutes || !this.#isActive || this.#isClosed) return;
+    if (!this.#isActive || this.#isClosed || routedOf(this.#options.desired).length === 0) return;
     const info = parseInfo(await runtime.ask('show info'));
-    await this.#readRoutes(runtime, 'urgent', this.#totals.old(info, this.#options.desired));
+    await this.#readTables(runtime, 'urgent', this.#totals.old(info, this.#options.desired));
   }
 
   /** Takes over the connection to a replaced worker, and closes it when the worker has no other connection left. */
@@ -256,7 +257,7 @@ export class Statistics {
   }
 
   async #readRows(runtime: Runtime, lane: Lane, onRow: (row: StatRow) => void): Promise<void> {
-    await this.#readRoutes(runtime, lane, onRow);
+    await this.#readTables(runtime, lane, onRow);
     await readWorker({
       runtime,
       lane,
@@ -272,8 +273,11 @@ export class Statistics {
     });
   }
 
-  async #readRoutes(runtime: Runtime, lane: Lane, onRow: (row: StatRow) => void): Promise<void> {
-    if (this.#options.countsRoutes) await this.#routeReads.run(() => readRouteCounts(runtime, lane, onRow));
+  async #readTables(runtime: Runtime, lane: Lane, onRow: (row: StatRow) => void): Promise<void> {
+    const { countsRoutes = false, desired } = this.#options;
+    const listeners = routedOf(desired);
+    if (listeners.length === 0) return;
+    await this.#tableReads.run(() => readTables(runtime, { lane, listeners, countsRoutes }, onRow));
   }
 
   async #followOld(): Promise<void> {
@@ -300,3 +304,12 @@ export class Statistics {
     return passed(this.#clock, milliseconds);
   }
 }
+
+/** The names of listeners with routes for HTTP, for which HAProxy counts. */
+function routedOf(loadBalancers: ReadonlyMap<string, LoadBalancer>): readonly string[] {
+  return Array.from(loadBalancers.values(), routedNames).flat();
+}
+
+const routedNames = memoByIdentity(({ listeners }: LoadBalancer) =>
+  listeners.filter(({ routing }) => routing?.kind === 'http').map(({ name }) => name),
+);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { HeadgateError } from '../../../agent/base/errors.ts';
+import { parseLogTarget } from '../../../agent/base/log-target.ts';
 import type { Worker } from '../../../agent/haproxy/booted-worker.ts';
 import { AclIds } from '../../../agent/haproxy/config/acl-ids.ts';
 import { CertificateFiles, type PemTexts } from '../../../agent/haproxy/config/certificate-files.ts';
@@ -56,12 +57,17 @@ export async function startRendered(
     pems = NO_TEXTS,
     dotSegments = 'reject',
     ambiguousPaths = 'reject-where-guarded',
+    routeMetrics = false,
+    logTarget = 'journald',
   }: {
     readonly executable?: string;
     readonly maxConnections?: number;
     readonly pems?: PemTexts;
     readonly dotSegments?: DotSegments;
     readonly ambiguousPaths?: AmbiguousPaths;
+    readonly routeMetrics?: boolean;
+    /** Of the connection log. */
+    readonly logTarget?: string;
   } = {},
 ): Promise<RenderedHaproxy> {
   const directory = await mkdtemp(join(tmpdir(), 'headgate-'));
@@ -80,8 +86,8 @@ export async function startRendered(
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
-    routeMetrics: false,
-    connectionLogTarget: { kind: 'journald' } as const,
+    routeMetrics,
+    connectionLogTarget: parseLogTarget(logTarget) ?? ({ kind: 'journald' } as const),
     connectionLogFormat: 'json' as const,
   };
   const { hasTls, hasRoutes, asksServers, verifiesTokens, reportsErrors } = needsOf(loadBalancers);

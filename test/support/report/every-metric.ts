@@ -4,6 +4,7 @@ import { listenerSeries, memberSeries } from '../../../agent/dataplane/series-la
 import { parseInfo } from '../../../agent/haproxy/socket/readings.ts';
 import { allColumns, infoCounters } from '../../../agent/haproxy/stats/columns.ts';
 import { haproxyFamilies } from '../../../agent/haproxy/stats/families.ts';
+import { checkLabel } from '../../../agent/haproxy/stats/refusal-counts.ts';
 import { routeSeries } from '../../../agent/haproxy/stats/route-counts.ts';
 import { newSeries, type Series, type SeriesKind } from '../../../agent/haproxy/stats/series.ts';
 import type { Sample } from '../../../agent/haproxy/stats/statistics.ts';
@@ -123,6 +124,8 @@ const SERIES: Readonly<Record<SeriesKind, string>> = {
   pool: listenerSeries(LISTENER),
   member: memberSeries(LISTENER, MEMBER.name, MEMBER),
   route: routeSeries('HTTPRoute/default/api'),
+  listenerCheck: `${listenerSeries(LISTENER)},${checkLabel('a|token')}`,
+  routeCheck: `${routeSeries('HTTPRoute/default/api')},${checkLabel('a|token')}`,
 };
 
 /** A sample with every metric. */
@@ -150,6 +153,8 @@ const SAMPLE: Sample = {
     pool: [series('pool')],
     member: [series('member')],
     route: [series('route')],
+    listenerCheck: [series('listenerCheck')],
+    routeCheck: [series('routeCheck')],
   },
   oldWorkers: 0,
   oldConnections: 0,

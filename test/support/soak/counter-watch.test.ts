@@ -22,7 +22,7 @@ function scraped(sessions: Readonly<Record<string, number>>): string {
   const families = haproxyFamilies({
     info: parseInfo('Version: 2.6.12\nPid: 1\nStart_time_sec: 1\nStopping: 0'),
     process: [],
-    series: { listener, pool: [], member: [], route: [] },
+    series: { listener, pool: [], member: [], route: [], listenerCheck: [], routeCheck: [] },
     oldWorkers: 0,
     oldConnections: 0,
     seconds: 0,

@@ -3,11 +3,7 @@ import { parseInfo } from '../../../../agent/haproxy/socket/readings.ts';
 import { positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { CounterTotals } from '../../../../agent/haproxy/stats/counter-totals.ts';
 import { haproxyFamilies } from '../../../../agent/haproxy/stats/families.ts';
-import {
-  countedRoutes,
-  parseRouteCounts,
-  routeSeries,
-} from '../../../../agent/haproxy/stats/route-counts.ts';
+import { countedRoutes, parseEntry, routeSeries } from '../../../../agent/haproxy/stats/route-counts.ts';
 import type { LoadBalancer } from '../../../../agent/model/load-balancer.ts';
 import { entryOf, gatewayOf, sectionOf } from '../../../support/values/routes.ts';
 
@@ -25,7 +21,7 @@ function line(route: string, ...counts: readonly number[]): string {
 }
 
 function row(...counts: readonly number[]) {
-  const parsed = parseRouteCounts(line(ROUTE, ...counts));
+  const [parsed] = parseEntry(undefined, line(ROUTE, ...counts));
   if (parsed === undefined) throw new Error('Not a row');
   return parsed;
 }
@@ -33,7 +29,7 @@ function row(...counts: readonly number[]) {
 const info = (pid: number) =>
   parseInfo(`Version: 2.6.12\nPid: ${pid}\nStart_time_sec: 1\nStopping: 0\nCumConns: 5`);
 
-test('parseRouteCounts() reads the counters of an entry, and no other line', (t) => {
+test('parseEntry() reads the counters of an entry, and no other line', (t) => {
   const { name, values } = row(1, 2, 3, 4, 5);
   t.is(name, ROUTE);
   t.deepEqual(
@@ -43,7 +39,7 @@ test('parseRouteCounts() reads the counters of an entry, and no other line', (t)
     [1, 2, 3, 4, 5],
   );
   for (const other of ['', '# table: headgate:routes, type: string, size:102400, used:1', 'Unknown table.'])
-    t.is(parseRouteCounts(other), undefined);
+    t.deepEqual(parseEntry(undefined, other), []);
 });
 
 test('countedRoutes() names each route of a load balancer once', (t) => {

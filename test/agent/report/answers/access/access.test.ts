@@ -2,6 +2,7 @@
 
 import test from 'ava';
 import { AclIds } from '../../../../../agent/haproxy/config/acl-ids.ts';
+import { REFUSING_CHECKS, UNREAD } from '../../../../../agent/haproxy/config/refusals.ts';
 import { renderLoadBalancer } from '../../../../../agent/haproxy/config/render.ts';
 import { renderContext } from '../../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../../agent/haproxy/paths.ts';
@@ -27,11 +28,11 @@ import {
 const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['connection limit', /^maxconn /],
   ['share of namespace', /^tcp-request connection reject if \{ sc1_conn_cur/],
-  ['source ranges', /^tcp-request (connection|session) reject unless allowed/],
+  ['source ranges', /^tcp-request (connection|session) reject if !allowed/],
   ['connection rate', /^tcp-request (connection|session) reject if \{ src_conn_rate/],
   ['handshake', /^bind .* ssl .*ssl-min-ver/],
   ['client certificate', /^bind .* ca-file .* verify required/],
-  ['client certificate', /^tcp-request session reject unless \{ ssl_c_used \}/],
+  ['client certificate', /^tcp-request session reject if !\{ ssl_c_used \}/],
   ['path', /^http-request return .* if \{ path -m reg/],
   ['host', /^http-request return .* if \{ req\.hdr_cnt\(host\) gt 1 \}/],
   ['host', /^http-request return .* if \{ req\.hdr\(host\) -m sub /],
@@ -52,14 +53,14 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['redirect', /^http-request redirect /],
   ['answer', /^http-request return status (403|404|503).* if \{ var\(txn\.target\) -m str e/],
   ['answer', /^http-request return status 500/],
-  ['clients of members', /^http-request deny deny_status 403 unless allowed/],
+  ['clients of members', /^http-request deny deny_status 403 if !allowed/],
   ['members', /^server /],
 ];
 /** In the order in which HAProxy comes to them, whatever their place in the file. */
 const PHASES = [/^maxconn /, /^tcp-request connection /, /^bind /, /^tcp-request session /, /^http-request /];
 /** `why` explains a GET. */
 const OF_CONNECT = 'http-request deny deny_status 405 if METH_CONNECT';
-const ENDING = /^(tcp|http)-request (?!.*\bset-var).*\b(reject|deny|tarpit|return|redirect|silent-drop)\b/;
+const ENDING = /^(tcp-request \w+|http-request) (reject|deny|tarpit|return|redirect|silent-drop)\b/;
 
 const CLIENTS = { name: 'configmap default/clients', fingerprint: 'f' };
 const TLS: Tls = {
@@ -148,6 +149,27 @@ for (const [acceptProxy, ambiguousPaths, what] of [
         .filter((name) => name !== 'ambiguous path' || ambiguousPaths === 'reject-where-guarded'),
     );
   });
+
+test('Each line that refuses counts at the counter of its check, and notes the check for the log', (t) => {
+  const listener = listenerOf();
+  const counted = new Set<string>();
+  for (const line of [...linesOf(listener, 'reject-where-guarded'), ...linesOf(restrictedPool(), 'pass')]) {
+    const [check = ''] = LINES.find(([, pattern]) => pattern.test(line)) ?? [];
+    if (!ENDING.test(line) || check === '' || ['preflight', 'redirect'].includes(check)) continue;
+    const count = ` !{ sc_inc_gpc(${UNREAD + REFUSING_CHECKS.indexOf(check)},1,${listener.name}:refusals) lt 0 }`;
+    const note = ` !{ str(refused\\ ${check.replaceAll(' ', '\\ ')}),set-var(txn.decision) -m len 0 }`;
+    const ways = line.split(' or ').length;
+    // The listener counts what a pool notes.
+    if (check !== 'clients of members') t.is(line.split(count).length, ways + 1, line);
+    if (line.startsWith('http-request') && check !== 'authorization')
+      t.is(line.split(note).length, ways + 1, line);
+    counted.add(check);
+  }
+  t.deepEqual([...counted].sort(), [...REFUSING_CHECKS].sort());
+  const names = checksOf({ acceptProxy: false }).map(({ name }) => name);
+  const others = REFUSING_CHECKS.filter((check) => !names.includes(check));
+  t.deepEqual(others, [], 'the words are those of `why`');
+});
 
 /** Its wildcard is one label of names in handshakes, which others have with the listener itself. */
 const SECTION = {
