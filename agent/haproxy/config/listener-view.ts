@@ -7,6 +7,13 @@ import type { View } from '../../base/template.ts';
 import { asksForCertificates, needsCertificates } from '../../model/client-guards.ts';
 import type { HealthMonitor, Listener, Member, Pool } from '../../model/load-balancer.ts';
 import { dispatcher, endedBackend, fallbackBackend } from '../../model/names.ts';
+import {
+  NO_REFUSAL_WORDS,
+  poolRefusalWords,
+  REFUSING_CHECKS,
+  refusalWords,
+  UNREAD,
+} from '../routes/refusals.ts';
 import { logView } from './connection-log.ts';
 import { errorPageViews } from './error-pages.ts';
 import { grpcExpectation, grpcQuestion } from './grpc-check.ts';
@@ -22,7 +29,6 @@ import {
   serverKeywords,
   USUAL_WEIGHT,
 } from './listener-config.ts';
-import { NO_REFUSAL_WORDS, poolRefusalWords, REFUSING_CHECKS, refusalWords, UNREAD } from './refusals.ts';
 import type { RenderContext } from './render-context.ts';
 import { routesText, schemeOf, tlsSectionText } from './routes-text.ts';
 import { bindWords, memberAuthority } from './tls-config.ts';

@@ -4,10 +4,10 @@
 import { hash } from 'node:crypto';
 import { loadTemplate } from '../../base/template.ts';
 import type { LoadBalancer } from '../../model/load-balancer.ts';
+import { ROUTE_CHECKS, STATUS_CLASSES } from '../routes/refusals.ts';
 import { AUTH_LUA, ERRORS_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { hasSection, structureOf, USUAL_WEIGHT } from './listener-config.ts';
 import { listenerTemplates, listenerText } from './listener-text.ts';
-import { ROUTE_CHECKS, STATUS_CLASSES } from './refusals.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
 import { routeTemplates } from './routes-text.ts';
 import { spareListeners, spareProfile } from './spare-pools.ts';

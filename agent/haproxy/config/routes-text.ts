@@ -3,10 +3,10 @@
 
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { Listener } from '../../model/load-balancer.ts';
+import { refusalWords } from '../routes/refusals.ts';
 import { AUTH_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { MAX_ELEMENTS } from '../routes/unservable.ts';
 import { answerWords, pageWords } from './error-pages.ts';
-import { refusalWords } from './refusals.ts';
 import type { RenderContext } from './render-context.ts';
 import { tokenKeyViews } from './token-key-files.ts';
 

@@ -1,4 +1,4 @@
-// What each check of a listener with routes, or of a route, has refused: counters of a worker's stick tables (agent/haproxy/config/
+// What each check of a listener with routes, or of a route, has refused: counters of a worker's stick tables (agent/haproxy/routes/
 // refusals.ts). A check has numbers like those of `show stat`, of which one counts.
 
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
@@ -9,7 +9,7 @@ import {
   ROUTE_CHECKS,
   STATUS_CLASSES,
   UNREAD,
-} from '../config/refusals.ts';
+} from '../routes/refusals.ts';
 import { allColumns, positionOf } from './columns.ts';
 import type { StatRow } from './stat-rows.ts';
 

@@ -372,7 +372,7 @@ const PLACES: readonly Place[] = [
   {
     name: 'haproxy-stats',
     files: /^agent\/haproxy\/stats\//,
-    imports: ['haproxy-socket', 'dataplane', ...LOW],
+    imports: ['haproxy-socket', 'haproxy-routes', 'dataplane', ...LOW],
   },
   { name: 'haproxy-paths', files: /^agent\/haproxy\/paths\.ts$/, imports: [] },
   {

@@ -4,7 +4,7 @@ import {
   ROUTE_CHECKS,
   STATUS_CLASSES,
   UNREAD,
-} from '../../../../agent/haproxy/config/refusals.ts';
+} from '../../../../agent/haproxy/routes/refusals.ts';
 import { parseInfo } from '../../../../agent/haproxy/socket/readings.ts';
 import { counterCount, positionOf } from '../../../../agent/haproxy/stats/columns.ts';
 import { CounterTotals } from '../../../../agent/haproxy/stats/counter-totals.ts';

@@ -2,10 +2,10 @@
 
 import test from 'ava';
 import { AclIds } from '../../../../../agent/haproxy/config/acl-ids.ts';
-import { REFUSING_CHECKS, UNREAD } from '../../../../../agent/haproxy/config/refusals.ts';
 import { renderLoadBalancer } from '../../../../../agent/haproxy/config/render.ts';
 import { renderContext } from '../../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../../agent/haproxy/paths.ts';
+import { REFUSING_CHECKS, UNREAD } from '../../../../../agent/haproxy/routes/refusals.ts';
 import type { Listener, Tls } from '../../../../../agent/model/load-balancer.ts';
 import type { RouteRule } from '../../../../../agent/model/routes.ts';
 import { accessOf, checksOf } from '../../../../../agent/report/answers/access/access.ts';
