@@ -1,13 +1,14 @@
 // What a change does to whom something is open: it opens, it closes, or it asks for something else. What cannot be told counts as
 // opening, because it is what a reader must look at first. Pure.
 
-import { type AddressSet, common, others } from '../../base/address-set.ts';
+import { type AddressSet, common, others, union } from '../../base/address-set.ts';
 import type { Family } from '../../model/load-balancer.ts';
 import { type Access, accessOf } from '../answers/access/access.ts';
 import { CLOSED, type Way } from '../answers/access/check.ts';
 import { ANY_CLIENT, type Client } from '../answers/access/client.ts';
 import { admittedBy } from '../answers/access/ranges.ts';
 import { rangesOfRoute } from '../answers/access/request-checks.ts';
+import { guardsOf, inWords, opens } from './guards.ts';
 
 export interface AccessChange {
   readonly kind: 'opens' | 'closes' | 'same';
@@ -39,29 +40,29 @@ export function accessChange(before: OwnWay, after: OwnWay, client: Client = ANY
   if (rank !== 0) return { kind: rank > 0 ? 'opens' : 'closes', ...words };
   if (old.verdict === 'refused' || before === undefined || after === undefined)
     return { kind: 'same', ...words };
+  const [was, is] = [guardsOf(before), guardsOf(after)];
   // A client whose address is known was compared by it.
   const isAny = client.from === undefined;
-  const opens = lessAsked(old, now) || (isAny && letsMoreIn(before, after));
-  const closes = lessAsked(now, old) || (isAny && letsMoreIn(after, before));
-  if (!opens && !closes) return { kind: 'same', ...words };
-  return { kind: opens ? 'opens' : 'closes', ...words };
+  const isOpening = opens(was, is) || (isAny && letsMoreIn(before, after));
+  const isClosing = opens(is, was) || (isAny && letsMoreIn(after, before));
+  const own = {
+    before: withGuards(old.sentence, old.sentence === now.sentence ? inWords(was, is) : []),
+    after: withGuards(now.sentence, old.sentence === now.sentence ? inWords(is, was) : []),
+  };
+  return { kind: isOpening ? 'opens' : isClosing ? 'closes' : 'same', ...own };
 }
 
 function accessFor(way: OwnWay, client: Client): Access {
   return way === undefined ? NOTHING : accessOf({ ...way, client });
 }
 
-/** Judged by their addresses. */
-const RANGES: ReadonlySet<string> = new Set(['source ranges', 'source ranges of route', 'route', 'members']);
+const MOST_SHOWN = 5;
 
-/** Something that `old` asks for, `now` does not ask for, or in other words. */
-function lessAsked(old: Access, now: Access): boolean {
-  return old.checks.some(
-    ({ name, result, detail }) =>
-      result === 'asked' &&
-      !RANGES.has(name) &&
-      !now.checks.some((each) => each.name === name && each.result === 'asked' && each.detail === detail),
-  );
+/** A sentence that does not say what differs gets it behind it. */
+function withGuards(sentence: string, guards: readonly string[]): string {
+  if (guards.length === 0) return sentence;
+  const more = guards.length > MOST_SHOWN ? ' and others' : '';
+  return `${sentence} (${guards.slice(0, MOST_SHOWN).join(', ')}${more})`;
 }
 
 /** `now` lets an address in that `old` does not. */
@@ -74,5 +75,11 @@ function letsMoreIn(old: Omit<Way, 'client'>, now: Omit<Way, 'client'>): boolean
 function admitted({ listener, request }: Omit<Way, 'client'>, family: Family): AddressSet {
   const ofListener = admittedBy({ allowed: listener.allowedCidrs, denied: [] }, family);
   const ofRoute = rangesOfRoute(request);
-  return ofRoute === undefined ? ofListener : common(ofListener, admittedBy(ofRoute, family));
+  const own = ofRoute === undefined ? ofListener : common(ofListener, admittedBy(ofRoute, family));
+  const pools = request?.pools.filter(({ weight }) => weight > 0) ?? [];
+  if (pools.every(({ clients }) => clients === undefined)) return own;
+  return common(
+    own,
+    union(pools.flatMap(({ clients: allowed }) => admittedBy({ allowed, denied: [] }, family))),
+  );
 }

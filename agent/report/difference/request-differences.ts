@@ -5,8 +5,9 @@ import { isMapping } from '../../base/validate.ts';
 import type { AskedRequest } from '../answers/access/asked-request.ts';
 import type { Client } from '../answers/access/client.ts';
 import { ANY_CLIENT } from '../answers/access/client.ts';
-import { accessChange } from './access-change.ts';
-import { NO_MEMBER, type RequestPlace, type Treatment, type Treatments } from './treatments.ts';
+import { type AccessChange, accessChange } from './access-change.ts';
+import { NO_MEMBER, type Treatment } from './treatment.ts';
+import type { RequestPlace, Treatments } from './treatments.ts';
 
 /** The first one that applies: to whom it is open, then what it gets, then how. */
 export type DifferenceKind = 'opens' | 'closes' | 'answer' | 'backend' | 'handling';
@@ -107,8 +108,8 @@ export class RequestDifferences {
 
 /** undefined if nothing differs. The words are those for any client, so that requests of many clients are one group. */
 function compared(before: Treatment, after: Treatment, client: Client): Compared | undefined {
-  const { kind } = accessChange(before.way, after.way, client);
-  const { kind: _, ...words } = accessChange(before.way, after.way);
+  const { kind } = accessKind(before, after, client);
+  const { kind: _, ...words } = accessKind(before, after);
   if (before.guards !== after.guards && kind !== 'same') return { kind, ...words };
   if (before.answer !== after.answer) {
     // A backend instead of an answer, or an answer instead of a backend; members that come and go open and close nothing.
@@ -121,6 +122,20 @@ function compared(before: Treatment, after: Treatment, client: Client): Compared
     return { kind: 'backend', before: before.backends, after: after.backends };
   if (before.handling === after.handling) return undefined;
   return { kind: 'handling', ...handlingWords(before.handling, after.handling) };
+}
+
+/** If only HAProxy can tell which rule takes the request, what any of them opens counts. */
+function accessKind(before: Treatment, after: Treatment, client?: Client): AccessChange {
+  const [old, now] = [before.each ?? [before], after.each ?? [after]];
+  const pairs = old.length === now.length ? old.map((each, at) => [each, now[at]] as const) : [];
+  const changes = pairs.map(([was, is]) => accessChange(was.way, is?.way, client));
+  const own = accessChange(before.way, after.way, client);
+  // Rules that come or go may take requests from those that stay.
+  if (pairs.length === 0 && before.guards !== after.guards) return { ...own, kind: 'opens' };
+  const [found] = (['opens', 'closes'] as const).flatMap((kind) =>
+    changes.filter((each) => each.kind === kind),
+  );
+  return found ?? own;
 }
 
 const NOTHING = 'nothing';

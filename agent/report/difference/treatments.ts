@@ -4,16 +4,23 @@
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { Family, Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { objectOf, ownerOfListener } from '../../model/names.ts';
-import type { RouteRule, WeightedBackend } from '../../model/routes.ts';
-import { accessOf } from '../answers/access/access.ts';
+import type { HostPattern, RouteRule, RouteSection, WeightedBackend } from '../../model/routes.ts';
 import type { AskedRequest } from '../answers/access/asked-request.ts';
 import { CLOSED, type RequestWay, type Way } from '../answers/access/check.ts';
-import { ANY_CLIENT } from '../answers/access/client.ts';
 import { mostSpecific } from '../answers/access/hosts.ts';
 import { type PathSettings, type ReadPath, readPath } from '../answers/access/path-rules.ts';
 import { NO_PROOFS } from '../answers/access/proofs.ts';
 import { RuleIndex } from '../answers/access/rule-index.ts';
-import { actionInWords, hostInWords, matchInWords, poolName } from '../answers/route-words.ts';
+import { hostInWords, matchInWords, poolName } from '../answers/route-words.ts';
+import {
+  answerOf,
+  guardsInText,
+  handlingOf,
+  joined,
+  NO_MEMBER,
+  sharesOf,
+  type Treatment,
+} from './treatment.ts';
 
 /** Where a request goes; what is not known of it is undefined or ''. */
 export interface RequestPlace {
@@ -26,24 +33,6 @@ export interface RequestPlace {
   /** The owner's key. */
   readonly owner: string;
 }
-
-/** One value for all requests that are treated alike. */
-export interface Treatment {
-  /** `HTTPRoute default/api#0`, or the object of the load balancer if it has no rules; '' for none. */
-  readonly rule: string;
-  /** `default/web port 80`, with its share if there are several; '' for none. */
-  readonly backends: string;
-  /** What a client gets that is not sent to a backend, in words; '' if it is. */
-  readonly answer: string;
-  /** What happens besides: rewriting, headers, time limits, mirrors. For comparison only. */
-  readonly handling: string;
-  /** To whom it is open; undefined if nothing listens. */
-  readonly way: Omit<Way, 'client'> | undefined;
-  /** Everything that decides about it. For comparison only. */
-  readonly guards: string;
-}
-
-export const NO_MEMBER = 'answers 503: no member takes requests';
 
 const NO_LISTENER: Treatment = {
   rule: '',
@@ -58,8 +47,8 @@ interface HttpListener {
   readonly loadBalancer: LoadBalancer;
   readonly listener: Listener;
   readonly index: RuleIndex | undefined;
-  /** By rule, for requests in which nothing is unclear and nothing refused. */
-  readonly byRule: Map<RouteRule, Treatment>;
+  /** By section and rule, for requests in which nothing is unclear and nothing refused. */
+  readonly bySection: Map<RouteSection | undefined, Map<RouteRule, Treatment>>;
 }
 
 export class Treatments {
@@ -79,7 +68,7 @@ export class Treatments {
       loadBalancer.listeners.filter(readsRequests).map((listener) => ({
         ...{ loadBalancer, listener },
         index: listener.routing?.kind === 'http' ? new RuleIndex(listener.routing) : undefined,
-        byRule: new Map<RouteRule, Treatment>(),
+        bySection: new Map<RouteSection | undefined, Map<RouteRule, Treatment>>(),
       })),
     );
     this.#owners = new Set(this.#listeners.map(({ loadBalancer }) => loadBalancer.key));
@@ -146,12 +135,12 @@ export class Treatments {
       return { treatment: this.#forAll(at, read), isFound: listener.routing === undefined };
     const { section, entry, isAmbiguous, perhaps } = index.find(request, read);
     const isPlain = entry !== undefined && perhaps.length === 0 && read.refused === '';
-    const known = isPlain ? at.byRule.get(entry.rule) : undefined;
+    const known = isPlain ? at.bySection.get(section)?.get(entry.rule) : undefined;
     if (known !== undefined) return { treatment: known, isFound: true };
     const isFound = entry !== undefined || perhaps.length > 0 || isAmbiguous;
     const subject = entry?.rule ?? section ?? listener;
     const unclear = perhaps.map(({ rule, match }) => `${matchInWords(match)}: ${rule.name}`);
-    const key = `${listener.name} ${read.refused} ${isAmbiguous} ${unclear.join('; ')}`;
+    const key = `${listener.name} ${section?.name} ${read.refused} ${isAmbiguous} ${unclear.join('; ')}`;
     const treatment = this.#remember(subject, key, () => {
       const rule = entry?.rule;
       const words =
@@ -179,7 +168,7 @@ export class Treatments {
       });
       return others.length === 0 ? own : joined(own, others);
     });
-    if (isPlain) at.byRule.set(entry.rule, treatment);
+    if (isPlain) remember(at.bySection, section, entry.rule, treatment);
     return { treatment, isFound };
   }
 
@@ -189,13 +178,31 @@ export class Treatments {
       name: poolName(backend) ?? '',
       weight: backend.weight,
       ready: this.#ready(backend),
+      ...guardsOfPool(this.#listener(backend)),
     }));
   }
 
-  #ready({ pool = '' }: Pick<WeightedBackend, 'pool'>): number {
-    const loadBalancer = this.#desired.loadBalancers.get(ownerOfListener(pool));
-    const members = loadBalancer?.listeners.find(({ name }) => name === pool)?.pool.members ?? [];
+  #ready(backend: Pick<WeightedBackend, 'pool'>): number {
+    const members = this.#listener(backend)?.pool.members ?? [];
     return members.filter(({ state }) => state === 'ready').length;
+  }
+
+  /** Of a pool. */
+  #listener({ pool = '' }: Pick<WeightedBackend, 'pool'>): Listener | undefined {
+    const loadBalancer = this.#desired.loadBalancers.get(ownerOfListener(pool));
+    return loadBalancer?.listeners.find(({ name }) => name === pool);
+  }
+
+  /** How members of the rule's pools are reached, by pool; only what is not usual. */
+  #connectionsOf(rule: RouteRule | undefined): Readonly<Record<string, unknown>> {
+    const backends = rule?.action.kind === 'forward' ? rule.action.backends : [];
+    return Object.fromEntries(
+      backends.flatMap((backend) => {
+        const { tls, httpVersion, retry } = this.#listener(backend)?.pool ?? {};
+        const isUsual = tls === undefined && retry === undefined && httpVersion !== '2';
+        return isUsual ? [] : [[poolName(backend) ?? '', { tls, httpVersion, retry }] as const];
+      }),
+    );
   }
 
   #treatmentOf(
@@ -204,7 +211,8 @@ export class Treatments {
     rule: RouteRule | undefined,
     section: string,
   ): Treatment {
-    const way = { listener, serverName: '', request, proofs: NO_PROOFS, atEachHost: '' };
+    const serverName = nameIn(request.hostname);
+    const way = { listener, serverName, request, proofs: NO_PROOFS, atEachHost: '' };
     const isRefused = request.refusedPath !== '' || request.ambiguity !== '';
     const answer = isRefused
       ? 'answers 400'
@@ -215,9 +223,9 @@ export class Treatments {
       rule: rule?.name ?? objectOf(loadBalancer.key),
       backends: answer === '' || request.pools.length > 0 ? sharesOf(request.pools) : '',
       answer,
-      handling: handlingOf(rule),
-      way,
-      guards: guardsOf(way),
+      handling: handlingOf(rule, this.#connectionsOf(rule)),
+      way: withMembers(way),
+      guards: guardsInText(withMembers(way)),
     };
   }
 
@@ -243,8 +251,8 @@ export class Treatments {
         backends,
         answer,
         handling: '',
-        way: own,
-        guards: guardsOf(own),
+        way: withMembers(own),
+        guards: guardsInText(withMembers(own)),
       };
     });
   }
@@ -269,15 +277,15 @@ export class Treatments {
       const { tls: _, dispatch: __, ...passing } = listener;
       const way = {
         ...{ listener: { ...passing, tls: undefined }, serverName: '', request },
-        ...{ proofs: NO_PROOFS, atEachHost: '' },
-      };
+        ...{ proofs: NO_PROOFS, atEachHost: '', isPassedOn: true as const },
+      } as const;
       return {
         rule: `TLSRoute of ${objectOf(loadBalancer.key)}`,
         backends: sharesOf(pools),
         answer: backends.length > 0 ? '' : 'the connection is closed: no TLSRoute has the host',
         handling: 'TLS is passed on',
-        way,
-        guards: guardsOf(way),
+        way: withMembers(way),
+        guards: guardsInText(withMembers(way)),
       };
     });
   }
@@ -306,28 +314,6 @@ function isSamePlace(a: RequestPlace, b: RequestPlace): boolean {
   );
 }
 
-/** What happens besides, by its name in words: its values as JSON, in their order. */
-function handlingOf(rule: RouteRule | undefined): string {
-  if (rule === undefined) return '';
-  const { action, cors, responseHeaders } = rule;
-  const forwarded = action.kind === 'forward' ? action : undefined;
-  return JSON.stringify({
-    CORS: cors,
-    'response headers': responseHeaders,
-    'request headers': forwarded?.requestHeaders,
-    'headers of its backends': headersOf(forwarded?.backends ?? []),
-    rewriting: forwarded?.rewrite,
-    'the certificate of clients for members': forwarded?.passesCertificate,
-    mirrors: forwarded?.mirrors,
-    'the choice of a member': forwarded?.hashBy,
-    'the default backend': forwarded?.fallback,
-    'pages of errors': forwarded?.customErrors?.codes,
-    'which methods are sent again': forwarded?.retriesIdempotentOnly,
-    'the cookie of session affinity': forwarded?.cookie,
-    'the time limit': forwarded?.timeout,
-  });
-}
-
 function readsRequests({ protocol, reachedBy, routing, mode, addresses }: Listener): boolean {
   if (protocol !== 'TCP' || reachedBy === 'routes' || addresses.length === 0) return false;
   return routing === undefined ? mode === 'http' : routing.kind !== 'tcp';
@@ -352,80 +338,34 @@ function passedTo({ routing, dispatch }: Listener, host: string): Passing | unde
   return { backends: found.backends, words: hostInWords(found.host) };
 }
 
-function answerOf(rule: RouteRule, pools: RequestWay['pools']): string {
-  const { action } = rule;
-  if (action.kind !== 'forward') return actionInWords(rule);
-  // Its own members are not looked at.
-  if (action.fallback !== undefined) return '';
-  const known = pools.filter(({ name, weight }) => name !== '' && weight > 0);
-  if (known.length === 0) return `answers ${action.failure}: it has no backend with a weight`;
-  return known.every(({ ready }) => ready === 0) ? NO_MEMBER : '';
+/** The members of a state say nothing of who may come in, and folders of manifests often have none. */
+function withMembers(way: Omit<Way, 'client'>): Omit<Way, 'client'> {
+  const { request } = way;
+  if (request === undefined) return way;
+  return { ...way, request: { ...request, pools: request.pools.map((pool) => ({ ...pool, ready: 1 })) } };
 }
 
-/** `default/web port 80`, `9/10 default/web port 80, 1/10 default/canary port 80`. */
-function sharesOf(pools: RequestWay['pools']): string {
-  const used = pools.filter(({ weight }) => weight > 0);
-  const [only] = used;
-  if (only !== undefined && used.length === 1) return nameOf(only);
-  const common = used.map(({ weight }) => weight).reduce(greatestDivisor, 0) || 1;
-  const total = used.reduce((sum, { weight }) => sum + weight, 0) / common;
-  return used
-    .map((pool) => `${pool.weight / common}/${total} ${nameOf(pool)}`)
-    .sort()
-    .join(', ');
+function guardsOfPool(listener: Listener | undefined): Pick<RequestWay['pools'][number], 'clients' | 'tls'> {
+  const { clients, tls } = listener?.pool ?? {};
+  return { ...(clients && { clients }), ...(tls && { tls }) };
 }
 
-function nameOf({ name }: RequestWay['pools'][number]): string {
-  return name === '' ? 'a backend that does not exist' : name.replace(/^pool:/, '');
+/** A name in handshakes that belongs to the hostname; '' if any does. */
+function nameIn(hostname: HostPattern | undefined): string {
+  if (hostname === undefined || hostname.kind === 'any') return '';
+  return hostname.kind === 'exact' ? hostname.suffix : `any.${hostname.suffix}`;
 }
 
-function greatestDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestDivisor(b, a % b);
-}
-
-/** What is done with the headers of each backend's share. */
-function headersOf(backends: readonly WeightedBackend[]): readonly unknown[] {
-  return backends
-    .filter(
-      ({ requestHeaders, responseHeaders }) => requestHeaders !== undefined || responseHeaders !== undefined,
-    )
-    .map(({ pool, requestHeaders, responseHeaders }) => [pool, requestHeaders, responseHeaders]);
-}
-
-/** What does not say who may come in. */
-const NO_GUARDS: ReadonlySet<string> = new Set([
-  'route',
-  'members',
-  'answer',
-  'redirect',
-  'share of namespace',
-]);
-
-function guardsOf(way: Omit<Way, 'client'>): string {
-  const { checks } = accessOf({ ...way, client: ANY_CLIENT });
-  const { allowedCidrs, tls, trustedProxies = [] } = way.listener;
-  const { allowedCidrs: ofRoute, deniedCidrs } = way.request?.rule?.limits ?? {};
-  return JSON.stringify([
-    checks.filter(({ name }) => !NO_GUARDS.has(name)),
-    // Words name the first ranges only.
-    [allowedCidrs, trustedProxies, ofRoute, deniedCidrs],
-    [tls?.clients, tls?.sections?.map(({ hostname, clients }) => [hostname, clients])],
-  ]);
-}
-
-/** One treatment out of those of several rules, of which only HAProxy can tell which takes the request. */
-function joined(
-  own: Treatment,
-  others: readonly { readonly words: string; readonly treatment: Treatment }[],
-): Treatment {
-  const all = (part: (treatment: Treatment) => string): string =>
-    [...others.map(({ words, treatment }) => `${part(treatment)} (${words})`), part(own)].join(', or ');
-  return {
-    rule: all(({ rule }) => rule),
-    backends: all(({ backends }) => backends),
-    answer: all(({ answer }) => answer),
-    handling: all(({ handling }) => handling),
-    way: own.way,
-    guards: all(({ guards }) => guards),
-  };
+function remember(
+  bySection: HttpListener['bySection'],
+  section: RouteSection | undefined,
+  rule: RouteRule,
+  treatment: Treatment,
+): void {
+  let byRule = bySection.get(section);
+  if (byRule === undefined) {
+    byRule = new Map();
+    bySection.set(section, byRule);
+  }
+  byRule.set(rule, treatment);
 }

@@ -1,6 +1,6 @@
 // One check between a client and the members: what it looks at, and what it does with the client. Values only.
 
-import type { Listener } from '../../../model/load-balancer.ts';
+import type { Listener, MemberTls } from '../../../model/load-balancer.ts';
 import type { HostPattern, RouteRule } from '../../../model/routes.ts';
 import type { AskedRequest } from './asked-request.ts';
 import type { Client } from './client.ts';
@@ -32,6 +32,8 @@ export interface Way {
   readonly client: Client;
   /** The name in the TLS handshake; '' if there is none, because the client connects to an address. */
   readonly serverName: string;
+  /** Members end its TLS. */
+  readonly isPassedOn?: true;
   /** undefined if it is not about a request. */
   readonly request: RequestWay | undefined;
   readonly proofs: Proofs;
@@ -65,13 +67,14 @@ export interface RequestWay {
   readonly perhaps: readonly string[];
   /**
    * '' as the name of one that does not exist; `ready`: its members that take requests; `clients`: CIDRs of those that NetworkPolicies
-   * let in, absent for all.
+   * let in, absent for all; `tls`: to its members, if that is known.
    */
   readonly pools: readonly {
     readonly name: string;
     readonly weight: number;
     readonly ready: number;
     readonly clients?: readonly string[];
+    readonly tls?: MemberTls;
   }[];
 }
 
