@@ -5,11 +5,10 @@ import type { Cors, RouteJwt, RouteLimits, RouteRule } from '../../model/routes.
 import { askedOf } from '../answers/access/certificate-checks.ts';
 import type { Way } from '../answers/access/check.ts';
 
-/** Keys are words. */
 export interface Guards {
-  /** Value: all that decides whether a client has it. */
+  /** Key: the demand in words; value: all that decides whether a client has it. */
   readonly demands: ReadonlyMap<string, string>;
-  /** Without an entry there is no limit. */
+  /** Key: the limit in words; a limit without an entry is none. */
   readonly limits: ReadonlyMap<string, number>;
   /** What some clients may do besides. */
   readonly allowances: ReadonlySet<string>;
@@ -84,7 +83,7 @@ function demandsOfTls(way: Omit<Way, 'client'>): readonly Entry[] {
   ];
 }
 
-/** That nothing between here and the members reads or answers requests. */
+/** By these nothing between here and the members reads or answers requests. */
 function demandsOnMembers({ listener, request, isPassedOn }: Omit<Way, 'client'>): readonly Entry[] {
   const routed = request?.pools.filter(({ weight }) => weight > 0) ?? [];
   const pools = listener.routing === undefined ? [listener.pool] : routed;
@@ -149,7 +148,7 @@ function limitsOf(
   ];
 }
 
-/** Of other sites, to whose pages a browser shows answers. */
+/** Other sites, to whose pages a browser shows answers. */
 function sitesOf(cors: Cors | undefined): readonly string[] {
   if (cors === undefined) return [];
   const { origins, oneLabel, methods, allowHeaders, exposeHeaders, credentials } = cors;

@@ -187,7 +187,7 @@ export class Treatments {
     return members.filter(({ state }) => state === 'ready').length;
   }
 
-  /** Of a pool. */
+  /** A pool's. */
   #listener({ pool = '' }: Pick<WeightedBackend, 'pool'>): Listener | undefined {
     const loadBalancer = this.#desired.loadBalancers.get(ownerOfListener(pool));
     return loadBalancer?.listeners.find(({ name }) => name === pool);
