@@ -198,6 +198,7 @@ const INGRESSES: readonly Row[] = [
     (name): Row => ({ name, strong: { [name]: 'true' } }),
   ),
   ...['limit-rate', 'global-rate-limit'].map((name): Row => ({ name, strong: { [name]: '5' } })),
+  { name: 'proxy-cookie-path', strong: { 'proxy-cookie-path': '/ "/; Secure"' } },
   { name: 'ssl-ciphers', strong: { 'ssl-ciphers': 'ECDHE-RSA-AES128-GCM-SHA256' } },
   { name: 'auth-proxy-set-headers', strong: { 'auth-proxy-set-headers': 'shop/headers' } },
 ];
