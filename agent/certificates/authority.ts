@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { SecretText } from '../base/secret-text.ts';
 import { readCertificates, type Unusable } from './key-pair.ts';
+import { depthFault } from './limited-depth.ts';
 
 export interface Authority {
   /** PEM as Node writes it. */
@@ -11,6 +12,8 @@ export interface Authority {
   readonly fingerprint: string;
   /** When the last certificate expires: until then some clients or members may be trusted. Milliseconds since the epoch. */
   readonly expires: number;
+  /** Why the depth below it cannot be limited, the end of a sentence about the list; '' if it can. */
+  readonly depthFault: string;
 }
 
 /** Mozilla's list has some 220 KB. */
@@ -26,6 +29,7 @@ export function checkAuthority(text: string): Authority | Unusable {
   return {
     pem: new SecretText(pem),
     fingerprint: createHash('sha256').update(pem).digest('hex').slice(0, 32),
+    depthFault: depthFault(pem),
     expires: Math.max(...certificates.map(({ validToDate }) => validToDate.getTime())),
   };
 }

@@ -7,6 +7,7 @@ import type { Crl } from './crl.ts';
 import type { ErrorPages } from './error-pages.ts';
 import type { KeyPair } from './key-pair.ts';
 import { type Access, type Answer, type Found, LastGood, type LastGoodOptions } from './last-good.ts';
+import { withDepth } from './limited-depth.ts';
 import type { KeysName, KeyUrls } from './token-keys/key-urls.ts';
 import type { TokenKeys } from './token-keys/token-keys.ts';
 import { writtenTokenKeys } from './token-keys/written-token-keys.ts';
@@ -71,7 +72,9 @@ export class Certificates {
   readonly #keyUrls: CertificatesOptions['keyUrls'];
   readonly #kinds: Kinds;
   /** The texts, for HAProxy's files. */
-  readonly pems: { readonly [kind in keyof Kinds]: Kinds[kind]['pem'] };
+  readonly pems: { readonly [kind in keyof Kinds]: Kinds[kind]['pem'] } & {
+    readonly authority: (name: string, fingerprint: string, depth?: number) => string | undefined;
+  };
 
   constructor(options: CertificatesOptions) {
     this.#maxRsaBits = options.maxRsaBits;
@@ -80,7 +83,10 @@ export class Certificates {
     const { certificate, authority, crl, users, tokenKeys, pages } = this.#kinds;
     this.pems = {
       certificate: certificate.pem,
-      authority: authority.pem,
+      authority: (name: string, fingerprint: string, depth?: number) => {
+        const pem = authority.pem(name, fingerprint);
+        return pem === undefined || depth === undefined ? pem : withDepth(pem, depth);
+      },
       crl: crl.pem,
       users: users.pem,
       tokenKeys: tokenKeys.pem,

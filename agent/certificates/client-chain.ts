@@ -11,6 +11,8 @@ export interface ClientChain {
   readonly certificates: readonly X509Certificate[];
   /** PEM of the authorities. */
   readonly authority: string;
+  /** The most intermediate certificates; undefined: as many as OpenSSL takes. */
+  readonly depth?: number | undefined;
   /** PEM of the revocation lists; undefined: none is asked. */
   readonly crl: string | undefined;
   /** Milliseconds since the epoch. */
@@ -23,13 +25,17 @@ const LONGEST = 102;
 const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2';
 
 /** The end of a sentence about the certificate; '' if it is accepted. */
-export function clientFault({ certificates, authority, crl, now }: ClientChain): string {
+export function clientFault({ certificates, authority, depth, crl, now }: ClientChain): string {
   const [own, ...others] = certificates;
   if (own === undefined) return 'is none';
   const trusted = readCertificates(authority, 'ca.crt', MOST_CERTIFICATES);
   if (typeof trusted === 'string') return 'cannot be compared with its authorities';
   const chain = chainOf(own, trusted, others);
-  if (chain === undefined) return 'is not of these authorities';
+  // HAProxy has other certificates of these authorities, if it has a depth of chains.
+  if (chain === undefined || (depth !== undefined && chain.length === 1))
+    return 'is not of these authorities';
+  if (depth !== undefined && chain.length - 2 > depth)
+    return `has ${chain.length - 2} intermediate certificates, and at most ${depth} are allowed`;
   const expired = chain.find(({ validToDate }) => validToDate.getTime() < now);
   if (expired !== undefined)
     return `${expired === own ? 'expired' : 'has an authority that expired'} at ${expired.validToDate.toISOString()}`;

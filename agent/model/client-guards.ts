@@ -1,6 +1,6 @@
 // Where clients must show a certificate, and routes that stay closed until the TLS that asks for it is there. Pure.
 
-import type { Tls } from './load-balancer.ts';
+import type { Authority, Tls } from './load-balancer.ts';
 import type { HostPattern, HttpRouting, RouteSection } from './routes.ts';
 
 /** True if any of its clients must, or may, show a certificate. */
@@ -13,9 +13,14 @@ export function needsCertificates({ clients, sections = [] }: Tls): boolean {
   return [clients, ...sections.map((each) => each.clients)].every((each) => each?.verify === 'required');
 }
 
+/** As a word: what HAProxy trusts. */
+export function contentOf({ fingerprint, depth }: Authority): string {
+  return depth === undefined ? fingerprint : `${fingerprint}-${depth}`;
+}
+
 /** What clients must prove, as one word: the value of a section in the map `guarded`. */
 export function guardWord({ verify, authority, crl }: NonNullable<Tls['clients']>): string {
-  return [verify, authority.fingerprint, ...(crl === undefined ? [] : [crl.fingerprint])].join('.');
+  return [verify, contentOf(authority), ...(crl === undefined ? [] : [crl.fingerprint])].join('.');
 }
 
 /** All names of a listener. */

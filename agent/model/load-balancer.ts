@@ -192,6 +192,8 @@ export interface Authority {
   readonly name: string;
   /** A hash of the list. */
   readonly fingerprint: string;
+  /** The most intermediate certificates of a client's chain; absent: as many as OpenSSL takes. */
+  readonly depth?: number;
 }
 
 /** Users with hashes of their passwords: the Secret (`secret default/users`), and a hash of the list. */

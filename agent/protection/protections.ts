@@ -121,7 +121,7 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'global-auth-method', ...OF_CLASSES, by: 'what an authorization server is asked' },
   { name: 'global-auth-signin', ...OF_CLASSES, by: 'single sign-on' },
   { name: 'global-auth-response-headers', ...OF_CLASSES, by: 'headers that clients cannot forge' },
-  { name: 'auth-tls-verify-depth', ...NOWHERE, by: 'a depth of chains of clients' },
+  { name: 'auth-tls-verify-depth', ...OF_INGRESSES, by: 'a depth of chains of clients' },
   { name: 'enable-modsecurity', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },
   { name: 'enable-owasp-core-rules', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },
   { name: 'enable-owasp-modsecurity-crs', ...NOWHERE, by: 'a firewall of requests', asks: isNotOff },

@@ -21,7 +21,7 @@ export function proofsOf({ pems }: Pick<Certificates, 'pems'>): Proofs {
       const trusted = pems.authority(authority.name, authority.fingerprint);
       const lists = crl && pems.crl(crl.name, crl.fingerprint);
       if (trusted === undefined || (crl !== undefined && lists === undefined)) return 'cannot be judged';
-      return clientFault({ certificates, authority: trusted, crl: lists, now });
+      return clientFault({ certificates, authority: trusted, depth: authority.depth, crl: lists, now });
     },
   };
 }

@@ -2,8 +2,10 @@
 
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import ava from 'ava';
 import { requires } from '../support/basics/requirements.ts';
@@ -156,6 +158,55 @@ test.serial(
     t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
   },
 );
+
+test.serial('Clients have at most as many intermediate certificates as their host allows', async (t) => {
+  const host = await TestHost.create(t);
+  const place = { address: host.address(1), port: 443 };
+  const [own, root] = [await Authority.create(t), await Authority.create(t, 'Root')];
+  const first = await root.authority(t, 'First');
+  const second = await first.authority(t, 'Second');
+  const issued = await Promise.all([root, first, second].map((each) => each.issue({ names: ['ann'] })));
+  const above = ['', first.cert, second.cert + first.cert];
+  const clients = issued.map(({ cert, key }, at) => ({ cert: cert + above[at], key }));
+  const [backends, web] = [
+    backendObjects('web', await startEcho(t, 'web')),
+    tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+  ];
+  const objects = (depth: Readonly<Record<string, string>>) => [
+    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+    ...backends,
+    shop(
+      { [`${PREFIX}auth-tls-secret`]: 'default/clients', ...depth },
+      { tls: [{ hosts: [NAME], secretName: 'web-tls' }] },
+    ),
+    secret('clients', { 'ca.crt': root.cert }),
+    web,
+  ];
+  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+  const asked = async (): Promise<string> => {
+    const answers = clients.map((client) =>
+      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(() => 'served', statusOf),
+    );
+    return (await Promise.all(answers)).join();
+  };
+  const chain = join(host.stateDir, 'ann.pem');
+  await writeFile(chain, clients[2]?.cert ?? '');
+  await host.write('objects.yaml', objects({}));
+  await host.start();
+  await host.until('without a depth all are served', async () => (await asked()) === 'served,served,served');
+  for (const [depth, answers] of [
+    ['1', 'served,served,refused'],
+    ['0', 'served,refused,refused'],
+    ['2', 'served,served,served'],
+  ] as const) {
+    await host.write('objects.yaml', objects({ [`${PREFIX}auth-tls-verify-depth`]: depth }));
+    await host.until(`depth ${depth}`, async () => (await asked()) === answers);
+    t.is(await asked(), answers, depth);
+    if (depth !== '0') continue;
+    const why = await host.command('why', [`https://${NAME}/`, '--cert', chain]);
+    t.regex(why.stdout, /the client's has 2 intermediate certificates, and at most 0 are allowed/);
+  }
+});
 
 test.serial(
   "Members get the client's certificate if the Ingress says so, and never one that the client claims",

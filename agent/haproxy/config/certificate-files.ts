@@ -5,6 +5,7 @@
 // Why: docs/design/decisions/0043-certificates.md
 
 import { FileSet, type NamedText } from '../../host/file-set.ts';
+import { contentOf } from '../../model/client-guards.ts';
 import type {
   Authority,
   Certificate,
@@ -34,7 +35,7 @@ import { NO_USERS, type UsersText } from './user-lists.ts';
 /** PEM texts by name and fingerprint; undefined if one is no longer known. */
 export interface PemTexts {
   readonly certificate: (name: string, fingerprint: string) => string | undefined;
-  readonly authority: (name: string, fingerprint: string) => string | undefined;
+  readonly authority: (name: string, fingerprint: string, depth?: number) => string | undefined;
   readonly crl: (name: string, fingerprint: string) => string | undefined;
   readonly users?: UsersText;
   readonly pages?: PagesText;
@@ -102,11 +103,11 @@ export class CertificateFiles {
 
   *#textsOf(loadBalancers: readonly LoadBalancer[]): Generator<NamedText, void, void> {
     const { folder, pems } = this.#options;
-    for (const { name, fingerprint } of authoritiesOf(loadBalancers))
+    for (const authority of authoritiesOf(loadBalancers))
       yield {
-        path: authorityFile(folder, { name, fingerprint }),
-        id: fingerprint,
-        text: () => pems.authority(name, fingerprint),
+        path: authorityFile(folder, authority),
+        id: contentOf(authority),
+        text: () => pems.authority(authority.name, authority.fingerprint, authority.depth),
       };
     for (const list of userListsOf(loadBalancers))
       yield {
@@ -161,9 +162,15 @@ function authoritiesOf(loadBalancers: readonly LoadBalancer[]): readonly Authori
   return loadBalancers
     .flatMap(({ listeners }) => listeners.filter(hasSection))
     .flatMap(({ tls, pool }) => [
-      ...(tls === undefined ? [] : clientAuthorities(tls)),
+      ...(tls === undefined ? [] : clientAuthorities(tls).flatMap(withSource)),
       ...(pool.tls?.authority === undefined ? [] : [pool.tls.authority]),
     ]);
+}
+
+/** The next agent reads the list as it is in its object. */
+function withSource(authority: Authority): readonly Authority[] {
+  const { depth, ...source } = authority;
+  return depth === undefined ? [authority] : [source, authority];
 }
 
 function userListsOf(loadBalancers: readonly LoadBalancer[]): readonly UserList[] {

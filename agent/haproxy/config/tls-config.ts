@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';
-import { asksForCertificates } from '../../model/client-guards.ts';
+import { asksForCertificates, contentOf } from '../../model/client-guards.ts';
 import type {
   Authority,
   Certificate,
@@ -33,8 +33,9 @@ export function nameOfCertificate(file: string): readonly string[] {
 }
 
 /** Named by its content, because HAProxy before 3.2 can end when a list of authorities changes at runtime. */
-export function authorityFile(folder: string, { name, fingerprint }: Authority): string {
-  return `${folder}/${fileName(`ca_${name.replace(/[ /]/g, '_')}`)}_${fingerprint}.crt`;
+export function authorityFile(folder: string, authority: Authority): string {
+  const name = fileName(`ca_${authority.name.replace(/[ /]/g, '_')}`);
+  return `${folder}/${name}_${contentOf(authority)}.crt`;
 }
 
 /** Named by its content, as the file of authorities. */
@@ -180,7 +181,7 @@ export function tlsStructure({ tls }: Pick<Listener, 'tls'>): unknown {
   const [byDefault] = certificatesOf(tls);
   // A worker has the authorities and revocation lists with which it booted.
   const others = (tls.sections ?? []).flatMap(({ clients }) =>
-    [clients?.authority, clients?.crl].flatMap((each) => each?.fingerprint ?? []),
+    [clients?.authority, clients?.crl].flatMap((each) => (each === undefined ? [] : contentOf(each))),
   );
   return [
     byDefault?.name,

@@ -2,7 +2,7 @@
 // whatever certificate it has itself. Pure.
 
 import type { Dependency } from '../../model/desired-state.ts';
-import type { Problem, Tls } from '../../model/load-balancer.ts';
+import type { Authority, Problem, Tls } from '../../model/load-balancer.ts';
 import { clientCrl } from '../routes/client-crl.ts';
 import type { CertificatesView } from '../service/tls.ts';
 import type { OwnedIngress } from './owned-hosts.ts';
@@ -44,11 +44,12 @@ export function ingressGuards(
       if (known === undefined || own === 'closed') hosts.set(host, { guard: own, by: key });
       else if (known.guard === 'closed') continue;
       else if (isSameList(known.guard, own)) {
-        if (known.guard.verify === own.verify) continue;
-        hosts.set(host, { ...known, guard: { ...own, verify: 'required' } });
+        if (known.guard.verify === own.verify && known.guard.authority.depth === own.authority.depth)
+          continue;
+        hosts.set(host, { ...known, guard: stricter(known.guard, own) });
         tell(
           each,
-          `${named(host)} needs client certificates: of "auth-tls-verify-client" here and in Ingress "${known.by}" the stricter value counts`,
+          `${named(host)} needs client certificates: of "auth-tls-verify-client" and "auth-tls-verify-depth" here and in Ingress "${known.by}" the stricter values count`,
         );
       } else {
         refused.add(`${key} ${host}`);
@@ -93,13 +94,32 @@ function isSameList(a: Clients, b: Clients): boolean {
   return a.authority.fingerprint === b.authority.fingerprint && a.crl?.fingerprint === b.crl?.fingerprint;
 }
 
+/** Both have the same list. */
+function stricter(a: Clients, b: Clients): Clients {
+  const depths = [a.authority.depth, b.authority.depth].filter((depth) => depth !== undefined);
+  const verify = a.verify === b.verify ? a.verify : 'required';
+  return {
+    ...a,
+    verify,
+    authority: authorityOf(a.authority, depths.length > 0 ? Math.min(...depths) : undefined),
+  };
+}
+
+function authorityOf({ name, fingerprint }: Authority, depth: number | undefined): Authority {
+  return { name, fingerprint, ...(depth !== undefined && { depth }) };
+}
+
 function clientsOf(
   { ingress: { key, namespace }, read: { options, hasInvalidAuthority } }: OwnedIngress,
   certificates: CertificatesView,
   reads: Set<Dependency>,
   problems: Problem[],
 ): Clients | 'closed' | undefined {
-  const { 'auth-tls-secret': secret, 'auth-tls-verify-client': verify = 'on' } = options;
+  const {
+    'auth-tls-secret': secret,
+    'auth-tls-verify-client': verify = 'on',
+    'auth-tls-verify-depth': depth,
+  } = options;
   if (verify === 'off') return undefined;
   // The value itself is a fault of the annotations.
   if (secret === undefined) return hasInvalidAuthority ? 'closed' : undefined;
@@ -114,9 +134,11 @@ function clientsOf(
     : { content: undefined, fault: 'it is of another namespace' };
   const revoked = isOwn ? clientCrl(object, certificates) : { crl: undefined, fault: '' };
   // Without its revocation list, clients with revoked certificates would be served.
-  const isClosed = content === undefined || (revoked.fault !== '' && revoked.crl === undefined);
+  const depthFault = depth === undefined ? '' : (content?.depthFault ?? '');
+  const isClosed =
+    content === undefined || (revoked.fault !== '' && revoked.crl === undefined) || depthFault !== '';
   if (isClosed) {
-    const why = fault || revoked.fault || 'it is not read yet';
+    const why = fault || depthFault || revoked.fault || 'it is not read yet';
     const message = `Cannot use Secret "${ofNamespace}/${ofName}" for client certificates: ${why}; its requests get status 403`;
     problems.push({ object: `Ingress ${key}`, reason: 'InvalidCertificate', message });
     return 'closed';
@@ -125,7 +147,7 @@ function clientsOf(
     const message = `Cannot use Secret "${ofNamespace}/${ofName}" for client certificates: ${revoked.fault}`;
     problems.push({ object: `Ingress ${key}`, reason: 'InvalidCertificate', message });
   }
-  const authority = { name: object, fingerprint: content.fingerprint };
+  const authority = authorityOf({ name: object, fingerprint: content.fingerprint }, depth);
   return {
     verify: verify === 'optional' ? 'optional' : 'required',
     authority,

@@ -235,15 +235,18 @@ const BROKEN = { kind: 'answer', status: 500 } as const;
 const ASKED_OF_CLASS =
   'Cannot pass TLS through: an authorization server of the class is asked about requests; set "enable-global-auth" to "false"; its requests get status 403';
 const NO_AUTHORITY =
-  'Cannot verify clients: annotations "auth-tls-verify-client" and "auth-tls-match-cn" need "auth-tls-secret"; its requests get status 403';
+  'Cannot verify clients: annotations "auth-tls-verify-client", "auth-tls-verify-depth" and "auth-tls-match-cn" need "auth-tls-secret"; its requests get status 403';
 
 function verifiesNothing({
   'auth-tls-secret': secret,
   'auth-tls-verify-client': verify,
   'auth-tls-match-cn': name,
+  'auth-tls-verify-depth': depth,
 }: IngressOptions): boolean {
   if (name !== undefined && verify === 'off') return true;
-  return secret === undefined && (name !== undefined || (verify !== undefined && verify !== 'off'));
+  return (
+    secret === undefined && ((name ?? depth) !== undefined || (verify !== undefined && verify !== 'off'))
+  );
 }
 
 function otherWww(host: string): string {

@@ -179,6 +179,11 @@ export const INGRESS_ANNOTATIONS = {
     'on, off or optional',
     'It needs `auth-tls-secret`. Default: on.',
   ),
+  'auth-tls-verify-depth': rule(
+    number(0, 99),
+    'a number, at most 99',
+    "How many intermediate certificates may stand between a client's certificate and that of the authority. It needs `auth-tls-secret`. Default: any number, in ingress-nginx 1.",
+  ),
   'auth-tls-match-cn': rule(
     certificateName,
     'CN= and a regular expression',

@@ -146,6 +146,7 @@ export const GIVEN: readonly Guard[] = [
   },
   { name: 'auth-tls-secret', kinds: INGRESS, good: [], wrong: ['', 'My_Secret', 'a/b/c'] },
   { name: 'auth-tls-verify-client', kinds: INGRESS, good: [], wrong: ['', 'yes', 'optional_no_ca', 'on'] },
+  { name: 'auth-tls-verify-depth', kinds: INGRESS, good: [], wrong: ['', 'x', '-1', '1.5', '100', '1'] },
   { name: 'ssl-passthrough', kinds: INGRESS, good: [], wrong: ['', 'yes', 'on'] },
   { name: 'auth-tls-match-cn', kinds: INGRESS, good: [], wrong: ['', 'shop', 'CN=', 'CN=(', 'CN=shop'] },
   {
@@ -281,7 +282,6 @@ export const GIVEN: readonly Guard[] = [
 /** Asked for by Ingresses that come from ingress-nginx, and given by no kind. */
 export const MISSING: Readonly<Record<string, string>> = {
   'auth-proxy-set-headers': 'default/headers',
-  'auth-tls-verify-depth': '1',
   'enable-modsecurity': 'true',
   'enable-owasp-core-rules': 'true',
   'enable-owasp-modsecurity-crs': 'true',

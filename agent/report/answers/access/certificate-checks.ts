@@ -3,7 +3,7 @@
 import { isMatch } from '../../../base/expression/expression.ts';
 import { subjectExpression, subjectInRfc2253 } from '../../../base/expression/subject.ts';
 import { quote } from '../../../base/quote.ts';
-import type { Tls } from '../../../model/load-balancer.ts';
+import type { Authority, Tls } from '../../../model/load-balancer.ts';
 import type { HostPattern } from '../../../model/routes.ts';
 import { asked, type CheckResult, NO_HANDSHAKE, passed, refused, type Way } from './check.ts';
 import { mostSpecific } from './hosts.ts';
@@ -15,7 +15,7 @@ export function clientCertificate(way: Way): CheckResult | undefined {
   if (clients === undefined)
     return tls && given && passed('none is asked for, so that the client sends none');
   const { verify, authority, crl } = clients;
-  const condition = `with a certificate of ${authority.name}${crl === undefined ? '' : ' that is not revoked'}`;
+  const condition = `${ofAuthority(authority)}${crl === undefined ? '' : ' that is not revoked'}`;
   if (verify === 'ignored') return passed('with any certificate, or without');
   const fault = faultOf(way, clients);
   if (fault !== '') return refused(`${condition}: the client's ${fault}`, NO_HANDSHAKE);
@@ -33,12 +33,17 @@ export function hostCertificate(way: Way): CheckResult | undefined {
   const needed = guardOf(tls, request.hostname);
   const given = askedOf(way);
   if (needed?.verify !== 'required' || given?.verify === 'required') return undefined;
-  const condition = `with a certificate of ${needed.authority.name}`;
+  const condition = ofAuthority(needed.authority);
   const answer = 'status 403';
   if (given === undefined) return refused(`${condition}, which the handshake does not ask for`, answer);
   return client.hasCertificate || client.certificates !== undefined
     ? passed(condition)
     : asked(condition, answer);
+}
+
+function ofAuthority({ name, depth }: Authority): string {
+  const most = depth === undefined ? '' : ` with at most ${depth} intermediate certificates`;
+  return `with a certificate of ${name}${most}`;
 }
 
 export function certificateName(way: Way): CheckResult | undefined {
