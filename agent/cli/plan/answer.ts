@@ -192,7 +192,7 @@ export function planMarkdown(answer: PlanAnswer): readonly string[] {
     if (items.length === 0) return;
     lines.push('', `### ${name}`, '');
     for (const { text, below } of items)
-      lines.push(`- ${escaped(text)}`, ...below.map((each) => `  - ${escaped(each)}`));
+      lines.push(`- ${escaped(text)}`, ...below.map((each) => `  - ${code(each)}`));
   };
   for (const { title: name, items } of sections) add(name, items);
   add(
@@ -206,7 +206,14 @@ export function planMarkdown(answer: PlanAnswer): readonly string[] {
   return lines;
 }
 
-/** A value of an object or a log makes no Markdown of its own. */
+/** A value of an object or a log makes no Markdown of its own, and names nobody who would be notified. */
 function escaped(text: string): string {
-  return text.replace(/[\\`*_[\]<>#|!~@&]/g, '\\$&');
+  return text.replace(/[\\`*_[\]<>#|!~&]/g, '\\$&').replaceAll('@', '`@`');
+}
+
+/** What a client has sent: as code, in which a merge request finds no names, links or commands. */
+function code(text: string): string {
+  const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return longest === 0 ? `${fence}${text}${fence}` : `${fence} ${text} ${fence}`;
 }

@@ -1,16 +1,13 @@
 // `headgate plan`: what a change of objects would do, before it is made. Needs no agent; changes nothing.
 
-import { createReadStream, readFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { HeadgateError, messageOf } from '../../base/errors.ts';
-import { loggedRequest } from '../../report/difference/request-log.ts';
+import { readFileSync } from 'node:fs';
 import { type Arguments, type Command, JSON_FLAG } from '../command.ts';
 import { print, usageError } from '../command-line.ts';
-import { hasChanges, type LogReader, planAnswer, planLines, planMarkdown } from './answer.ts';
+import { hasChanges, planAnswer, planLines, planMarkdown } from './answer.ts';
 import { type ComparedStates, clusterCompared, folderPatched, foldersCompared } from './compared-states.ts';
+import { logReader } from './read-log.ts';
 
 const STDIN = 0;
-const MAX_SHOWN = 200;
 
 export const plan: Command = {
   name: 'plan',
@@ -19,14 +16,15 @@ export const plan: Command = {
     'BEFORE and AFTER are folders or files of manifests. With one of them, BEFORE is the folders of the settings; with "-" as AFTER it is BEFORE with the patch of standard input, as git prints it.',
     'With --cluster BEFORE is what the API server has, and AFTER the same with the objects of the folder instead of its own.',
     'What opens comes first: to whom, and by which rule. Then what closes, load balancers with the commands or the reload that they take, addresses, ports, certificates, routes, members whose connections drain, and requests that get another answer or backend.',
-    'With --requests each request of a log is asked of both: of the connection log, of a log in JSON, or of an access log in the common or combined format.',
+    'With --requests each request of a log is asked of both: of the connection log, of a log in JSON, of an access log in the common or combined format, or as HAProxy writes it by default.',
   ],
   arguments: [{ name: 'BEFORE' }, { name: '[AFTER]' }],
   flags: {
     cluster: { placeholder: '', doc: 'compare with the objects of the API server' },
     requests: {
       placeholder: 'LOG',
-      doc: 'a log whose requests are asked of both states; - for standard input',
+      isRepeated: true,
+      doc: 'a log whose requests are asked of both states, perhaps compressed by gzip or zstd; - for standard input',
     },
     host: { placeholder: 'NAME', doc: 'the host of lines of the log that have none' },
     markdown: { placeholder: '', doc: 'print it as Markdown, for a merge request' },
@@ -51,8 +49,9 @@ export const plan: Command = {
     const { requests, markdown, json, host } = given.own;
     if (markdown === true && json === true) throw usageError('Name one of --markdown and --json');
     const states = await statesOf(given);
-    const readLog =
-      typeof requests === 'string' ? logReader(requests, typeof host === 'string' ? host : '') : undefined;
+    const readLog = Array.isArray(requests)
+      ? logReader(requests, typeof host === 'string' ? host : '')
+      : undefined;
     const answer = await planAnswer(states, given.settings, readLog);
     print(given, answer, markdown === true ? planMarkdown(answer) : planLines(answer));
     if (answer.problems.length > 0) return PROBLEMS;
@@ -71,35 +70,7 @@ async function statesOf({ settings, own, positionals }: Arguments): Promise<Comp
   }
   if (second !== '-')
     return foldersCompared(second === undefined ? manifests : [first], [second ?? first], settings);
-  if (own.requests === '-') throw usageError('Standard input is either the patch or the log, not both');
+  if (Array.isArray(own.requests) && own.requests.includes('-'))
+    throw usageError('Standard input is either the patch or the log, not both');
   return folderPatched(first, readFileSync(STDIN, 'utf8'), settings);
-}
-
-/** Errors when it is called: USAGE if the log cannot be read. */
-function logReader(path: string, host: string): LogReader {
-  return async (differences) => {
-    let unread = 0;
-    let firstUnread = '';
-    try {
-      const input = path === '-' ? process.stdin : createReadStream(path);
-      for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-        if (line === '') continue;
-        const found = loggedRequest(line, host);
-        if (found === undefined) {
-          if (unread === 0) firstUnread = line.slice(0, MAX_SHOWN);
-          unread++;
-          continue;
-        }
-        const { request, place, client } = found;
-        const from = client.from === undefined ? '' : ` from ${client.from.address}`;
-        const words = (): string => `${request.method} ${request.host}${request.path}${from}`;
-        differences.ask(request, place, words, client);
-      }
-    } catch (error) {
-      throw new HeadgateError('USAGE', `Cannot read the log "${path}": ${messageOf(error)}`, {
-        cause: error,
-      });
-    }
-    return { unread, firstUnread };
-  };
 }

@@ -1,5 +1,5 @@
 // Requests as a line of a log has them: of the connection log, of another log in JSON with the usual names, or of a web server's
-// in the common format, the combined one, or that with the virtual host in front. Pure.
+// in the common format, the combined one, or that with the virtual host in front; or of HAProxy's own format. Pure.
 
 import { parseAddress } from '../../base/ip.ts';
 import { parseJson } from '../../base/parse-json.ts';
@@ -17,7 +17,7 @@ export interface LoggedRequest {
 
 /** `host`: of lines that have none; '' if it is not known. undefined if the line has no request. */
 export function loggedRequest(line: string, host: string): LoggedRequest | undefined {
-  const fields = line.startsWith('{') ? jsonFields(line) : commonFields(line);
+  const fields = line.startsWith('{') ? jsonFields(line) : (commonFields(line) ?? haproxyFields(line));
   if (fields === undefined) return undefined;
   const { method, target, client } = fields;
   const name = hostOf(fields.host || host);
@@ -92,20 +92,50 @@ function jsonFields(line: string): Fields | undefined {
 
 const REQUEST = /^([A-Za-z-]+) (\S+)(?: HTTP\/[\d.]+)?$/;
 /** `host:port `, if it is there, then client, two names, time and request. */
-const COMMON = /^(?:(\S+?)(?::(\d+))? )?(\S+) \S+ (?:\S+|"[^"]*") \[[^\]]*\] "([^"]*)"/;
+const COMMON = /^(?:(\S+?)(?::(\d+))? )?(\S+) \S+ (?:\S+|"[^"]*") \[[^\]]*\] "((?:[^"\\]|\\.)*)"/;
 
 function commonFields(line: string): Fields | undefined {
   const found = COMMON.exec(line);
   if (found === null) return undefined;
   const [, host = '', port, client = '', request = ''] = found;
-  const [, method = '', target = ''] = REQUEST.exec(request) ?? [];
+  return textFields(request, { host, client, port: port === undefined ? undefined : Number(port) });
+}
+
+/** `option httplog`, behind what syslog writes: `client:port [time] frontend backend/server timers status … "request"`. */
+const HAPROXY = /(?:^| )(\S+):\d+ \[[^\]]*\] (\S+) \S+\/\S+ [\d/+-]+ -?\d+ .*"((?:[^"\\]|\\.)*)"\s*$/;
+
+function haproxyFields(line: string): Fields | undefined {
+  const [, client = '', frontend = '', request = ''] = HAPROXY.exec(line) ?? [];
+  const fields = textFields(request, { host: '', client, port: undefined });
+  // A frontend whose connection has ended TLS.
+  return fields && frontend.endsWith('~') ? { ...fields, isTls: true } : fields;
+}
+
+function textFields(
+  request: string,
+  { host, client, port }: Pick<Fields, 'host' | 'client' | 'port'>,
+): Fields | undefined {
+  const [, method = '', target = ''] = REQUEST.exec(unescaped(request)) ?? [];
   if (method === '') return undefined;
-  const own = port === undefined ? undefined : Number(port);
-  return {
-    ...{ method, target, host, client, vip: '', owner: '', hasQuery: true },
-    isTls: own === 443 ? true : own === 80 ? false : undefined,
-    port: own,
-  };
+  const [, scheme, authority = host] = /^(https?):\/\/([^/?#]*)/i.exec(target) ?? [];
+  const isTls = scheme === undefined ? tlsOfPort(port) : scheme.toLowerCase() === 'https';
+  return { method, target, host: authority, client, isTls, port, vip: '', owner: '', hasQuery: true };
+}
+
+function tlsOfPort(port: number | undefined): boolean | undefined {
+  return port === 443 ? true : port === 80 ? false : undefined;
+}
+
+/** nginx and Apache write what does not print, and quotes, behind a backslash. */
+function unescaped(text: string): string {
+  if (!text.includes('\\')) return text;
+  return text.replace(/\\(?:x([0-9A-Fa-f]{2})|(.))/g, (_, digits: string | undefined, own: string) =>
+    digits === undefined
+      ? own
+      : digits < '80'
+        ? String.fromCharCode(Number.parseInt(digits, 16))
+        : `%${digits}`,
+  );
 }
 
 /** In lower case, without port and without a dot at its end. */

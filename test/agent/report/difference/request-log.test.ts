@@ -65,10 +65,33 @@ test('What has no request is no request', (t) => {
   for (const line of lines) t.is(loggedRequest(line, 'a.example'), undefined, line);
 });
 
-test('A request for a whole URL has its path', (t) => {
+test('A request for a whole URL has its scheme, host and path (RFC 9112, section 3.2.2)', (t) => {
   const line = '192.0.2.99 - - [10/Oct/2026:13:55:36 +0000] "GET http://a.example/x?y HTTP/1.1" 200 1';
   t.deepEqual(summaryOf(loggedRequest(line, 'b.example')), [
-    ...['GET', 'b.example', '/x', { y: '' }],
-    ...[NO_PLACE, '192.0.2.99'],
+    ...['GET', 'a.example', '/x', { y: '' }],
+    ...[{ ...NO_PLACE, isTls: false }, '192.0.2.99'],
   ]);
+});
+
+test('HAProxy’s own format is read, behind what syslog writes', (t) => {
+  const line = (client: string, frontend: string, request: string): string =>
+    `Feb  6 12:14:14 localhost haproxy[14389]: ${client}:33317 [06/Feb/2009:12:14:14.655] ${frontend} static/srv1 10/0/30/69/+109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "${request}"`;
+  t.deepEqual(summaryOf(loggedRequest(line('10.0.1.2', 'web', 'GET /a?b=1 HTTP/1.1'), 'shop.example.org')), [
+    ...['GET', 'shop.example.org', '/a', { b: '1' }],
+    ...[NO_PLACE, '10.0.1.2'],
+  ]);
+  const ofTls = line('2001:db8::1', 'web~', 'GET https://a.example:8443/x HTTP/2.0');
+  t.deepEqual(summaryOf(loggedRequest(ofTls, '')), [
+    ...['GET', 'a.example', '/x', {}],
+    ...[{ ...NO_PLACE, isTls: true, family: 'v6' }, '2001:db8::1'],
+  ]);
+  t.is(loggedRequest(line('10.0.1.2', 'web', '<BADREQ>'), 'shop.example.org'), undefined);
+});
+
+test('What a web server writes behind a backslash is what the client has sent', (t) => {
+  const line = (path: string): string => `10.0.1.2 - - [x] "GET ${path} HTTP/1.1" 200 1 "-" "a \\"b\\""`;
+  const pathOf = (path: string) => loggedRequest(line(path), 'a.example')?.request.path;
+  t.is(pathOf('/a\\"b'), '/a"b');
+  t.is(pathOf('/a\\x22b\\xC3\\xA9'), '/a"b%C3%A9');
+  t.is(pathOf('/a\\x1Bb'), '/a%1Bb');
 });
