@@ -31,6 +31,8 @@ export interface PlanAnswer extends ObjectChanges {
   readonly log: LogAnswer | undefined;
   /** What is refused afterwards, and was not before. */
   readonly problems: readonly Problem[];
+  /** How many are there before and after: what they keep out is not compared. */
+  readonly problemsOfBoth: number;
 }
 
 export interface LogAnswer {
@@ -66,6 +68,7 @@ export async function planAnswer(
     rulesWithoutExample: without,
     log: read && { ...read, requests: ofLog.asked, groups: ofLog.groups() },
     problems: after.problems.filter((problem) => !known.has(problemLine(problem))),
+    problemsOfBoth: after.problems.filter((problem) => known.has(problemLine(problem))).length,
   };
 }
 
@@ -159,7 +162,7 @@ function summaryOf(answer: PlanAnswer, sections: readonly Section[]): string {
   ].join('; ');
 }
 
-function notesOf({ rulesWithoutExample: rules, log }: PlanAnswer): readonly string[] {
+function notesOf({ rulesWithoutExample: rules, log, problemsOfBoth }: PlanAnswer): readonly string[] {
   const [first] = rules;
   const notes: string[] = [];
   if (first !== undefined)
@@ -168,6 +171,10 @@ function notesOf({ rulesWithoutExample: rules, log }: PlanAnswer): readonly stri
     );
   if (log !== undefined && log.unread > 0)
     notes.push(`${counted(log.unread, 'line')} of the log without a request, such as ${log.firstUnread}`);
+  if (problemsOfBoth > 0)
+    notes.push(
+      `${counted(problemsOfBoth, 'problem')} of both, as "headgate check" shows: what is refused there is not compared`,
+    );
   return notes;
 }
 

@@ -199,6 +199,21 @@ test('Only a problem that the change brings is a problem of the change', async (
   t.true(shown(brings).includes('Problems'));
   const keeps = await folders.compare(`${GATEWAY}${bad}`, `${GATEWAY}${bad}${route('all', '/')}`);
   t.deepEqual(keeps.problems, []);
+  t.is(
+    shown(keeps).at(-1),
+    '1 problem of both, as "headgate check" shows: what is refused there is not compared',
+  );
+});
+
+test('What a client has sent is code in Markdown, and a value of an object notifies nobody', async (t) => {
+  const before = `${GATEWAY}${route('all', '/')}${route('a', '/a', { annotations: RANGES })}`;
+  const answer = await new Folders(t).compare(before, `${GATEWAY}${route('all', '/')}`, [
+    '192.0.2.1 - - [x] "GET /a/`x`@team<img/src=x>#1![x](http://evil) HTTP/1.1" 200 1',
+  ]);
+  const text = planMarkdown(answer).join('\n');
+  t.true(text.includes('\n  - `` /a/`x`@team<img/src=x>#1![x](http://evil) ``'), text);
+  const outside = text.replace(/(`+)[^`].*?[^`]\1(?!`)|`@`/g, '');
+  t.notRegex(outside, /@|<|\]\(/);
 });
 
 test('Markdown shows the same, and values of objects make none of their own', async (t) => {
