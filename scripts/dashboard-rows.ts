@@ -148,6 +148,25 @@ export const rows: readonly DashboardRow[] = [
       graph('Denied connections', 'Per second, by source ranges and rate limits, by Service.', 'cps', {
         [SERVICE]: ratesBy('headgate_listener_denied_connections_total', BY),
       }),
+      graph(
+        'Refused',
+        'Per second, by check of listeners with routes; `headgate why URL` explains each.',
+        'reqps',
+        {
+          [`${SERVICE} {{check}}`]: `${ratesBy('headgate_listener_refusals_total', `${BY}, check`)} > 0`,
+        },
+      ),
+      graph(
+        'Answers of authorization servers',
+        'Per second, by class: 5xx is also no answer, and clients get 503.',
+        'reqps',
+        {
+          [`${SERVICE} {{code}}`]: `sum by (${BY}, code) (rate(headgate_pool_http_responses_total{${OF},profile=~".*asked.*"}${RATE})) > 0`,
+        },
+      ),
+      graph('Time of authorization servers', 'To the answer: average of the last 1,024 questions.', 's', {
+        [SERVICE]: `max by (${BY}) (headgate_pool_response_time_average_seconds{${OF},profile=~".*asked.*"})`,
+      }),
       graph('Busy', 'Share of time in which HAProxy works, by host.', 'percentunit', {
         '{{instance}}': `1 - ${ofHost('headgate_haproxy_idle_ratio')}`,
       }),

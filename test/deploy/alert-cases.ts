@@ -25,6 +25,7 @@ const WEB = 'namespace="default",service="web",port="80",protocol="TCP",family="
 const UNSERVED = 'namespace="default",service="web"';
 const OTHER = 'namespace="default",service="other",port="80",protocol="TCP",family="v4"';
 const UDP = 'namespace="default",service="dns",port="53",protocol="UDP",family="v4"';
+const ASKED = `${WEB},owner="pool",profile="asked"`;
 const ROUTE = 'kind="HTTPRoute",namespace="default",route="api"';
 const ROUTER = 'vrrp_instance="vrrp-51",anchor="192.0.2.1"';
 /** The longest range of any case. */
@@ -81,6 +82,25 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
     },
   },
   HeadgateManyPoolsDown: { fires: pools(30, 70), quiet: pools(2, 1) },
+  HeadgateAuthorizerAway: {
+    fires: [
+      // No member, or time-outs; and one of two members answers 500 although the other one is asked then.
+      { [a('headgate_pool_http_responses_total', `${ASKED},code="5xx"`)]: growing(2) },
+      {
+        [a('headgate_pool_http_responses_total', `${ASKED},code="5xx"`)]: growing(6),
+        [a('headgate_pool_http_responses_total', `${ASKED},code="2xx"`)]: growing(60),
+      },
+    ],
+    quiet: {
+      // It lets no client in, which is an answer.
+      [a('headgate_pool_http_responses_total', `${ASKED},code="5xx"`)]: always(0),
+      [a('headgate_pool_http_responses_total', `${ASKED},code="4xx"`)]: growing(60),
+      // The only two errors.
+      [b('headgate_pool_http_responses_total', `${ASKED},code="5xx"`)]: `0+0x18 2+0x${LONG}`,
+      // The same Service as the backend of a route.
+      [a('headgate_pool_http_responses_total', `${WEB},owner="pool",code="5xx"`)]: growing(60),
+    },
+  },
   HeadgatePoolDown: {
     fires: [
       // Mode http: HAProxy answers 503, whether the Service has ever had members or not.

@@ -87,6 +87,17 @@ function pool(outage: Pool, labels = WEB): Courses {
   };
 }
 
+/** The pool of an authorization server that answers 60 questions in a minute with 2xx, and then with 5xx. */
+function questions(outage: Pool): Courses {
+  const labels = port(80, ',owner="pool",profile="asked"');
+  const { [a('headgate_listener_up', labels)]: _, ...courses } = pool(outage, labels);
+  return {
+    ...courses,
+    [a('headgate_pool_http_responses_total', `${labels},code="2xx"`)]: counter(60, 0),
+    [a('headgate_pool_http_responses_total', `${labels},code="5xx"`)]: counter(0, 60),
+  };
+}
+
 const vrrp = (instance: string, healthy: string, faulty: string): Courses =>
   Object.fromEntries(
     ['master', 'backup', 'fault', 'unknown'].map((state) => [
@@ -144,6 +155,14 @@ export const outages: Readonly<Record<string, Outage | readonly Outage[]>> = {
     fires: 2,
     ends: 0,
   },
+  HeadgateAuthorizerAway: [
+    // No member: questions get 503.
+    { courses: questions({ members: 0, errors: 60 }), fires: 1, ends: 2 },
+    // It hangs, or answers 500; HAProxy has asked three times.
+    { courses: questions({ errors: 0 }), fires: 1, ends: 2 },
+    // All members are dead but ready.
+    { courses: questions({ errors: 60, redispatches: 180 }), fires: 1, ends: 2 },
+  ],
   HeadgatePoolDown: [
     // Mode tcp, scaled to zero: the kernel refuses, and nothing is counted. A second port, and a route to the same Service.
     {

@@ -13,9 +13,12 @@ import { requires } from '../support/basics/requirements.ts';
 import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
 import { type RunningAgent, signal, TestHost } from '../support/host/agent.ts';
 import { Prometheus } from '../support/report/prometheus.ts';
+import { type Answering, startAuthorizer } from '../support/traffic/authorizer.ts';
+import { request, startEcho } from '../support/traffic/echo.ts';
 import { startMember, startMembers } from '../support/traffic/members.ts';
 import { Client } from '../support/traffic/traffic.ts';
-import { MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
+import { gatewayClassJson, gatewayJson, routeJson } from '../support/values/gateways.ts';
+import { type Json, MEMBER_PORT, VIP_PORT } from '../support/values/service-objects.ts';
 import { order, startAgentPair } from '../support/vrrp/agent-pair.ts';
 
 const test = requires(ava, { haproxy: true, programs: ['prometheus'] });
@@ -156,6 +159,63 @@ test('Members that do not accept, that answer 500, and one of several that is de
   for (const client of clients) await client.stop();
 });
 
+test('An authorization server that is gone, hangs or answers 500 raises its own alert, and its metrics name it', async (t) => {
+  const { host, agent } = await hostWith(t);
+  const place = { address: host.address(1), port: VIP_PORT };
+  const gateway = {
+    addresses: [{ type: 'IPAddress', value: place.address }],
+    listeners: [{ name: 'http', port: place.port, protocol: 'HTTP' }],
+  };
+  const answers: Readonly<Record<string, Answering>> = {
+    fails: (response) => response.writeHead(500).end(),
+    hangs: () => undefined,
+    refuses: (response) => response.writeHead(401).end(),
+    gone: (response) => response.writeHead(200).end(),
+  };
+  const web = await startEcho(t, 'web');
+  const objects = [...backendJson('web', web)];
+  for (const [name, answer] of Object.entries(answers)) {
+    const auth = await startAuthorizer(t);
+    auth.answer = answer;
+    objects.push(
+      ...backendJson(name, ...(name === 'gone' ? [] : [auth.place])),
+      routeJson(name, [{ name: 'edge' }], {
+        hostnames: [`${name}.example`],
+        rules: [{ filters: [asksJson(name)], backendRefs: [{ name: 'web', port: 80 }] }],
+      }),
+    );
+  }
+  await host.write('objects.yaml', [gatewayClassJson(), gatewayJson('edge', gateway), ...objects]);
+  const prometheus = await watch(t, agent);
+  const ask = async (name: string): Promise<number> =>
+    (await request(place, '/', { headers: { host: `${name}.example` } }).catch(() => undefined))?.status ?? 0;
+  await host.until('the routes are served', async () => (await ask('refuses')) === 401);
+  const clients = Object.keys(answers).flatMap((name) => Array.from({ length: 3 }, () => name));
+  let isOver = false;
+  const all = clients.map(async (name) => {
+    while (!isOver) {
+      const status = await ask(name);
+      if (!isOver) t.true([0, 401, 404, 503].includes(status), `${name} ${status}`);
+      await delay(20);
+    }
+  });
+  for (const name of ['fails', 'hangs', 'gone'])
+    await prometheus.until(`ALERTS{alertname="HeadgateAuthorizerAway",service="${name}"}`);
+  await prometheus.until(
+    'headgate_pool_response_time_average_seconds{service="refuses",profile=~".*asked.*"} > 0',
+  );
+  await prometheus.until('headgate_pool_http_responses_total{service="refuses",code="4xx"} > 10');
+  await prometheus.until('headgate_listener_refusals_total{service="edge",check="authorization"} > 20');
+  const alerts = await prometheus.query('count by (alertname, service) (ALERTS{service!="edge"})');
+  isOver = true;
+  t.deepEqual(alerts.map(({ metric }) => `${metric.alertname} ${metric.service}`).sort(), [
+    'HeadgateAuthorizerAway fails',
+    'HeadgateAuthorizerAway gone',
+    'HeadgateAuthorizerAway hangs',
+  ]);
+  await Promise.all(all);
+});
+
 test('A stopped HAProxy, changes of files and sockets by other processes, and occupied ports raise alerts', async (t) => {
   const { host, agent } = await hostWith(t);
   const [member] = await startMembers(t, host, 1);
@@ -244,6 +304,33 @@ paired(
     t.pass();
   },
 );
+
+/** A Service for routes only, with these members. */
+function backendJson(name: string, ...members: readonly string[]): readonly Json[] {
+  const port = Number(members[0]?.split(':')[1] ?? 1);
+  const ports = [{ name: 'http', port: 80, targetPort: port, protocol: 'TCP' }];
+  const labels = { 'kubernetes.io/service-name': name };
+  return [
+    {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { namespace: 'default', name } },
+      spec: { type: 'ClusterIP', clusterIP: '10.96.0.1', ports },
+    },
+    {
+      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+      metadata: { namespace: 'default', name: `${name}-1`, labels },
+      endpoints: members.map((each) => ({ addresses: [each.split(':')[0]], conditions: { ready: true } })),
+      ports: [{ name: 'http', port, protocol: 'TCP' }],
+    },
+  ];
+}
+
+/** A filter: the Service is asked. */
+function asksJson(name: string): Json {
+  return {
+    type: 'ExternalAuth',
+    externalAuth: { protocol: 'HTTP', backendRef: { name, port: 80 }, http: { path: '/check' } },
+  };
+}
 
 async function hostWith(
   t: ExecutionContext<unknown>,

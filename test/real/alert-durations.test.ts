@@ -273,6 +273,50 @@ test('All members of most pools fail their checks', async (t) => {
   });
 });
 
+test('An authorization server answers 500', async (t) => {
+  t.timeout(ALL_MS);
+  const { host, agent } = await hostWith(t);
+  await memberStarter(t, host)(11);
+  let isAway = false;
+  const authorizer = createHttpServer((_, response) => response.writeHead(isAway ? 500 : 200).end());
+  authorizer.listen(MEMBER_PORT, host.address(12));
+  t.teardown(() => authorizer.close());
+  await once(authorizer, 'listening');
+  await host.serve({ name: 'web', address: host.address(2), members: [host.address(11)] });
+  await host.serve({ name: 'auth', address: host.address(3), members: [host.address(12)] });
+  const listeners = [{ name: 'http', port: VIP_PORT, protocol: 'HTTP' }];
+  const addresses = [{ type: 'IPAddress', value: host.address(1) }];
+  const externalAuth = { protocol: 'HTTP', backendRef: { name: 'auth', port: VIP_PORT }, http: {} };
+  const backendRefs = [{ name: 'web', port: VIP_PORT }];
+  const rules = [{ filters: [{ type: 'ExternalAuth', externalAuth }], backendRefs }];
+  await host.write('gateway.yaml', [
+    gatewayClassJson(),
+    gatewayJson('edge', { addresses, listeners }),
+    routeJson('api', [{ name: 'edge' }], { rules }),
+  ]);
+  await host.until('it is served', () => host.answers(), 60_000);
+  const client = new SteadyClient(t, host.place());
+  await drill(t, {
+    agents: [agent],
+    begin: () => {
+      isAway = true;
+    },
+    end: () => {
+      isAway = false;
+    },
+    expected: [
+      {
+        ...{
+          alert: 'AuthorizerAway',
+          labels: 'service="auth"',
+          outage: 'an authorization server answers 500',
+        },
+        ...{ waits: 60, range: 180, client },
+      },
+    ],
+  });
+});
+
 test('A pool has no free address', async (t) => {
   t.timeout(ALL_MS);
   const { host, agent, settings } = await hostWith(t, (own) => poolOf(own, 202));
