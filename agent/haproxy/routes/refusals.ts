@@ -1,5 +1,5 @@
 // The checks of `headgate why` that end a request in the rules of routes, and the words that count each where it does. They cost
-// nothing where it does not: HAProxy looks at them behind the conditions of a refusal. Pure.
+// nothing where it does not: HAProxy looks at them behind the conditions that refuse. Pure.
 // Why: docs/design/decisions/0108-refusals-count-themselves.md
 
 import type { View } from '../../base/template.ts';
@@ -21,7 +21,7 @@ const OF_RULES = {
   byPoolClients: 'clients of members',
 } as const;
 
-/** Those that HAProxy makes before it knows the route, likewise. */
+/** The checks that HAProxy makes before it knows the route, likewise. */
 const OF_LISTENERS = {
   byShare: 'share of namespace',
   byRanges: 'source ranges',
@@ -122,7 +122,7 @@ function hasAllPools({ backends }: ForwardAction): boolean {
   return used.length > 0 && used.every(({ pool }) => pool !== undefined);
 }
 
-/** Those of a listener with routes for HTTP that do not depend on the route. */
+/** The checks of a listener with routes for HTTP that do not depend on the route. */
 export function checksOfListener({ rateLimit, tls, routing }: Listener): readonly string[] {
   const comparesNames = tls !== undefined && routing?.kind === 'http' && routing.detectMisdirected;
   const missing = new Set<string>([

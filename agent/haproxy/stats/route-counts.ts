@@ -1,4 +1,4 @@
-// What a worker counts in stick tables (templates/haproxy/routes.mustache): refusals of each listener with routes by check, and
+// What a worker counts in stick tables (templates/haproxy/routes.mustache): what each check of a listener has refused, and
 // responses of each route by status class. A route has numbers like those of `show stat`.
 // Why: docs/design/decisions/0057-counts-of-routes.md
 

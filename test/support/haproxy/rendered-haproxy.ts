@@ -66,7 +66,7 @@ export async function startRendered(
     readonly dotSegments?: DotSegments;
     readonly ambiguousPaths?: AmbiguousPaths;
     readonly routeMetrics?: boolean;
-    /** Of the connection log. */
+    /** The target of the connection log. */
     readonly logTarget?: string;
   } = {},
 ): Promise<RenderedHaproxy> {
