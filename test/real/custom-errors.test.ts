@@ -87,6 +87,7 @@ test.serial(
       'x-service-port': '80',
       host: 'shop.example.org',
     });
+    t.is(/x-request-id: (\S+)/.exec(found.head)?.[1], headers['x-request-id']);
     t.is(headers.cookie, undefined);
     t.is(headers.authorization, undefined);
     const own = Object.keys(headers).filter((name) => name.startsWith('x-headgate'));
@@ -113,6 +114,8 @@ test.serial(
     t.is(`${empty.status} ${empty.body}`, '204 ');
     await mode('size15000');
     t.is((await ask('/404')).body.length, 15000);
+    const packed = await ask('/404', ['--compressed']);
+    t.is(`${packed.status} ${packed.body.length}`, '418 15000');
   },
 );
 
@@ -184,7 +187,11 @@ async function served(t: ExecutionContext) {
   }): readonly Json[] => [
     ...backend('web', given.web ?? [network.v4('m1')]),
     ...backend('pages', given.pages ?? [network.v4('m2')]),
-    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': VIP }),
+    ingressClassJson('edge', {
+      'headgate.io/load-balancer-ips': VIP,
+      'headgate.io/request-ids': 'true',
+      'headgate.io/compression': 'gzip',
+    }),
     ingress('shop', { ...SHOP, ...(given.codes && { 'custom-http-errors': given.codes }) }),
   ];
   await host.write('web.yaml', objects({}));
