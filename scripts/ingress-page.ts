@@ -93,7 +93,7 @@ ${comfort()}
 - \`auth-tls-secret\` is of the Ingress' own namespace, and its host is answered only to clients that named it in their handshake (else status 421).
   In the moment in which the authorities change, a request on a connection from before gets 421, too: the client asks again on another one.
 - \`auth-tls-match-cn\` looks at the subject from the beginning of a name; a name elsewhere, as in \`O=a CN=b\`, does not count.
-- With \`proxy-ssl-verify\` the chains of members may have any length (\`proxy-ssl-verify-depth\`), and \`proxy-ssl-name\` is needed: without it ingress-nginx asks for \`upstream_balancer\`.
+- \`proxy-ssl-verify\` needs \`proxy-ssl-name\`: without it ingress-nginx asks for \`upstream_balancer\`.
 - \`proxy-read-timeout\` and \`proxy-send-timeout\` are one: how long a member may be silent.
 - The host of a rule with TLS is redirected to https with status 308, as before.
 - Paths with dot segments, such as \`/a/../b\`, are refused with status 400 unless the setting [\`dotSegments\`](settings.md#dotsegments) says otherwise; \`//\` and \`;\` are where some paths of a host are guarded ([\`ambiguousPaths\`](settings.md#ambiguouspaths)).

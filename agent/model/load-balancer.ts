@@ -192,7 +192,7 @@ export interface Authority {
   readonly name: string;
   /** A hash of the list. */
   readonly fingerprint: string;
-  /** The most intermediate certificates of a client's chain; absent: as many as OpenSSL takes. */
+  /** The most intermediate certificates of a chain; absent: as many as OpenSSL takes. */
   readonly depth?: number;
 }
 

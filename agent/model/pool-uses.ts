@@ -19,6 +19,8 @@ export interface AskedTls extends Pick<MemberTls, 'serverName' | 'versions' | 'c
   /** With authorities, or with the certificate that members get, or with both: `default/members`; '' for none. */
   readonly secret: string;
   readonly isVerified: boolean;
+  /** The most intermediate certificates of a member's chain; absent: as many as OpenSSL takes. */
+  readonly depth?: number;
 }
 
 const NONE: readonly never[] = [];

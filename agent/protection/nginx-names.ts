@@ -76,7 +76,6 @@ export const WITHOUT_EFFECT: readonly (readonly [here: string, ...names: string[
   ['Members get HTTP/1.1', 'proxy-http-version'],
   ['The tries have an end, and no common one in time', 'proxy-next-upstream-timeout'],
   ['Members are asked for `proxy-ssl-name`', 'proxy-ssl-server-name'],
-  ['Chains of members may have any length', 'proxy-ssl-verify-depth'],
   ['Redirects have scheme and host, and no port', 'relative-redirects', 'use-port-in-redirects'],
   ['All that protects must be met, not only one of them', 'satisfy'],
   ['Requests go to members, not to the address of the Service', 'service-upstream'],

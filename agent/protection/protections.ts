@@ -141,6 +141,7 @@ export const ANNOTATIONS_THAT_PROTECT: readonly Protection[] = [
   { name: 'limit-rate', ...NOWHERE, by: 'a limit of bytes', asks: isNotZero },
   { name: 'global-rate-limit', ...NOWHERE, by: 'a limit of requests', asks: isNotZero },
   { name: 'proxy-ssl-verify', ...OF_INGRESSES, by: 'authorities of members', asks: isNotOff },
+  { name: 'proxy-ssl-verify-depth', ...OF_INGRESSES, by: 'a depth of chains of members' },
   { name: 'proxy-ssl-secret', ...OF_INGRESSES, by: 'authorities of members, and a certificate for them' },
   {
     name: 'proxy-ssl-ciphers',

@@ -22,18 +22,20 @@ const MEMBER = ({ cert, key }: IssuedCertificate, ca: string) => `
   }).listen(${MEMBER_PORT});`;
 
 test('Members of an Ingress are verified, and get its certificate and the next one', async (t) => {
-  const [network, authority, other] = await Promise.all([
+  const [network, root, other] = await Promise.all([
     TestNetwork.create(t, ['client', 'a', 'm1']),
     Authority.create(t),
     Authority.create(t, 'Another authority'),
   ]);
-  const [server, first, second] = await Promise.all([
+  const authority = await root.authority(t, 'First');
+  const [issued, first, second] = await Promise.all([
     authority.issue({ names: ['web.example'] }),
-    authority.issue({ names: ['first'] }),
-    authority.issue({ names: ['second'] }),
+    root.issue({ names: ['first'] }),
+    root.issue({ names: ['second'] }),
   ]);
+  const server = { ...issued, cert: issued.cert + authority.cert };
   await network.run('a', 'ip', 'address', 'add', `${VIP}/32`, 'dev', 'eth0');
-  network.start('m1', process.execPath, '-e', MEMBER(server, authority.cert));
+  network.start('m1', process.execPath, '-e', MEMBER(server, root.cert));
   const host = await TestHost.create(t, { flags: ['--netns', network.netns('a')] });
   const agent = await host.start();
   const ask = async (name: string): Promise<string> => {
@@ -53,9 +55,11 @@ test('Members of an Ingress are verified, and get its certificate and the next o
     host.write('web.yaml', [
       ...backend(network.v4('m1')),
       ingressClassJson('edge', { 'headgate.io/load-balancer-ips': VIP }),
-      secret('members', { 'ca.crt': authority.cert, 'tls.crt': client.cert, 'tls.key': client.key }),
+      secret('members', { 'ca.crt': root.cert, 'tls.crt': client.cert, 'tls.key': client.key }),
       secret('others', { 'ca.crt': other.cert, 'tls.crt': client.cert, 'tls.key': client.key }),
-      secret('lists', { 'ca.crt': authority.cert }),
+      secret('lists', { 'ca.crt': root.cert }),
+      ingress('one', { 'proxy-ssl-verify-depth': '1' }),
+      ingress('none', { 'proxy-ssl-verify-depth': '0' }),
       ingress('good', {}),
       ingress('new', {
         'proxy-ssl-protocols': 'TLSv1.3',
@@ -79,6 +83,8 @@ test('Members of an Ingress are verified, and get its certificate and the next o
     ['new', 'first TLSv1.3 web.example 200'],
     ['old', 'first TLSv1.2 web.example 200'],
     ['unverified', 'first TLSv1.3 x.example 200'],
+    ['one', 'first TLSv1.3 web.example 200'],
+    ['none', / 503$/],
     ['name', / 503$/],
     ['authority', / 503$/],
     ['certificate', / 50[23]$/],

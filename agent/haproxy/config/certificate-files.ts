@@ -163,7 +163,7 @@ function authoritiesOf(loadBalancers: readonly LoadBalancer[]): readonly Authori
     .flatMap(({ listeners }) => listeners.filter(hasSection))
     .flatMap(({ tls, pool }) => [
       ...(tls === undefined ? [] : clientAuthorities(tls).flatMap(withSource)),
-      ...(pool.tls?.authority === undefined ? [] : [pool.tls.authority]),
+      ...(pool.tls?.authority === undefined ? [] : withSource(pool.tls.authority)),
     ]);
 }
 

@@ -3,7 +3,7 @@
 import { CIPHERS } from '../../base/ciphers.ts';
 import type { TlsVersions } from '../../model/load-balancer.ts';
 import type { AskedTls } from '../../model/pool-uses.ts';
-import { HOSTS, matching, oneOf, rule, SECRET } from '../routes/annotation-values.ts';
+import { HOSTS, matching, number, oneOf, rule, SECRET } from '../routes/annotation-values.ts';
 import type { OptionsOf } from '../routes/route-annotations.ts';
 
 const VERSION = /^TLSv1\.([23])$/;
@@ -32,6 +32,11 @@ export const PROXY_SSL_ANNOTATIONS = {
     oneOf('on', 'off'),
     'on or off',
     'Members need a certificate of an authority in `ca.crt` of `proxy-ssl-secret`, with the name `proxy-ssl-name`: both are needed. A BackendTLSPolicy of the Service has precedence. Default: off.',
+  ),
+  'proxy-ssl-verify-depth': rule(
+    number(0, 99),
+    'a number, at most 99',
+    'How many intermediate certificates may stand between a certificate of a member and that of the authority. Default: any number, in ingress-nginx 1.',
   ),
   'proxy-ssl-name': rule(
     (text) => matching(HOSTS)(text.toLowerCase()),
@@ -63,6 +68,7 @@ export function proxySslOf(options: ProxySslOptions, namespace: string): ReadPro
   const {
     'proxy-ssl-secret': given,
     'proxy-ssl-verify': verify,
+    'proxy-ssl-verify-depth': depth,
     'proxy-ssl-name': serverName = '',
     'proxy-ssl-protocols': range,
     'proxy-ssl-ciphers': list = [],
@@ -83,6 +89,7 @@ export function proxySslOf(options: ProxySslOptions, namespace: string): ReadPro
       secret,
       isVerified,
       serverName,
+      ...(isVerified && depth !== undefined && { depth }),
       ...(range && { versions: range }),
       ...(list.length > 0 && { ciphers: list }),
     },

@@ -2,7 +2,7 @@
 // request must not go out unverified, or without the certificate by which members know this load balancer. Pure.
 
 import type { Dependency } from '../../model/desired-state.ts';
-import type { MemberTls } from '../../model/load-balancer.ts';
+import type { Authority, MemberTls } from '../../model/load-balancer.ts';
 import type { AskedTls } from '../../model/pool-uses.ts';
 import { type CertificatesView, certificateOf } from '../service/tls.ts';
 
@@ -15,7 +15,7 @@ export interface JudgedTls {
 
 /** `reads`: adds what is read. */
 export function judgeAskedTls(
-  { secret, isVerified, serverName, versions, ciphers }: AskedTls,
+  { secret, isVerified, serverName, depth, versions, ciphers }: AskedTls,
   certificates: CertificatesView,
   reads: Set<Dependency>,
 ): JudgedTls {
@@ -27,14 +27,19 @@ export function judgeAskedTls(
   const authorities = certificates.authority(object);
   const pair = certificates.pair(secret);
   const hasNoPair = authorities.content !== undefined && NO_PAIR.includes(pair.fault);
-  const fault = isVerified && authorities.fault !== '' ? authorities.fault : hasNoPair ? '' : pair.fault;
-  const isUsable = (!isVerified || authorities.content !== undefined) && (hasNoPair || pair.content);
+  const depthFault = (depth !== undefined && authorities.content?.depthFault) || '';
+  const fault =
+    depthFault || (isVerified && authorities.fault !== '' ? authorities.fault : hasNoPair ? '' : pair.fault);
+  const isUsable =
+    depthFault === '' && (!isVerified || authorities.content !== undefined) && (hasNoPair || pair.content);
   if (!isUsable) return { tls: undefined, fault: cannot(secret, fault || 'it is not read yet') };
-  const authority = isVerified &&
-    authorities.content && { name: object, fingerprint: authorities.content.fingerprint };
+  const authority: Authority | undefined =
+    isVerified && authorities.content
+      ? { name: object, fingerprint: authorities.content.fingerprint, ...(depth !== undefined && { depth }) }
+      : undefined;
   const certificate = pair.content && certificateOf(secret, pair.content);
   return {
-    tls: { authority: authority || undefined, ...common, ...(certificate && { certificate }) },
+    tls: { authority, ...common, ...(certificate && { certificate }) },
     fault: fault === '' ? '' : cannot(secret, `${fault}; what it had stays in use`),
   };
 }

@@ -1,19 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import test from 'ava';
 import { depthFault, withDepth } from '../../../agent/certificates/limited-depth.ts';
-import { AUTHORITY } from '../../support/values/certificates.ts';
-
-/** Without basicConstraints. */
-const PLAIN = `-----BEGIN CERTIFICATE-----
-MIIBRDCB66ADAgECAhR7Z1pb+OGRtqiZFnAO1hfBdPqv4TAKBggqhkjOPQQDAjAQ
-MQ4wDAYDVQQDDAVwbGFpbjAgFw0yNjExMjkxMzMzMzFaGA8yMTI2MTEwNTEzMzMz
-MVowEDEOMAwGA1UEAwwFcGxhaW4wWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARl
-q4VgQgrMyet7JyATtS+BCmGryqQZx0MkzONRfUzYdeiJjIpH6+hF8AWVo/VXoIbx
-VXnD1InejLW7ITeW1HlzoyEwHzAdBgNVHQ4EFgQUzNdCN+NMC8xWfrCaXwBR9mao
-6J0wCgYIKoZIzj0EAwIDSAAwRQIhAMy+IV5h7XewUDNzodJNjaWVx86MimHVvPHi
-qkz/I2gWAiAVg5egO7R8BgCEjIfMJSo0Xn2NeJ8FpD3S9Gz3Ck99aw==
------END CERTIFICATE-----
-`;
+import { AUTHORITY, PLAIN } from '../../support/values/certificates.ts';
 
 /** `CA:TRUE` with a length of paths below it, as DER. */
 const limitOf = (pem: string): string | undefined =>

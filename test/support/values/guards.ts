@@ -225,6 +225,13 @@ export const GIVEN: readonly Guard[] = [
     with: { 'backend-protocol': 'HTTPS' },
   },
   {
+    name: 'proxy-ssl-verify-depth',
+    kinds: INGRESS,
+    good: [],
+    wrong: ['', 'x', '-1', '1.5', '100'],
+    with: { 'backend-protocol': 'HTTPS' },
+  },
+  {
     name: 'proxy-ssl-verify',
     kinds: INGRESS,
     good: [],

@@ -354,6 +354,7 @@ test('A folder without endpoints says what opens all the same', async (t) => {
 /** They say nothing without another object, or no more than another row. */
 const ELSEWHERE = new Set([
   ...['enable-global-auth', 'auth-tls-verify-depth', 'proxy-ssl-ciphers', 'proxy-ssl-protocols'],
+  'proxy-ssl-verify-depth',
 ]);
 
 test('Every annotation of Ingresses that protects is in the table', (t) => {

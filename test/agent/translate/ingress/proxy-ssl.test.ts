@@ -5,7 +5,7 @@ import type { KubernetesObject } from '../../../../agent/kubernetes/objects.ts';
 import type { HttpRouting } from '../../../../agent/model/routes.ts';
 import { proxySslOf } from '../../../../agent/translate/ingress/proxy-ssl.ts';
 import { joinedTls } from '../../../../agent/translate/pool/asked-tls.ts';
-import { API, AUTHORITY, WEB } from '../../../support/values/certificates.ts';
+import { API, AUTHORITY, PLAIN, WEB } from '../../../support/values/certificates.ts';
 import { GatewayWorld } from '../../../support/values/gateway-world.ts';
 import { ingressClassJson, ingressJson, parsed } from '../../../support/values/gateways.ts';
 
@@ -152,6 +152,14 @@ test('A canary whose members are not verified gets no request of an Ingress that
   const same = poolsWith(VERIFIED);
   t.true(same.rules > 1);
   t.deepEqual(same.problems, []);
+});
+
+test('A depth holds for the authority of members, and closes where it cannot be limited', (t) => {
+  const given = { ...VERIFIED, 'proxy-ssl-verify-depth': '1' };
+  t.is(served(world(given, members(WHOLE))).pool?.tls?.authority?.depth, 1);
+  const { pool, problems } = served(world(given, members({ ...WHOLE, 'ca.crt': PLAIN })));
+  t.deepEqual(pool?.members, []);
+  t.regex(problems.join(), /has no basicConstraints/);
 });
 
 test('Names, versions and ciphers hold without a Secret; what asks for nothing changes nothing', (t) => {
