@@ -8,9 +8,15 @@ export function asksForCertificates({ clients, sections = [] }: Tls): boolean {
   return clients !== undefined || sections.some((each) => each.clients !== undefined);
 }
 
-/** True if every client must show one, whatever name it asks for. */
+/** True if the handshake of every client needs one, whatever name it asks for. */
 export function needsCertificates({ clients, sections = [] }: Tls): boolean {
-  return [clients, ...sections.map((each) => each.clients)].every((each) => each?.verify === 'required');
+  const all = [clients, ...sections.map((each) => each.clients)];
+  return all.every((each) => each?.verify === 'required' && each.errorPage === undefined);
+}
+
+/** True if handshakes go on without a certificate that is accepted, because requests are answered. */
+export function hasErrorPage({ clients, sections = [] }: Tls): boolean {
+  return [clients, ...sections.map((each) => each.clients)].some((each) => each?.errorPage !== undefined);
 }
 
 /** As a word: what HAProxy trusts. */

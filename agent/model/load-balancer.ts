@@ -169,6 +169,8 @@ export interface Tls {
         readonly authority: Authority;
         /** Absent: revoked certificates count as others. */
         readonly crl?: Crl;
+        /** A URL with variables to which clients are sent that have no certificate, or a wrong one; absent: their handshake fails. */
+        readonly errorPage?: string;
       }
     | undefined;
   /** The protocols that the load balancer accepts inside TLS, the preferred one first; empty: without ALPN. */

@@ -12,7 +12,8 @@ const SERVED: readonly string[] = [
     'auth-realm',
   ],
   ...['auth-request-redirect', 'auth-secret-type', 'auth-signin-redirect-param'],
-  ...['auth-tls-pass-certificate-to-upstream', 'canary', 'canary-by-cookie', 'canary-by-header'],
+  ...['auth-tls-error-page', 'auth-tls-pass-certificate-to-upstream', 'canary', 'canary-by-cookie'],
+  'canary-by-header',
   ...['canary-by-header-pattern', 'canary-by-header-value', 'canary-weight', 'canary-weight-total'],
   ...['cors-expose-headers', 'cors-max-age', 'custom-http-errors', 'default-backend'],
   ...['disable-proxy-intercept-errors', 'enable-cors', 'from-to-www-redirect', 'permanent-redirect'],
@@ -37,7 +38,6 @@ export const WITHOUT_EFFECT: readonly (readonly [here: string, ...names: string[
     'Connections to the authorization server are kept as those to members',
     ...['auth-keepalive', 'auth-keepalive-requests', 'auth-keepalive-share-vars', 'auth-keepalive-timeout'],
   ],
-  ['A client without a certificate ends in the handshake', 'auth-tls-error-page'],
   [
     'Requests and answers pass through buffers of 16 or 24 KB, and are not held back',
     ...['client-body-buffer-size', 'proxy-buffer-size', 'proxy-buffering', 'proxy-buffers-number'],

@@ -159,6 +159,79 @@ test.serial(
   },
 );
 
+test.serial(
+  'Clients without a certificate that is accepted are sent to the error page of their host, and to nothing else of its port',
+  async (t) => {
+    const host = await TestHost.create(t);
+    const place = { address: host.address(1), port: 443 };
+    const [own, clients, others] = [
+      await Authority.create(t),
+      await Authority.create(t, 'Clients'),
+      await Authority.create(t, 'Others'),
+    ];
+    const hosts = [NAME, ALIAS, 'optional.example.org', 'open.example.org'];
+    const [ann, expired, stranger] = await Promise.all([
+      clients.issue({ names: ['ann'] }),
+      clients.issue({ names: ['ann'], days: -1 }),
+      others.issue({ names: ['ann'] }),
+    ]);
+    const page = { [`${PREFIX}auth-tls-error-page`]: 'https://id.org$request_uri' };
+    const guarded = { [`${PREFIX}auth-tls-secret`]: 'default/clients' };
+    const optional = { ...guarded, ...page, [`${PREFIX}auth-tls-verify-client`]: 'optional' };
+    const objects = (ofPage: Readonly<Record<string, string>>) => [
+      ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+      ...backends,
+      ...[{ ...guarded, ...ofPage }, guarded, optional, {}].map((annotations, at) => {
+        const backend = { service: { name: 'web', port: { number: 80 } } };
+        const rules = [{ host: hosts[at], http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }];
+        return ingressJson(
+          `web-${at}`,
+          { rules, tls: [{ hosts: [hosts[at]], secretName: 'web-tls' }] },
+          annotations,
+        );
+      }),
+      secret('clients', { 'ca.crt': clients.cert }),
+      web,
+    ];
+    const [backends, web] = [
+      backendObjects('web', await startEcho(t, 'web')),
+      tlsSecret('web-tls', await own.issue({ names: hosts })),
+    ];
+    const asked = async (client: Partial<IssuedCertificate>): Promise<string> => {
+      const answers = hosts.map((name) =>
+        askInTls(
+          place,
+          { servername: name, ca: own.cert, ...client },
+          `GET /a?b=1 HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`,
+        ).then(() => 'served', statusOf),
+      );
+      return (await Promise.all(answers)).join(' ');
+    };
+    await host.write('objects.yaml', objects(page));
+    await host.start();
+    await host.until('ann is served', async () => (await asked(ann)) === 'served served served served');
+    t.is(await asked({}), '302 refused served served');
+    t.is(await asked(stranger), '302 403 302 served');
+    t.is(await asked(expired), '302 403 302 served');
+    const answer = await askInTls(
+      place,
+      { servername: NAME, ca: own.cert },
+      `GET /a?b=1 HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`,
+    ).catch(({ message }: Error) => message);
+    t.regex(answer, /location: https:\/\/id\.org\/a\?b=1/);
+    const why = await host.command('why', [`https://${NAME}/`]);
+    t.regex(why.stdout, /client certificate +asked +.*status 302 to https:\/\/id/);
+
+    await host.write('objects.yaml', objects({}));
+    await host.until(
+      'without a page they are refused',
+      async () => (await asked({})) === 'refused refused served served',
+    );
+    await host.until('so are strangers', async () => (await asked(stranger)) === '403 403 302 served');
+    t.is(await asked(ann), 'served served served served');
+  },
+);
+
 test.serial('Clients have at most as many intermediate certificates as their host allows', async (t) => {
   const host = await TestHost.create(t);
   const place = { address: host.address(1), port: 443 };

@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';
-import { asksForCertificates, contentOf } from '../../model/client-guards.ts';
+import { asksForCertificates, contentOf, hasErrorPage } from '../../model/client-guards.ts';
 import type {
   Authority,
   Certificate,
@@ -128,11 +128,12 @@ export function crtLineText(folder: string, { certificate, clients, filter }: Cr
 /** For the `bind` line or a line of its crt-list. */
 function clientWords(
   folder: string,
-  { verify, authority, crl }: NonNullable<Tls['clients']>,
+  { verify, authority, crl, errorPage }: NonNullable<Tls['clients']>,
 ): readonly string[] {
   const words = ['ca-file', authorityFile(folder, authority)];
   if (crl !== undefined) words.push('crl-file', crlFile(folder, crl));
-  return [...words, 'verify', verify === 'ignored' ? 'optional' : verify];
+  const isOptional = verify === 'ignored' || errorPage !== undefined;
+  return [...words, 'verify', isOptional ? 'optional' : verify];
 }
 
 export function crtListText(folder: string, tls: Tls): string {
@@ -156,10 +157,10 @@ export function bindWords(folder: string, { name, tls }: Pick<Listener, 'name' |
   if (tls === undefined) return '';
   const words = ['ssl', 'crt-list', crtListFile(folder, name), 'ssl-min-ver', `TLSv${tls.minVersion}`];
   words.push(...cipherWords(tls.ciphers));
-  if (tls.clients !== undefined) {
-    words.push(...clientWords(folder, tls.clients));
-    if (tls.clients.verify === 'ignored') words.push('crt-ignore-err', 'all', 'ca-ignore-err', 'all');
-  }
+  if (tls.clients !== undefined) words.push(...clientWords(folder, tls.clients));
+  // With it the rules of routes refuse what is wrong.
+  if (tls.clients?.verify === 'ignored' || hasErrorPage(tls))
+    words.push('crt-ignore-err', 'all', 'ca-ignore-err', 'all');
   if (tls.alpn.length > 0) words.push('alpn', tls.alpn.join(','));
   // A ticket of one line of the crt-list would count at all others, whatever authority they ask for.
   if (asksForCertificates(tls)) words.push('no-tls-tickets');
@@ -189,6 +190,7 @@ export function tlsStructure({ tls }: Pick<Listener, 'tls'>): unknown {
     tls.ciphers,
     tls.clients ?? null,
     tls.alpn,
+    ...(hasErrorPage(tls) ? ['error page'] : []),
     ...new Set(others.sort()),
   ];
 }

@@ -14,7 +14,7 @@ import type {
   Routing,
   TlsHost,
 } from '../../model/routes.ts';
-import { digest, hostText, patternText } from './encode.ts';
+import { digest, hostText, locationText, patternText } from './encode.ts';
 import type { MapRow } from './maps.ts';
 import { patchedTables, type RowTables } from './patched-tables.ts';
 import { pathRows } from './path-rows.ts';
@@ -108,7 +108,10 @@ function guarded(tables: RowTables, listener: string, routing: Routing, tls: Tls
   const guards = routing.sections.flatMap(({ name, hostname }): readonly MapRow[] => {
     const clients = clientsOf(hostname, tls);
     if (clients === undefined) return [];
-    return [{ map: 'guarded', key: sectionId(listener, name), value: guardWord(clients) }];
+    const key = sectionId(listener, name);
+    const guard: MapRow = { map: 'guarded', key, value: guardWord(clients) };
+    if (clients.errorPage === undefined) return [guard];
+    return [guard, { map: 'redirect', key, value: `302|location|${locationText(clients.errorPage)}` }];
   });
   const text = guards.map(({ key, value }) => `${key} ${value}`).join();
   const known = withGuards.get(tables);

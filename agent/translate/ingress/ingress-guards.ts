@@ -119,6 +119,7 @@ function clientsOf(
     'auth-tls-secret': secret,
     'auth-tls-verify-client': verify = 'on',
     'auth-tls-verify-depth': depth,
+    'auth-tls-error-page': errorPage,
   } = options;
   if (verify === 'off') return undefined;
   // The value itself is a fault of the annotations.
@@ -152,5 +153,6 @@ function clientsOf(
     verify: verify === 'optional' ? 'optional' : 'required',
     authority,
     ...(revoked.crl && { crl: revoked.crl }),
+    ...(errorPage && { errorPage }),
   };
 }

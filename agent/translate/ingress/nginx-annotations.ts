@@ -189,6 +189,11 @@ export const INGRESS_ANNOTATIONS = {
     'CN= and a regular expression',
     'Requests to hosts of the Ingress need a certificate in whose subject a name begins so; others get 403. `CN=shop` is also `CN=shop-test`: end it with `(,|$)`. It needs `auth-tls-secret`.',
   ),
+  'auth-tls-error-page': rule(
+    location,
+    LOCATION,
+    'Clients without a certificate of the authority are sent there, with status 302, instead of ending in the handshake.',
+  ),
   'auth-tls-pass-certificate-to-upstream': rule(
     bool,
     BOOL,

@@ -3,6 +3,7 @@
 import { isMatch } from '../../../base/expression/expression.ts';
 import { subjectExpression, subjectInRfc2253 } from '../../../base/expression/subject.ts';
 import { quote } from '../../../base/quote.ts';
+import { hasErrorPage } from '../../../model/client-guards.ts';
 import type { Authority, Tls } from '../../../model/load-balancer.ts';
 import type { HostPattern } from '../../../model/routes.ts';
 import { asked, type CheckResult, NO_HANDSHAKE, passed, refused, type Way } from './check.ts';
@@ -14,14 +15,21 @@ export function clientCertificate(way: Way): CheckResult | undefined {
   const given = way.client.certificates;
   if (clients === undefined)
     return tls && given && passed('none is asked for, so that the client sends none');
-  const { verify, authority, crl } = clients;
+  const { verify, authority, crl, errorPage } = clients;
   const condition = `${ofAuthority(authority)}${crl === undefined ? '' : ' that is not revoked'}`;
   if (verify === 'ignored') return passed('with any certificate, or without');
   const fault = faultOf(way, clients);
-  if (fault !== '') return refused(`${condition}: the client's ${fault}`, NO_HANDSHAKE);
+  const answer = tls && hasErrorPage(tls) ? answerOf(clients) : NO_HANDSHAKE;
+  if (fault !== '') return refused(`${condition}: the client's ${fault}`, answer);
   if (given !== undefined) return passed(condition);
   if (verify === 'optional') return passed(`${condition}, or without`);
-  return way.client.hasCertificate ? passed(condition) : asked(condition, NO_HANDSHAKE);
+  const absent = errorPage === undefined ? NO_HANDSHAKE : answer;
+  return way.client.hasCertificate ? passed(condition) : asked(condition, absent);
+}
+
+/** If handshakes go on with any certificate. */
+function answerOf({ errorPage }: NonNullable<Tls['clients']>): string {
+  return errorPage === undefined ? 'status 403' : `status 302 to ${errorPage}`;
 }
 
 /** Where the handshake has not asked for the certificate that the host's section needs. */
