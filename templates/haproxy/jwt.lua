@@ -56,21 +56,32 @@ local function parseText(text, at)
   end
 end
 
-local function blanks(text, at) return text:find('[^ \t\r\n]', at) or #text + 1 end
+local function blanks(text, at)
+  local code = text:byte(at)
+  if code ~= nil and code > 32 then return at end
+  return text:find('[^ \t\r\n]', at) or #text + 1
+end
 
 local function parseObject(text, at, depth)
   local names = {}
   at = blanks(text, at + 1)
   if text:byte(at) == 125 then return { kind = 'object', names = names }, at + 1 end
   while true do
-    local name, value
-    name, at = parseText(text, at)
+    -- Most members are texts without escapes.
+    local name, given, behind = text:match('^"([^"\\%c]*)":"([^"\\%c]*)"()', at)
+    local value
+    if name ~= nil then
+      value, at = { kind = 'text', text = given }, behind
+    else
+      name, at = parseText(text, at)
+      if name == nil then return nil end
+      at = blanks(text, at)
+      if text:byte(at) ~= 58 then return nil end
+      value, at = parseValue(text, blanks(text, at + 1), depth)
+      if value == nil then return nil end
+    end
     -- Of two claims of a name, members could read the other one.
-    if name == nil or names[name] ~= nil then return nil end
-    at = blanks(text, at)
-    if text:byte(at) ~= 58 then return nil end
-    value, at = parseValue(text, blanks(text, at + 1), depth)
-    if value == nil then return nil end
+    if names[name] ~= nil then return nil end
     names[name] = value
     at = blanks(text, at)
     local code = text:byte(at)
@@ -98,9 +109,9 @@ local function parseList(text, at, depth)
 end
 
 local function parseNumber(text, at)
-  local whole = text:match('^%-?%d+', at)
+  local whole, behind = text:match('^(%-?%d+)()', at)
   if whole == nil or whole:find('^%-?0%d') then return nil end
-  local behind = at + #whole
+  if not text:find('^[.eE]', behind) then return { kind = 'number', text = whole }, behind end
   local fraction = text:match('^%.%d+', behind) or ''
   local exponent = text:match('^[eE][+-]?%d+', behind + #fraction) or ''
   local number = whole .. fraction .. exponent
