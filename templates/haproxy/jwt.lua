@@ -10,12 +10,13 @@ local MOST_HEADER_BYTES = 2048
 local MOST_ADDED_BYTES = 8000
 local MOST_DEPTH = 16
 -- Characters of texts whose values are kept, in each thread.
-local MOST_CHARACTERS_OF_HEADERS, MOST_CHARACTERS_OF_CLAIMS = 100000, 500000
+local MOST_CHARACTERS_OF_NAMES, MOST_CHARACTERS_OF_HEADERS, MOST_CHARACTERS_OF_CLAIMS = 10000, 100000, 500000
 
 local MISSING, WRONG = 'Bearer', 'Bearer error="invalid_token"'
 
--- JSON (RFC 8259): objects are tables with `names`, lists have `items`, numbers and literals `text` as in the token.
+-- JSON (RFC 8259): texts are themselves, objects have `names`, lists `items`, numbers and literals the `text` that the token has.
 local parseValue
+local NULL = { kind = 'null' }
 
 local ESCAPES = { ['"'] = '"', ['\\'] = '\\', ['/'] = '/', b = '\b', f = '\f', n = '\n', r = '\r', t = '\t' }
 
@@ -71,7 +72,7 @@ local function parseObject(text, at, depth)
     local name, given, behind = text:match('^"([^"\\%c]*)":"([^"\\%c]*)"()', at)
     local value
     if name ~= nil then
-      value, at = { kind = 'text', text = given }, behind
+      value, at = given, behind
     else
       name, at = parseText(text, at)
       if name == nil then return nil end
@@ -122,17 +123,13 @@ end
 function parseValue(text, at, depth)
   if depth > MOST_DEPTH then return nil end
   local code = text:byte(at)
-  if code == 34 then
-    local value, behind = parseText(text, at)
-    if value == nil then return nil end
-    return { kind = 'text', text = value }, behind
-  end
+  if code == 34 then return parseText(text, at) end
   if code == 123 then return parseObject(text, at, depth + 1) end
   if code == 91 then return parseList(text, at, depth + 1) end
   local word = text:match('^%l+', at)
   if word == nil then return parseNumber(text, at) end
   if word == 'true' or word == 'false' then return { kind = 'literal', text = word }, at + #word end
-  if word == 'null' then return { kind = 'null' }, at + #word end
+  if word == 'null' then return NULL, at + #word end
   return nil
 end
 
@@ -141,7 +138,7 @@ local function parsedObject(text)
   -- Lua takes half a surrogate pair for a character.
   if utf8.len(text) == nil or text:find('\xED[\xA0-\xBF]') then return false, #text end
   local value, behind = parseValue(text, blanks(text, 1), 0)
-  if value == nil or value.kind ~= 'object' or blanks(text, behind) <= #text then return false, #text end
+  if value == nil or value.names == nil or blanks(text, behind) <= #text then return false, #text end
   return value.names, #text
 end
 
@@ -226,13 +223,16 @@ local function removeCookie(txn, name)
   else txn.http:req_set_header('cookie', table.concat(left, '; ')) end
 end
 
+-- The names of all headers, each as often as it is there, are a text: a table of headers takes three times as long.
+local function namesOfHeaders(txn) return (txn.f:req_hdr_names(',') or ''):gmatch('[^,]+') end
+
+local plainName = keeper(function(name) return plain(name), #name end, MOST_CHARACTERS_OF_NAMES)
+
 -- Members could take one of the others for it.
 local function isAlone(txn, name)
-  local count = 0
-  for each, values in pairs(txn.http:req_get_headers()) do
-    if plain(each) == plain(name) then
-      for _ in pairs(values) do count = count + 1 end
-    end
+  local own, count = plain(name), 0
+  for each in namesOfHeaders(txn) do
+    if plainName(each) == own then count = count + 1 end
   end
   return count == 1
 end
@@ -260,10 +260,9 @@ local function keyFor(txn, token, keys)
   if header == nil or #header > MOST_HEADER_BYTES then return nil end
   local names = parsedHeader(txn.c:ub64dec(header) or '')
   -- What a token says is critical is not known here (RFC 7515, section 4.1.11).
-  if not names or names.crit ~= nil or names.alg == nil or names.alg.kind ~= 'text' then return nil end
-  if names.kid ~= nil and names.kid.kind ~= 'text' then return nil end
-  local key = keys.byKid[names.kid and names.kid.text or ''] or keys.only
-  if key == nil or key.algorithm ~= names.alg.text then return nil end
+  if not names or names.crit ~= nil or names.kid ~= nil and type(names.kid) ~= 'string' then return nil end
+  local key = keys.byKid[names.kid or ''] or keys.only
+  if key == nil or key.algorithm ~= names.alg then return nil end
   return key
 end
 
@@ -284,39 +283,49 @@ end)
 
 -- nil if there is none.
 local function claimAt(claims, steps)
-  local value = { kind = 'object', names = claims }
-  for _, step in ipairs(steps) do
-    if value.kind == 'object' then value = value.names[step]
-    elseif value.kind == 'list' and step:find('^%d+$') then value = value.items[tonumber(step) + 1]
+  local value = claims[steps[1]]
+  for at = 2, #steps do
+    if type(value) ~= 'table' then return nil end
+    if value.names ~= nil then value = value.names[steps[at]]
+    elseif value.items ~= nil and steps[at]:find('^%d+$') then value = value.items[tonumber(steps[at]) + 1]
     else return nil end
-    if value == nil then return nil end
   end
-  return value.kind ~= 'null' and value or nil
+  if value == NULL then return nil end
+  return value
+end
+
+-- nil for what has several.
+local function textOf(value)
+  if type(value) == 'string' then return value end
+  return value.text
 end
 
 local function hasOneOf(value, wanted, isScope)
   if value == nil then return false end
   if wanted.isEmpty then return true end
-  if value.kind == 'list' then
+  if type(value) == 'table' and value.items ~= nil then
     for _, item in ipairs(value.items) do
-      if item.text ~= nil and wanted.has[item.text] then return true end
+      local text = textOf(item)
+      if text ~= nil and wanted.has[text] then return true end
     end
     return false
   end
-  if value.text == nil then return false end
-  if wanted.has[value.text] then return true end
+  local text = textOf(value)
+  if text == nil then return false end
+  if wanted.has[text] then return true end
   -- RFC 8693, section 4.2.
-  if isScope and value.kind == 'text' then
-    for word in value.text:gmatch('%S+') do
+  if isScope and type(value) == 'string' then
+    for word in value:gmatch('%S+') do
       if wanted.has[word] then return true end
     end
   end
   return false
 end
 
-local function isText(value, text) return value ~= nil and value.kind == 'text' and value.text == text end
-
-local function timeOf(value) return value ~= nil and value.kind == 'number' and tonumber(value.text) or nil end
+local function timeOf(value)
+  if type(value) ~= 'table' or value.kind ~= 'number' then return nil end
+  return tonumber(value.text)
+end
 
 local function isMeantForUs(claims, wanted)
   local now = core.now().sec
@@ -327,7 +336,7 @@ local function isMeantForUs(claims, wanted)
     local begins = timeOf(claims.nbf)
     if begins == nil or now + wanted.leeway < begins then return false end
   end
-  if not isText(claims.iss, wanted.issuer) then return false end
+  if claims.iss ~= wanted.issuer then return false end
   if not wanted.audiences.isEmpty and not hasOneOf(claims.aud, wanted.audiences) then return false end
   for _, each in ipairs(wanted.required) do
     if not hasOneOf(claimAt(claims, each.steps), each.values, each.isScope) then return false end
@@ -340,11 +349,14 @@ local function isFit(text, unfit) return text ~= nil and not text:find(unfit) an
 
 -- nil if a header cannot have the value: it could be read as another one.
 local function headerText(value)
-  if value.kind ~= 'list' then return isFit(value.text, '%c') and value.text or nil end
+  if type(value) ~= 'table' or value.items == nil then
+    local text = textOf(value)
+    return isFit(text, '%c') and text or nil
+  end
   local texts = {}
-  for _, item in ipairs(value.items) do
-    if not isFit(item.text, '[%c,]') then return nil end
-    texts[#texts + 1] = item.text
+  for at, item in ipairs(value.items) do
+    texts[at] = textOf(item)
+    if not isFit(texts[at], '[%c,]') then return nil end
   end
   return table.concat(texts, ',')
 end
@@ -363,9 +375,10 @@ local function giveToMember(txn, claims, headers)
     end
   end
   if bytes > MOST_ADDED_BYTES then return false end
-  local http = txn.http
-  for name in pairs(http:req_get_headers()) do
-    if isOurs[plain(name)] then http:req_del_header(name) end
+  local http, hasConnection = txn.http, false
+  for name in namesOfHeaders(txn) do
+    if isOurs[plainName(name)] then http:req_del_header(name) end
+    hasConnection = hasConnection or name:lower() == 'connection'
   end
   for at, each in ipairs(headers) do
     if values[at] ~= nil then
@@ -374,7 +387,7 @@ local function giveToMember(txn, claims, headers)
       if txn.f:req_fhdr_cnt(each.name) ~= 1 then return false end
     end
   end
-  cleanConnection(txn)
+  if hasConnection then cleanConnection(txn) end
   return true
 end
 
@@ -387,9 +400,11 @@ core.register_action('claims', { 'http-req' }, function(txn)
   local payload = txn:get_var('txn.token'):match('^[^.]+%.([^.]+)%.')
   local claims = parsedClaims(txn.c:ub64dec(payload) or '')
   local wanted = parsed(txn:get_var('txn.jwt'))
-  if claims and isMeantForUs(claims, wanted) and giveToMember(txn, claims, wanted.headers) then
-    if wanted.isRemoved then removeToken(txn, wanted) end
-    if claims.sub ~= nil and claims.sub.kind == 'text' then txn:set_var('txn.user', claims.sub.text) end
+  if not claims or not isMeantForUs(claims, wanted) then return end
+  -- First, because a claim may get the header of the token.
+  if wanted.isRemoved then removeToken(txn, wanted) end
+  if giveToMember(txn, claims, wanted.headers) then
+    if type(claims.sub) == 'string' then txn:set_var('txn.user', claims.sub) end
     txn:set_var('txn.decision', 'passed token')
     txn:set_var('txn.token_answer', 'yes')
   end

@@ -23,15 +23,15 @@ const KEYS_PORT = 9443;
 /** A URL is due after 30 s, and looked at each 30 s. */
 const RENEWED_MS = 100_000;
 
-/** A host whose operator has named an authority of his own, for keys at its address 21. */
-async function hostWith(t: ExecutionContext<unknown>) {
+/** Two hosts whose operator has named an authority of his own, for keys at the address 21 of the first. */
+async function hostsWith(t: ExecutionContext<unknown>) {
   const authority = await Authority.create(t);
   const folder = await mkdtemp(join(tmpdir(), 'hg-jwks-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'authority.pem');
   await writeFile(file, authority.cert);
-  const host = await TestHost.create(t, { env: { NODE_EXTRA_CA_CERTS: file } });
-  return { host, authority };
+  const create = () => TestHost.create(t, { env: { NODE_EXTRA_CA_CERTS: file } });
+  return { host: await create(), other: await create(), authority };
 }
 
 /** A route for each URL, at the host of its name. */
@@ -89,15 +89,25 @@ async function allAnswer(
 const problemsOf = async (host: TestHost): Promise<readonly string[]> =>
   (await host.status()).problems.map(({ object, reason, message }) => `${object} ${reason}: ${message}`);
 
-test('A rotation of keys is followed, and a token that is good all the time is never refused', async (t) => {
-  const { host, authority } = await hostWith(t);
+test('Each host follows a rotation of keys, and a token that is good all the time is never refused', async (t) => {
+  const { host, other, authority } = await hostsWith(t);
   const place = { address: host.address(21), port: KEYS_PORT };
   const server = await startKeyServer(t, place, await authority.issue({ names: [place.address] }));
   const base = `https://${place.address}:${place.port}/realm`;
   server.answers.set('/realm/keys', keys(jwksOf(OLD)));
-  await writeRoutes(t, host, { shop: `${base}/keys`, other: `https://${place.address}:${place.port}/keys` });
+  const hosts = [host, other];
+  for (const each of hosts)
+    await writeRoutes(t, each, {
+      shop: `${base}/keys`,
+      other: `https://${place.address}:${place.port}/keys`,
+    });
   const agent = await host.start(['--jwks-urls', base]);
-  await host.until('the keys are read', () => allAnswer(host, ['shop'], OLD, 200));
+  await other.start(['--jwks-urls', base]);
+  const onAll = async (by: Signer, status: number): Promise<boolean> => {
+    for (const each of hosts) await allAnswer(each, ['shop'], by, status);
+    return true;
+  };
+  await host.until('the keys are read', () => onAll(OLD, 200));
   t.is(await statusOf(host, 'shop', NEW), 401);
   t.is(await statusOf(host, 'other', OLD), 403);
   t.regex((await problemsOf(host)).join('\n'), /other InvalidKeys: .*the setting jwksUrls does not allow/);
@@ -105,21 +115,21 @@ test('A rotation of keys is followed, and a token that is good all the time is n
   const refused: number[] = [];
   let isOver = false;
   const client = async (by: Signer) => {
-    while (!isOver) {
-      const status = await statusOf(host, 'shop', by).catch(() => 0);
+    for (let at = 0; !isOver; at++) {
+      const status = await statusOf(at % 2 === 0 ? host : other, 'shop', by).catch(() => 0);
       if (status !== 200) refused.push(status);
       await delay(20);
     }
   };
   const old = client(OLD);
   server.answers.set('/realm/keys', keys(jwksOf(OLD, NEW)));
-  await host.until('the new key counts', () => allAnswer(host, ['shop'], NEW, 200), RENEWED_MS);
+  await host.until('the new key counts', () => onAll(NEW, 200), RENEWED_MS);
   isOver = true;
   await old;
   isOver = false;
   const now = client(NEW);
   server.answers.set('/realm/keys', keys(jwksOf(NEW)));
-  await host.until('the old key counts no longer', () => allAnswer(host, ['shop'], OLD, 401), RENEWED_MS);
+  await host.until('the old key counts no longer', () => onAll(OLD, 401), RENEWED_MS);
   isOver = true;
   await now;
   t.deepEqual(refused, []);
@@ -137,7 +147,7 @@ test('A rotation of keys is followed, and a token that is good all the time is n
 
 test('Each wrong answer of a server keeps the last keys, also through a restart, and is a problem', async (t) => {
   t.timeout(400_000);
-  const { host, authority } = await hostWith(t);
+  const { host, authority } = await hostsWith(t);
   const wrong = wrongAnswers(jwksOf(NEW));
   const places = [21, 22, 23].map((last) => ({ address: host.address(last), port: KEYS_PORT }));
   const [place, ofStranger, away] = places as [(typeof places)[0], (typeof places)[0], (typeof places)[0]];

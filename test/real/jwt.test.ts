@@ -176,6 +176,11 @@ test('Members do not get a token that is removed, and all else that the client s
     '/cookie': { ...removed, from: { kind: 'cookie', name: 'session' } },
     '/header': { ...removed, from: { kind: 'header', name: 'x-token' } },
     '/bearer': removed,
+    '/same': {
+      isRemoved: true,
+      from: { kind: 'header', name: 'x-token' },
+      headers: [{ name: 'X-Token', claim: 'sub' }],
+    },
   });
   const token = tokenOf(RSA, goodClaims(Date.now()));
   const gotten = async (path: string, headers: Readonly<Record<string, string>>) => {
@@ -199,6 +204,7 @@ test('Members do not get a token that is removed, and all else that the client s
     ...others,
     cookie: undefined,
   });
+  t.is((await gotten('/same', { 'x-token': token })).own, 'ann');
   t.is((await ask(place, bearer('x'), '/bearer')).status, 401);
 });
 
