@@ -9,8 +9,8 @@ local MOST_HEADER_BYTES = 2048
 -- HAProxy keeps this much room in its buffer for what rules add to a message.
 local MOST_ADDED_BYTES = 8000
 local MOST_DEPTH = 16
--- Characters of texts whose values are kept, in each thread.
-local MOST_CHARACTERS_OF_NAMES, MOST_CHARACTERS_OF_HEADERS, MOST_CHARACTERS_OF_CLAIMS = 10000, 100000, 500000
+-- Characters of texts whose values are kept, in each thread. Few: to keep a value that does not come again costs more than to parse it.
+local MOST_CHARACTERS_OF_NAMES, MOST_CHARACTERS_OF_HEADERS, MOST_CHARACTERS_OF_CLAIMS = 10000, 4000, 20000
 
 local MISSING, WRONG = 'Bearer', 'Bearer error="invalid_token"'
 
