@@ -406,6 +406,18 @@ core.register_action('external_auth', { 'http-req' }, function(txn)
   txn:set_var('txn.auth_answer', askService(txn))
 end)
 
+-- Of an answer of the service.
+core.register_action('without_body', { 'http-res' }, function(txn)
+  local headers = {}
+  for name, values in pairs(txn.http:res_get_headers()) do
+    if not OF_CONNECTIONS[plain(name)] then
+      headers[name] = {}
+      for at = 0, #values do table.insert(headers[name], values[at]) end
+    end
+  end
+  txn:done(txn:reply({ status = txn.f:status(), headers = headers }))
+end)
+
 core.register_action('auth_cookies', { 'http-res' }, function(txn)
   local status = tostring(txn.f:status())
   if txn:get_var('txn.auth_cookies_always') ~= '1' and not GOOD_STATUSES[status] then return end

@@ -1,5 +1,6 @@
 // Routes whose requests a service must let in (ExternalAuth, auth-url), at the real HAProxy: nothing but its yes lets a request in.
 
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import type { AuthCache, ExternalAuth, RouteEntry } from '../../agent/model/routes.ts';
@@ -106,6 +107,30 @@ test('A service that is away, breaks off, or sends what is no answer lets no cli
   }
   await auth.stop();
   t.is((await ask(place)).status, 503);
+});
+
+test('An answer whose body ends with its connection, or does not end, counts by its head', async (t) => {
+  const { place, auth } = await guarded(t);
+  const heads = {
+    'HTTP/1.0 200 OK\r\nx-auth-user: ann\r\n': 200,
+    'HTTP/1.1 202 Accepted\r\nconnection: close\r\nx-auth-user: ann\r\n': 200,
+    'HTTP/1.0 401 Unauthorized\r\nset-cookie: csrf=1\r\n': 401,
+    'HTTP/1.0 403 Forbidden\r\n': 403,
+    'HTTP/1.0 302 Found\r\nlocation: /x\r\n': 503,
+    'HTTP/1.0 500 Error\r\n': 503,
+  };
+  for (const [head, expected] of Object.entries(heads))
+    for (const [kind, send] of Object.entries({
+      'ends at once': (socket: Socket) => socket.end(`${head}\r\n`),
+      'has a body': (socket: Socket) => socket.end(`${head}\r\nhello`),
+      'does not end': (socket: Socket) => socket.write(`${head}\r\n${'x'.repeat(1_000_000)}`),
+    })) {
+      auth.answer = ({ socket }) => void (socket && send(socket));
+      const began = performance.now();
+      const { status, echo } = await ask(place);
+      t.deepEqual([status, echo?.headers['x-auth-user']], [expected, expected === 200 ? 'ann' : undefined]);
+      t.true(performance.now() - began < 3_000, `${head} ${kind}`);
+    }
 });
 
 test('Without the part of the configuration that asks, no client is let in', async (t) => {
