@@ -178,6 +178,19 @@ headgate.opened, headgate.finish = opened, finish
 
 local questions = 0
 
+-- A worker that a reload stops closes what it has just accepted: HAProxy's own client has no answer then, and says 502.
+local MOST_SENT, AGAIN_MS = 4, 10
+local function sent(request)
+  local isHead, answer = request.headers['x-headgate-method'][1] == 'HEAD', nil
+  for sending = 1, MOST_SENT do
+    if sending > 1 then core.msleep(AGAIN_MS * sending) end
+    local client = core.httpclient()
+    if isHead then answer = client:head(request) else answer = client:get(request) end
+    if answer.status ~= 502 then break end
+  end
+  return answer
+end
+
 -- nil without one.
 local function answerOf(txn, asked, values)
   -- This request is a question itself: the service leads back here.
@@ -189,10 +202,7 @@ local function answerOf(txn, asked, values)
   if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
   local question = opened(asked.pool:match('^[^:]*:([^:]*)') or '')
   if question == nil then return nil end
-  local client = core.httpclient()
-  local request = { url = 'http://auth' .. uri, dst = SOCKET, headers = headers, timeout = MOST_MS }
-  local answer
-  if headers['x-headgate-method'][1] == 'HEAD' then answer = client:head(request) else answer = client:get(request) end
+  local answer = sent({ url = 'http://auth' .. uri, dst = SOCKET, headers = headers, timeout = MOST_MS })
   finish(question)
   return answer
 end

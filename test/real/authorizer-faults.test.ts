@@ -1,5 +1,5 @@
 // Two replicas of the real oauth2-proxy that are killed, hang, are slow and are replaced, one after the other, under load, behind
-// a whole agent: no request reaches the member that they did not allow, and none is answered with 5xx. AUTH_FAULTS=100 is the
+// a whole agent, which also reloads HAProxy: no request reaches the member that they did not allow, and none is answered with 5xx. AUTH_FAULTS=100 is the
 // long run (`make soak KIND=auth`).
 
 import { Agent, request as httpRequest } from 'node:http';
@@ -17,7 +17,7 @@ import { VIP_PORT } from '../support/values/service-objects.ts';
 
 const test = requires(ava, { ...kubeNeeds('oauth2-proxy'), haproxy: true });
 
-const FAULTS = Number(process.env.AUTH_FAULTS ?? 4);
+const FAULTS = Number(process.env.AUTH_FAULTS ?? 5);
 const HOST = 'shop.example.org';
 /** From two requests to the next two: more than a replica that hangs may owe. */
 const INTERVAL_MS = 3;
@@ -33,6 +33,8 @@ interface World {
   readonly start: (last: number) => Promise<void>;
   /** The slice says that these are ready, and that these end. */
   readonly write: (ready: readonly number[], ending?: readonly number[]) => Promise<void>;
+  /** Gives the Gateway other trusted proxies, which takes a reload. */
+  readonly reload: () => Promise<void>;
   readonly cookie: string;
   /** What the member got, by the user that it was told, and the client's name. */
   readonly got: ReadonlyMap<string, number>;
@@ -71,12 +73,17 @@ async function world(t: ExecutionContext): Promise<World> {
     http: { allowedHeaders: ['Cookie'], allowedResponseHeaders: ['X-Auth-Request-Email'] },
   };
   const path = { type: 'PathPrefix', value: '/oauth2' };
-  await host.write('routes.yaml', [
-    gatewayClassJson(),
-    gatewayJson('edge', {
+  const gateway = (proxies: string): Promise<void> => {
+    const spec = {
       addresses: [{ type: 'IPAddress', value: place.address }],
       listeners: [{ name: 'http', port: place.port, protocol: 'HTTP' }],
-    }),
+    };
+    const annotations = { 'headgate.io/trusted-proxies': proxies };
+    return host.write('gateway.yaml', [gatewayJson('edge', spec, { annotations })]);
+  };
+  await gateway('192.0.2.0/32');
+  await host.write('routes.yaml', [
+    gatewayClassJson(),
     ...backendObjects('web', member),
     routeJson('shop', [{ name: 'edge' }], {
       hostnames: [HOST],
@@ -93,7 +100,13 @@ async function world(t: ExecutionContext): Promise<World> {
     return status === 200;
   });
   got.clear();
-  return { host, place, replicas, start, write, cookie: visitor.cookie, got };
+  let reloads = 0;
+  const reload = async (): Promise<void> => {
+    const before = await host.worker();
+    await gateway(`192.0.2.${++reloads % 200}/32`);
+    await host.until('another worker serves', async () => (await host.worker()) !== before);
+  };
+  return { host, place, replicas, start, write, reload, cookie: visitor.cookie, got };
 }
 
 interface Load {
@@ -128,7 +141,8 @@ function load({ place, cookie }: World): Load {
       const sent = httpRequest({ host: place.address, port: place.port, headers, agent }, (response) => {
         response.resume().on('end', () => resolve(response.statusCode ?? 0));
       });
-      sent.on('error', ({ message }) => resolve(message));
+      // A connection that HAProxy has closed in the meantime, as browsers do.
+      sent.on('error', ({ message }) => resolve(sent.reusedSocket ? ask(client) : message));
       sent.end();
     });
   const measured = async (client: string): Promise<void> => {
@@ -193,6 +207,12 @@ const faults: Readonly<Record<string, Fault>> = {
       await delay(200);
       await world.write(others);
     }
+  },
+
+  // Not the service, but HAProxy, in the middle of its questions.
+  reloaded: async (world) => {
+    await world.reload();
+    await delay(300);
   },
 };
 
