@@ -65,6 +65,16 @@ test.serial('A client of an Ingress needs a user and a password of its Secret', 
   t.is(await status('ann', 'other'), 401);
   t.is(await status('bob'), 401);
   t.regex((await host.command('why', ['Ingress/default/shop'])).stdout, /password of user "bob"/);
+  for (const [password, status, words] of [
+    ['open', 0, /user +passed +with the password of user "ann"/],
+    ['closed', 1, /user +refused +it is not the password of user "ann": status 401/],
+  ] as const) {
+    const header = `authorization: ${basic('ann', password).authorization}`;
+    const why = await host.command('why', [`http://${NAME}/`, '--header', 'x-a: 1', '--header', header]);
+    t.is(why.status, status, why.stdout);
+    t.regex(why.stdout, words);
+    t.false(why.stdout.includes(basic('ann', password).authorization.slice(6)));
+  }
 });
 
 test.serial(

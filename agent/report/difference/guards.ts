@@ -23,7 +23,10 @@ export function guardsOf(way: Omit<Way, 'client'>): Guards {
       ...demandsOnMembers(way),
       ...(rule === undefined ? [] : demandsOfRule(listener, rule)),
     ]),
-    limits: new Map(limitsOf(listener, rule?.limits).filter(([, most]) => most > 0)),
+    limits: new Map([
+      ...limitsOf(listener, rule?.limits).filter(([, most]) => most > 0),
+      ...limitsOfChains(way),
+    ]),
     allowances: new Set([
       ...(listener.trustedProxies ?? []).map((cidr) => `trusted proxy ${cidr}`),
       ...(listener.acceptProxy ? ['addresses in headers of the PROXY protocol'] : []),
@@ -89,12 +92,13 @@ function demandsOnMembers({ listener, request, isPassedOn }: Omit<Way, 'client'>
   const pools = listener.routing === undefined ? [listener.pool] : routed;
   if (isPassedOn === true) return [['TLS to members', '']];
   if (pools.length === 0 || pools.some(({ tls }) => tls === undefined)) return [];
-  const authorities = pools.map(({ tls }) => tls?.authority?.fingerprint ?? '');
-  const isVerified = !authorities.includes('');
+  const authorities = pools.map(({ tls }) => tls?.authority);
+  const isVerified = !authorities.includes(undefined);
+  const texts = authorities.map((each) => `${each?.fingerprint} ${each?.depth}`);
   return [
     ['TLS to members', ''],
     ...(isVerified
-      ? [['verified certificates of members', [...new Set(authorities)].sort().join()] as const]
+      ? [['verified certificates of members', [...new Set(texts)].sort().join()] as const]
       : []),
   ];
 }
@@ -146,6 +150,12 @@ function limitsOf(
     ['requests at once from one address', limits?.requestsAtOnce ?? 0],
     ['bytes of a body', limits?.bodyBytes ?? 0],
   ];
+}
+
+/** None of them is a limit, too. */
+function limitsOfChains(way: Omit<Way, 'client'>): readonly (readonly [name: string, most: number])[] {
+  const depth = askedOf(way)?.authority.depth;
+  return depth === undefined ? [] : [['intermediate certificates of a client', depth]];
 }
 
 /** Other sites, to whose pages a browser shows answers. */

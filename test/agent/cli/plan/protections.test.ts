@@ -119,6 +119,12 @@ const INGRESSES: readonly Row[] = [
     weak: { ...TLS, 'auth-tls-verify-client': 'optional' },
   },
   {
+    name: 'auth-tls-verify-depth',
+    beside: TLS,
+    strong: { 'auth-tls-verify-depth': '0' },
+    weak: { 'auth-tls-verify-depth': '1' },
+  },
+  {
     name: 'auth-tls-match-cn',
     beside: TLS,
     strong: { 'auth-tls-match-cn': 'CN=shop' },
@@ -353,8 +359,7 @@ test('A folder without endpoints says what opens all the same', async (t) => {
 
 /** They say nothing without another object, or no more than another row. */
 const ELSEWHERE = new Set([
-  ...['enable-global-auth', 'auth-tls-verify-depth', 'proxy-ssl-ciphers', 'proxy-ssl-protocols'],
-  'proxy-ssl-verify-depth',
+  ...['enable-global-auth', 'proxy-ssl-ciphers', 'proxy-ssl-protocols', 'proxy-ssl-verify-depth'],
 ]);
 
 test('Every annotation of Ingresses that protects is in the table', (t) => {
