@@ -97,9 +97,7 @@ function demandsOnMembers({ listener, request, isPassedOn }: Omit<Way, 'client'>
   const texts = authorities.map((each) => `${each?.fingerprint} ${each?.depth}`);
   return [
     ['TLS to members', ''],
-    ...(isVerified
-      ? [['verified certificates of members', [...new Set(texts)].sort().join()] as const]
-      : []),
+    ...(isVerified ? [['verified certificates of members', [...new Set(texts)].sort().join()] as const] : []),
   ];
 }
 
