@@ -148,7 +148,7 @@ export const settingsTable = {
   jwksUrls: setting(urls(), 'Sources and places', {
     default: [],
     restart: true,
-    doc: 'URLs of https, each with all beneath it, from which the agent may read the [public keys of tokens](jwt.md) that routes name. Empty: none, because their authors could have the agent reach what they cannot.',
+    doc: 'URLs of https, each with all beneath it, from which the agent may read the [public keys of tokens](jwt.md) that routes name: those that stand here, and 64 others. Empty: none, because their authors could have the agent reach what they cannot.',
   }),
   leaseNamespace: setting(text('NAMESPACE', label.check, 'the name of a namespace'), 'Sources and places', {
     default: 'headgate-system',

@@ -68,7 +68,7 @@ export class KeyUrls {
     if (!isAllowed(url, this.#options.allowed()))
       return { kind: 'denied', why: 'the setting jwksUrls does not allow this URL' };
     if (this.#kept.has(name)) return { kind: 'pending' };
-    if (this.#kept.size >= MOST_URLS)
+    if (!this.#isNamed(url) && this.#countOthers() >= MOST_URLS)
       return { kind: 'denied', why: `${MOST_URLS} other URLs are read, and no more are allowed` };
     this.#kept.set(name, { found: undefined, due: 0 });
     void this.#read(name);
@@ -80,6 +80,15 @@ export class KeyUrls {
     for (const name of [...this.#kept.keys()]) if (!this.#options.isRead(name)) this.#kept.delete(name);
     const now = this.#clock.monotonic();
     await Promise.all([...this.#kept].filter(([, { due }]) => due <= now).map(([name]) => this.#read(name)));
+  }
+
+  /** The setting has the URL itself, so that no other routes can keep it from being read. */
+  #isNamed(url: string): boolean {
+    return this.#options.allowed().some((each) => URL.parse(each)?.href === url);
+  }
+
+  #countOthers(): number {
+    return [...this.#kept.keys()].filter((name) => !this.#isNamed(urlOf(name))).length;
   }
 
   async #read(name: KeysName): Promise<void> {

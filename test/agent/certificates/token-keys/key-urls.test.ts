@@ -111,6 +111,16 @@ test('What no load balancer asks for is forgotten, and no more than 64 URLs are 
   urls.close();
 });
 
+test('A URL that the setting names itself is read however many others are', async (t) => {
+  const { state, urls, kids } = reader(['https://id.example.org', URL]);
+  for (let at = 0; at < 100; at++) urls.access(`jwks ${URL}/${at}`);
+  t.is(urls.access(`jwks ${URL}/100`).kind, 'denied');
+  t.is(urls.access(NAME).kind, 'pending');
+  await settled();
+  t.deepEqual([kids(), state.reads], [['a'], 65]);
+  urls.close();
+});
+
 for (const [url, isGood] of [
   ['https://id.example.org/keys', true],
   ['https://id.example.org/keys/v2?a=b', true],
