@@ -4,7 +4,14 @@ import { quote } from '../../base/quote.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { objectOf, ownerOfListener } from '../../model/names.ts';
-import type { HostPattern, RouteEntry, RouteMatch, RouteRule, WeightedBackend } from '../../model/routes.ts';
+import type {
+  ForwardAction,
+  HostPattern,
+  RouteEntry,
+  RouteMatch,
+  RouteRule,
+  WeightedBackend,
+} from '../../model/routes.ts';
 
 /** What the matches of one rule have in common. */
 export interface RuleLocation {
@@ -78,9 +85,15 @@ export function actionInWords({ action }: RouteRule): string {
       const total = action.backends.reduce((sum, { weight }) => sum + weight, 0);
       if (total === 0) return `answers ${action.failure}: it has no backend with a weight`;
       const rewrite = action.rewrite === undefined ? '' : ', with another host or path';
-      return `forwards to ${action.backends.length === 1 ? 'one pool' : `${action.backends.length} pools`}${rewrite}`;
+      return `forwards to ${action.backends.length === 1 ? 'one pool' : `${action.backends.length} pools`}${rewrite}${pagesInWords(action)}`;
     }
   }
+}
+
+/** `, with answers of Pool default/pages instead of 404, 503`. */
+function pagesInWords({ fallback, customErrors }: ForwardAction): string {
+  if (fallback === undefined || customErrors === undefined || customErrors.codes.length === 0) return '';
+  return `, with answers of ${ownerOfListener(fallback)} instead of ${customErrors.codes.join(', ')}`;
 }
 
 /** `pool:default/web TCP port 80`; undefined for a reference to what does not exist, or is not permitted. */

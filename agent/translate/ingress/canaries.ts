@@ -1,7 +1,7 @@
 // Gives canaries their part of the requests of other Ingresses, as ingress-nginx does: by weight, or by a header. Pure.
 
 import type { Problem } from '../../model/load-balancer.ts';
-import type { RouteEntry, RouteMatch } from '../../model/routes.ts';
+import type { ForwardAction, RouteEntry, RouteMatch } from '../../model/routes.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { asksForMore, bothGuards } from './canary-guards.ts';
 import type { Canary } from './ingress-rules.ts';
@@ -41,7 +41,8 @@ export function withCanaries(
     const byWeight = own === 0 ? entry : { ...entry, rule: { ...entry.rule, action: shared } };
     if (choices.length === 0) return [byWeight];
     const guards = bothGuards(entry.rule, rule);
-    const guarded = guards === undefined ? { ...rule, action: REFUSED } : { ...rule, ...guards };
+    const taken = { ...rule, action: { ...defaultBackendOf(action), ...rule.action } };
+    const guarded = guards === undefined ? { ...rule, action: REFUSED } : { ...taken, ...guards };
     // A match with more headers comes first, and of these the first.
     const chosen = choices.map(({ headers, takes }) => ({
       match: { ...entry.match, headers },
@@ -50,6 +51,14 @@ export function withCanaries(
     return [...chosen, byWeight];
   });
   return isChanged ? { ...routes, entries } : routes;
+}
+
+/** What answers instead of members is that of the other Ingress. */
+function defaultBackendOf({
+  fallback,
+  customErrors,
+}: ForwardAction): Pick<ForwardAction, 'fallback' | 'customErrors'> {
+  return { ...(fallback && { fallback }), ...(customErrors && { customErrors }) };
 }
 
 function ofSpelling({ rule, rewrite }: Canary): Canary['rule'] {

@@ -5,6 +5,7 @@ import { customErrorsText } from '../../../../agent/haproxy/routes/encode.ts';
 import { poolsOf } from '../../../../agent/haproxy/routes/needs.ts';
 import { ruleTarget } from '../../../../agent/haproxy/routes/rule-rows.ts';
 import type { ForwardAction, HttpRouting } from '../../../../agent/model/routes.ts';
+import { actionInWords } from '../../../../agent/report/answers/route-words.ts';
 import { service } from '../../../support/values/build.ts';
 import { GatewayWorld } from '../../../support/values/gateway-world.ts';
 import { ingressClassJson, ingressJson } from '../../../support/values/gateways.ts';
@@ -73,4 +74,26 @@ test('customErrorsText() has no blank within a field', (t) => {
   const errors = { codes: [], namespace: 'a b', ingress: '\n', service: 'web', port: 80 };
   const action = { fallback: 'pool:default:pages:tcp:80:v4', customErrors: errors } as Partial<ForwardAction>;
   t.is(customErrorsText(action as ForwardAction), '- pool:default:pages:tcp:80:v4 ab - web 80');
+});
+
+test('A canary that a header chooses has the default backend of the other Ingress, and why names it', (t) => {
+  const named = (annotations: Readonly<Record<string, string>>) =>
+    Object.fromEntries(
+      Object.entries(annotations).map(([name, value]) => [`nginx.ingress.kubernetes.io/${name}`, value]),
+    );
+  const world = new GatewayWorld([
+    ingressClassJson(),
+    ingressJson('web', {}, named({ 'custom-http-errors': '404,503', 'default-backend': 'pages' })),
+    ingressJson('next', {}, named({ canary: 'true', 'canary-by-header': 'X-Next' })),
+    PAGES,
+  ]);
+  const { routing } = world.listener(80, 'tcp', KEY);
+  const entries = (routing as HttpRouting).sections[0]?.hosts[0]?.entries ?? [];
+  const chosen = entries.find(({ rule }) => rule.name.includes('default/next'))?.rule;
+  if (chosen === undefined) throw new Error('The canary has no rule');
+  t.deepEqual((chosen.action as ForwardAction).customErrors?.codes, [404, 503]);
+  t.regex(
+    actionInWords(chosen),
+    /^forwards to one pool, with answers of \S* ?default\/pages instead of 404, 503$/,
+  );
 });
