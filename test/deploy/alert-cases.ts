@@ -182,6 +182,8 @@ export const alertCases: Readonly<Record<string, AlertCase>> = {
       [a('headgate_pool_active_members', UDP)]: always(0),
       [a('headgate_pool_connection_errors_total', UDP)]: growing(60),
       [a('headgate_pool_sessions_total', UDP)]: growing(60),
+      // A Gateway whose authorization server is away.
+      [a('headgate_load_balancer_verdict', `${UNSERVED},owner="gateway",verdict="members fail"`)]: always(1),
       // Its requests get answers of 5xx.
       [a('headgate_load_balancer_verdict', 'namespace="default",service="other",verdict="members fail"')]:
         always(1),

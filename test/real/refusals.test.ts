@@ -135,6 +135,8 @@ for (const [what, changes, countsRoutes] of [
     host.auth.answer = (response, { headers }) =>
       response.writeHead(Number(headers['x-wanted'] ?? 401)).end();
     const post = { method: 'POST', body: 'hello' };
+    // Newer ones refuse such a request before any rule.
+    const isOld = Number.parseInt(host.haproxy.worker.runtime.worker.version.text, 10) < 3;
     for (const [path, headers, options, expected] of [
       ['/open', {}, {}, [200, '-']],
       ['/closed', {}, {}, [403, 'refused answer']],
@@ -164,7 +166,7 @@ for (const [what, changes, countsRoutes] of [
       ['/none', {}, {}, [404, 'refused route']],
       ['/a/../b', {}, {}, [400, 'refused path']],
       ['/open//x', {}, {}, [400, 'refused ambiguous path']],
-      ['/open', { host: 'a@b' }, {}, [400, 'refused host']],
+      ['/open', { host: 'a@b' }, {}, [400, isOld ? 'refused host' : undefined]],
     ] as const) {
       const [status, line] = await asked(host, path, headers, options);
       t.deepEqual([status, line.auth], [...expected], `${path} ${JSON.stringify(headers)}`);
@@ -173,7 +175,7 @@ for (const [what, changes, countsRoutes] of [
     const ofListener = {
       ...{ answer: 1, 'source ranges of route': 1, 'request rate': 1, body: 1, 'name in certificate': 1 },
       ...{ user: 2, token: 1, authorization: 5, 'clients of members': 1, route: 1, path: 1 },
-      ...{ 'ambiguous path': 1, host: 1, 'source ranges': 1 },
+      ...{ 'ambiguous path': 1, 'source ranges': 1, ...(isOld && { host: 1 }) },
     };
     const ofRoutes = {
       ...{ 'closed answer': 1, 'ranges source ranges of route': 1, 'rate request rate': 1, 'body body': 1 },

@@ -104,6 +104,8 @@ function refusalsView({ name, routing, dispatch }: Listener, { countsRoutes }: R
   return {
     countsRefusals,
     makesCounters: countsRefusals && !countsRoutes && dispatch === undefined,
+    // The dispatcher counts the connections of the namespace.
+    hasOwnNamespace: countsRefusals && dispatch !== undefined,
     refusalCounters: UNREAD + REFUSING_CHECKS.length,
     ...(countsRefusals ? refusalWords(name, countsRoutes) : NO_REFUSAL_WORDS),
   };

@@ -174,6 +174,14 @@ test('Each line that refuses counts at the counter of its check, and notes the c
   t.deepEqual(others, [], 'the words are those of `why`');
 });
 
+test('No line with an ACL follows the lists of clients, which the agent reads back by their lines', (t) => {
+  const allowedCidrs = Array.from({ length: 50 }, (_, at) => `198.51.100.${at}/32`);
+  const lines = linesOf(listenerOf({ allowedCidrs }), 'pass');
+  const last = lines.findLastIndex((line) => line.startsWith('acl allowed '));
+  t.true(last > 0);
+  t.notRegex(lines[last + 1] ?? '{', /\{|^acl /);
+});
+
 /** Its wildcard is one label of names in handshakes, which others have with the listener itself. */
 const SECTION = {
   hostname: { kind: 'labels', suffix: 'deep.example.org' },
