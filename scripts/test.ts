@@ -19,7 +19,16 @@ import { type Tally, tallyTap, verdictOf } from './tap-tally.ts';
 
 /** Built before the tests start, because a test would time out while it waits for a build. */
 const KUBE_PROGRAMS = [
-  ...[...PROGRAMS, 'kubectl', 'helm', 'h2spec', 'external-dns', 'oauth2-proxy', 'mockoidc'],
+  ...[
+    ...PROGRAMS,
+    'kubectl',
+    'helm',
+    'h2spec',
+    'ingress2gateway',
+    'external-dns',
+    'oauth2-proxy',
+    'mockoidc',
+  ],
   ...['grpc-interop-client', 'grpc-interop-server'],
 ];
 

@@ -47,7 +47,9 @@ export function loadBalancerChanges(
     const effort =
       plan.reload !== undefined ? (landing ? 'landing' : 'reload') : parts.length > 0 ? 'commands' : 'none';
     const subject = objectOf(key);
-    return [{ change, subject, kind, effort, detail: parts.join(', ') || 'nothing for HAProxy' }];
+    const isReached = is === undefined || kind === 'Pool' || is.vips.length > 0;
+    const detail = parts.join(', ') || 'nothing for HAProxy';
+    return [{ change, subject, kind, effort, detail: isReached ? detail : `${detail}: it has no address` }];
   });
 }
 

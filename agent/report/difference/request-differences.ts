@@ -71,7 +71,9 @@ export class RequestDifferences {
       this.#groups.set(key, group);
     }
     group.count += count;
-    if (group.examples.length < MOST_EXAMPLES) group.examples.push(words());
+    if (group.examples.length >= MOST_EXAMPLES) return;
+    const example = words();
+    if (!group.examples.includes(example)) group.examples.push(example);
   }
 
   /** How many requests were asked. */

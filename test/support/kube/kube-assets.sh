@@ -3,7 +3,7 @@
 # kube-controller-manager, kube-scheduler, kube-proxy, kubectl, helm, agnhost, ginkgo; those of Gateway API, gateway.test,
 # echo-basic and gateway-crds.yaml (of the experimental channel), also of another version (gateway-crds-1.4.0.yaml, of the
 # standard channel); h2spec, the tests of HTTP/2; external-dns, with the provider of RFC 2136 alone; oauth2-proxy; gRPC's own tests,
-# grpc-interop-client and -server; and those whose sources are here, kubelet (of processes), coredns (a stand-in), e2e.test and
+# grpc-interop-client and -server; ingress2gateway; and those whose sources are here, kubelet (of processes), coredns (a stand-in), e2e.test and
 # mockoidc. Builds what is missing into a cache, from pinned sources.
 # KUBEBUILDER_ASSETS, a folder that holds them (as envtest has it), is preferred. With --no-build first, or KUBE_BUILD=no,
 # it fails if one is missing. --can-build says by its status whether there is what a build takes, also of the programs named.
@@ -17,6 +17,7 @@ H2SPEC=2.2.1
 EXTERNAL_DNS=0.23.0
 OAUTH2_PROXY=7.15.6
 GRPC=1.82.1
+INGRESS2GATEWAY=0.5.0
 GO=1.26.6
 GO_OF_EXTERNAL_DNS=1.27.3
 
@@ -35,6 +36,7 @@ cache_of() {
     external-dns) echo "$caches/external-dns-$EXTERNAL_DNS" ;;
     oauth2-proxy | mockoidc) echo "$caches/oauth2-proxy-$OAUTH2_PROXY" ;;
     grpc-interop-*) echo "$caches/grpc-$GRPC" ;;
+    ingress2gateway) echo "$caches/ingress2gateway-$INGRESS2GATEWAY" ;;
     helm) echo "$caches/helm-$HELM" ;;
     *) echo "$caches/kube-$KUBERNETES-etcd-$ETCD" ;;
   esac
@@ -130,6 +132,7 @@ build() {
     oauth2-proxy) folder=oauth2-proxy package=. flags="-X github.com/oauth2-proxy/oauth2-proxy/v7/pkg/version.VERSION=v$OAUTH2_PROXY" ;;
     mockoidc) folder=mockoidc package=. flags='' ;;
     grpc-interop-*) folder=grpc package=google.golang.org/grpc/interop/${1#grpc-interop-} flags='' ;;
+    ingress2gateway) folder=ingress2gateway package=github.com/kubernetes-sigs/ingress2gateway flags='' ;;
     ginkgo) package=github.com/onsi/ginkgo/v2/ginkgo ;;
     kubelet) package=./kubelet ;;
     e2e.test) package=./e2e verb='test -c -vet=off' ;;
