@@ -14,7 +14,7 @@ export function needsCertificates({ clients, sections = [] }: Tls): boolean {
   return all.every((each) => each?.verify === 'required' && each.errorPage === undefined);
 }
 
-/** True if handshakes go on without a certificate that is accepted, because requests are answered. */
+/** True if handshakes continue without a certificate that is accepted, because requests are answered. */
 export function hasErrorPage({ clients, sections = [] }: Tls): boolean {
   return [clients, ...sections.map((each) => each.clients)].some((each) => each?.errorPage !== undefined);
 }

@@ -3,7 +3,6 @@
 
 import { createHash } from 'node:crypto';
 import type { Anchoring } from '../../base/expression/automaton.ts';
-import { oneSpelling } from '../../base/one-spelling.ts';
 import type {
   ExternalAuth,
   ForwardAction,
@@ -14,6 +13,8 @@ import type {
   RouteMatch,
   ValueMatch,
 } from '../../model/routes.ts';
+
+export { encodedPath as pathText, plainPath } from '../../base/one-spelling.ts';
 
 /** The first `digits` hexadecimal digits of a hash of the text. */
 export function digest(text: string, digits: number): string {
@@ -38,16 +39,6 @@ export function patternText({ kind, suffix }: HostPattern): string {
     case 'any':
       return '*';
   }
-}
-
-/** A path as clients send it: all that RFC 3986 does not allow in a path is percent-encoded. */
-export function pathText(path: string): string {
-  return encoded(path, /[^A-Za-z0-9._~!$&'()*+,;=:@/%-]/gu);
-}
-
-/** A path in the one spelling that requests are looked up by. */
-export function plainPath(path: string): string {
-  return oneSpelling(pathText(path));
 }
 
 /** A URL with variables, as clients get it. */

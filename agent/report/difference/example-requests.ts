@@ -1,11 +1,12 @@
 // Requests that show what the rules of a state do: for each match of each rule some that it takes, and some beside it. A rule by
 // a regular expression has one only if its text is a path that it matches. Pure.
 
+import { encodedPath } from '../../base/one-spelling.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { HostPattern, RouteMatch } from '../../model/routes.ts';
 import type { AskedRequest } from '../answers/access/asked-request.ts';
 import { addressOf } from '../answers/access/asked-request.ts';
-import { encodedPath, isExpressionMet } from '../answers/access/find-rule.ts';
+import { isExpressionMet } from '../answers/access/find-rule.ts';
 import { routeEntries } from '../answers/route-words.ts';
 import type { RequestPlace } from './treatments.ts';
 

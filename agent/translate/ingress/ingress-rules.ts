@@ -167,7 +167,7 @@ export function readIngress(
       );
     }
     const root = paths.find(({ path }) => path === '/');
-    if (passes && !isClosed && host !== '') {
+    if (passes && !isClosed && !isCanary && host !== '') {
       const pool = root && rules.passed(root.backend);
       if (pool !== undefined) passed.set(host, pool);
       else

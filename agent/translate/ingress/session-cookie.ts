@@ -5,8 +5,8 @@ import { BOOL, bool, matching, number, oneOf, rule } from '../routes/annotation-
 import type { OptionsOf } from '../routes/route-annotations.ts';
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
-/** Neither ends the attribute nor is a reference of a replacement. */
-const PATH = /^\/[^\s\p{Cc}"'\\;,%]{0,255}$/u;
+/** Neither ends the attribute or the field of a row nor is a reference of a replacement. */
+const PATH = /^\/[^\s\p{Cc}"'\\;,%|]{0,255}$/u;
 const DOMAIN = /^\.?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 const MAX_AGE = 86_400 * 365 * 10;
 

@@ -2,6 +2,7 @@
 // (https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule) and of Ingress. Pure.
 
 import { lengthOf } from '../../base/expression/expression.ts';
+import { plainPath } from '../../base/one-spelling.ts';
 import type { RouteEntry, RouteMatch } from '../../model/routes.ts';
 
 /** The entries of one route; keeps its identity while the route, and what it refers to, does not change. */
@@ -50,8 +51,11 @@ const NO_LENGTHS: Lengths = new Map();
 function lengthsOfPrefixes(entries: readonly RouteEntry[]): Lengths {
   const lengths = new Map<string, number>();
   for (const { match } of entries) {
-    const { kind, value, length = value.length } = match.path;
-    if (kind === 'prefix') lengths.set(value, Math.min(length, lengths.get(value) ?? length));
+    const { kind, value } = match.path;
+    if (kind !== 'prefix') continue;
+    const path = plainPath(value);
+    const length = match.path.length ?? path.length;
+    lengths.set(path, Math.min(length, lengths.get(path) ?? length));
   }
   if ([...lengths].every(([path, length]) => path.length === length)) return NO_LENGTHS;
   const above: string[] = [];
@@ -75,9 +79,10 @@ function rankOf(
 ): readonly number[] {
   const { kind, value } = path;
   const others = [method === '' ? 1 : 0, -headers.length, -query.length];
-  if (expressions === 'first' || kind === 'exact') return [PATHS[kind], -value.length, 0, ...others];
+  const plain = kind === 'regex' ? value : plainPath(value);
+  if (expressions === 'first' || kind === 'exact') return [PATHS[kind], -plain.length, 0, ...others];
   if (kind === 'regex') return [PATHS.regex, -(path.length ?? lengthOf(value)), PATHS.regex, 0, ...others];
-  return [PATHS.regex, -(lengths.get(value) ?? value.length), PATHS.prefix, -value.length, ...others];
+  return [PATHS.regex, -(lengths.get(plain) ?? plain.length), PATHS.prefix, -plain.length, ...others];
 }
 
 const PATHS = { exact: 0, regex: 1, prefix: 2 } as const;

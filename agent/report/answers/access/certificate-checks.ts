@@ -27,7 +27,7 @@ export function clientCertificate(way: Way): CheckResult | undefined {
   return way.client.hasCertificate ? passed(condition) : asked(condition, absent);
 }
 
-/** If handshakes go on with any certificate. */
+/** If handshakes continue with any certificate. */
 function answerOf({ errorPage }: NonNullable<Tls['clients']>): string {
   return errorPage === undefined ? 'status 403' : `status 302 to ${errorPage}`;
 }

@@ -2,7 +2,7 @@
 
 import type { Anchoring } from '../../../base/expression/automaton.ts';
 import { expressionOf, isMatch } from '../../../base/expression/expression.ts';
-import { oneSpelling } from '../../../base/one-spelling.ts';
+import { plainPath } from '../../../base/one-spelling.ts';
 import { quote } from '../../../base/quote.ts';
 import type { HostPattern, HttpRouting, RouteEntry, RouteMatch, ValueMatch } from '../../../model/routes.ts';
 import { isStrict } from '../../../model/strict-hosts.ts';
@@ -128,15 +128,6 @@ export function isExpressionMet(pattern: string, anchoring: Anchoring, text: str
 /** Certainly another path. */
 function isOfOtherPath({ path: { kind, value } }: RouteMatch, path: string): boolean {
   if (kind === 'regex') return false;
-  const wanted = oneSpelling(encodedPath(value));
+  const wanted = plainPath(value);
   return kind === 'exact' ? path !== wanted : !`${path}/`.startsWith(`${wanted}/`);
-}
-
-/** An author's path as in HAProxy's rows: what RFC 3986 does not allow in a path is percent-encoded. */
-export function encodedPath(path: string): string {
-  return path.replace(/[^A-Za-z0-9._~!$&'()*+,;=:@/%-]/gu, (character) =>
-    [...Buffer.from(character)]
-      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
-      .join(''),
-  );
 }

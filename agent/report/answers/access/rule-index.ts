@@ -1,11 +1,11 @@
 // Finds the rule that takes a request, as findRule() does, in a time that does not grow with the number of routes: the rules of a
 // listener by host and by path. For many requests to the same routes; it has no words for the rules that do not match. Pure.
 
-import { oneSpelling } from '../../../base/one-spelling.ts';
+import { plainPath } from '../../../base/one-spelling.ts';
 import type { HostRoutes, HttpRouting, RouteEntry, RouteSection } from '../../../model/routes.ts';
 import { isStrict } from '../../../model/strict-hosts.ts';
 import type { AskedRequest } from './asked-request.ts';
-import { asServed, encodedPath, whyNot } from './find-rule.ts';
+import { asServed, whyNot } from './find-rule.ts';
 import { mostSpecific } from './hosts.ts';
 import type { ReadPath } from './path-rules.ts';
 
@@ -101,7 +101,7 @@ class PathRules {
     for (const [at, { match }] of entries.entries()) {
       const { kind, value } = match.path;
       if (kind === 'regex') this.#expressions.push(at);
-      else add(kind === 'exact' ? this.#exact : this.#prefixes, oneSpelling(encodedPath(value)), at);
+      else add(kind === 'exact' ? this.#exact : this.#prefixes, plainPath(value), at);
     }
     this.#longestPrefix = [...this.#prefixes.keys()].reduce((most, { length }) => Math.max(most, length), -1);
   }

@@ -15,7 +15,7 @@ const ASKS = { [`${PREFIX}auth-tls-secret`]: 'clients' };
 /** A Secret with an authority that has this fingerprint. */
 const authority = (name: string, fingerprint: string, namespace = 'default') => {
   const made = secret(name);
-  const content = { fingerprint } as never;
+  const content = { fingerprint, depthFault: '' } as never;
   const none = { content: undefined, fault: '' };
   return { ...made, namespace, key: `${namespace}/${name}`, authority: { content, fault: '' }, crl: none };
 };
@@ -169,6 +169,27 @@ test('A default backend of an Ingress that asks is no way around', (t) => {
   const given = world(ingresses({ name: 'shop', annotations: ASKS, more: { defaultBackend } }, ANY_TLS));
   t.is(handshake(given, 'anything.org'), 'required ours default/any-tls');
   t.true(plain(given).includes('*/ → 403'));
+});
+
+test('Of two depths of chains the smaller one counts, and the error page is that of the oldest Ingress', (t) => {
+  const asks = (depth: string, page: string) => ({
+    ...ASKS,
+    [`${PREFIX}auth-tls-verify-depth`]: depth,
+    ...(page && { [`${PREFIX}auth-tls-error-page`]: page }),
+  });
+  const page = 'https://id.org/why';
+  for (const [first, second, expected] of [
+    [asks('1', page), asks('2', 'https://evil.org/'), page],
+    [asks('2', ''), asks('1', 'https://evil.org/'), undefined],
+  ] as const) {
+    const given = world(
+      ingresses({ name: 'one', annotations: first }, { name: 'two', annotations: second }, ANY_TLS),
+    );
+    const section = given.listener(443, 'tcp', KEY).tls?.sections?.find(({ clients }) => clients);
+    t.is(section?.clients?.authority.depth, 1);
+    t.is(section?.clients?.errorPage, expected);
+    t.regex(problems(given).join(), /Ingress .*two.*the stricter values count/);
+  }
 });
 
 test('Of two Ingresses of a host the stricter one counts, and the author of the other is told', (t) => {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { RouteEntry, RouteMatch } from '../../../../agent/model/routes.ts';
 import { inOrder, type RouteEntries } from '../../../../agent/translate/routes/host-routes.ts';
+import { shadowedRoutes } from '../../../../agent/translate/routes/shadowed-routes.ts';
 import { ruleOf } from '../../../support/values/routes.ts';
 
 let made = 0;
@@ -103,3 +104,27 @@ test('By length a prefix counts as its author wrote it, and never more than one 
   t.deepEqual(orderOf(regex, api, deep), [deep, api, regex]);
   t.deepEqual(orderOf(regex, api, below), [regex, below, api]);
 });
+
+test('Two spellings of a path are one: the older route decides, and the younger is told', (t) => {
+  for (const order of ['first', 'by-length'] as const) {
+    const [older, younger] = [
+      route([path('prefix', '/admin')], 1, 'a/older'),
+      route([path('prefix', '/%61dmin')], 2, 'b/younger'),
+    ];
+    const entries = inOrder([younger, older], order);
+    t.deepEqual(
+      entries.map(({ rule }) => rule.name),
+      ['a/older#0', 'b/younger#0'],
+    );
+    const problems = shadowedRoutes({
+      host: { kind: 'exact', suffix: 'example.org' },
+      entries: named(entries),
+    });
+    t.regex(problems.map(({ message }) => message).join(), /^Path "\/%61dmin" .* gets no request/);
+  }
+});
+
+/** Each of a route object of its own. */
+function named(entries: readonly RouteEntry[]): readonly RouteEntry[] {
+  return entries.map(({ match, rule }) => ({ match, rule: { ...rule, route: rule.name } }));
+}
