@@ -1,6 +1,5 @@
-// Reads a JWKS from a URL. The only file that imports jose. A redirect is an error: it could lead anywhere.
+// Reads a JWKS from a URL. The only file that imports jose, once a URL is read. A redirect is an error: it could lead anywhere.
 
-import { createRemoteJWKSet, customFetch } from 'jose';
 import { MAX_JWKS_BYTES } from './token-keys.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -13,6 +12,7 @@ export interface ReadJwks {
 
 /** Rejects with whatever keeps it from being read. */
 export async function readJwks(url: string, fetchFrom: typeof fetch = fetch): Promise<ReadJwks> {
+  const { createRemoteJWKSet, customFetch } = await import('jose');
   let maxAge: number | undefined;
   const set = createRemoteJWKSet(new URL(url), {
     timeoutDuration: TIMEOUT_MS,
