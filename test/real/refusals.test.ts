@@ -127,7 +127,7 @@ async function asked(
 for (const [what, changes, countsRoutes] of [
   ['for its listener and its route', {}, true],
   ['for its listener', {}, false],
-  ['for a listener with a rate limit', { rateLimit: 900 }, false],
+  ['for a listener with a rate limit', { rateLimit: 900 }, true],
 ] as const)
   test(`Each check counts what it refuses ${what}, and is named in the log`, async (t) => {
     const host = await guarded(t, changes, countsRoutes);
@@ -240,6 +240,31 @@ test('A refusal does not depend on its count, which begins again with the next r
   t.is((await counted(host)).answer, undefined);
   for (const _ of [1, 2]) t.is((await asked(host, '/closed'))[0], 403);
   t.deepEqual(await counted(host), { answer: 2, 'closed answer': 3 });
+});
+
+test('Nothing that clients send makes another counter', async (t) => {
+  const host = await guarded(t);
+  const used = async (table: string): Promise<number> => {
+    const text = await host.haproxy.worker.runtime.ask(`show table ${table}`);
+    return Number(/used:(\d+)/.exec(text)?.[1]);
+  };
+  for (const path of ['/closed', '/user', '/none']) await asked(host, path);
+  const [listener, routes] = [await used(`${host.listener}:refusals`), await used('headgate:routes')];
+  t.is(listener, 1);
+  for (let at = 0; at < 50; at++) {
+    const name = `x${at}|check="a",b`;
+    await asked(host, `/user/${encodeURIComponent(name)}`, basic(name, 'wrong'));
+    await asked(host, `/none-${at}@HTTPRoute/default/forged#${at}`, { host: `h${at}.example` });
+    await asked(host, '/asks', { 'x-auth-request-user': name, 'x-headgate-pool': name });
+  }
+  t.deepEqual(
+    [await used(`${host.listener}:refusals`), await used('headgate:routes')],
+    [listener, routes + 1],
+  );
+  t.deepEqual(
+    Object.keys(await counted(host)).sort(),
+    ['answer', 'asks authorization', 'authorization', 'closed answer', 'route', 'user', 'user user'].sort(),
+  );
 });
 
 /** Clients have a certificate of the authority, or none. */

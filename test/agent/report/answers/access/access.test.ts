@@ -29,7 +29,7 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['connection limit', /^maxconn /],
   ['share of namespace', /^tcp-request connection reject if \{ sc1_conn_cur/],
   ['source ranges', /^tcp-request (connection|session) reject if !allowed/],
-  ['connection rate', /^tcp-request (connection|session) reject if \{ src_conn_rate/],
+  ['connection rate', /^tcp-request (connection|session) reject if \{ src_gpc0_rate/],
   ['handshake', /^bind .* ssl .*ssl-min-ver/],
   ['client certificate', /^bind .* ca-file .* verify required/],
   ['client certificate', /^tcp-request session reject if !\{ ssl_c_used \}/],
@@ -63,6 +63,8 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
 const PHASES = [/^maxconn /, /^tcp-request connection /, /^bind /, /^tcp-request session /, /^http-request /];
 /** `why` explains a GET. */
 const OF_CONNECT = 'http-request deny deny_status 405 if METH_CONNECT';
+/** It counts, and its condition never holds. */
+const COUNTING = /^tcp-request \w+ reject if \{ src_inc_gpc0\(\S+\) lt 0 \}$/;
 const ENDING = /^(tcp-request \w+|http-request) (reject|deny|tarpit|return|redirect|silent-drop)\b/;
 
 const CLIENTS = { name: 'configmap default/clients', fingerprint: 'f' };
@@ -136,7 +138,11 @@ for (const [acceptProxy, ambiguousPaths, what] of [
   test(`The checks have the order of HAProxy's configuration${what}, and none is missing`, (t) => {
     const lines = linesOf(listenerOf({ acceptProxy }), ambiguousPaths);
     const missed = lines.filter(
-      (line) => line !== OF_CONNECT && ENDING.test(line) && !LINES.some(([, pattern]) => pattern.test(line)),
+      (line) =>
+        line !== OF_CONNECT &&
+        !COUNTING.test(line) &&
+        ENDING.test(line) &&
+        !LINES.some(([, pattern]) => pattern.test(line)),
     );
     t.deepEqual(missed, [], 'a line that can end a request is no check that `why` names');
     // After the listener's own.
