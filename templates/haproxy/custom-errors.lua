@@ -97,7 +97,7 @@ local function answerOf(txn, row, status)
   if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
   local question = headgate.opened('page ' .. row.namespace)
   if question == nil then return nil end
-  local answer = core.httpclient():get({ url = 'http://page/', dst = SOCKET, headers = headers, timeout = MOST_MS })
+  local answer = headgate.sent({ url = 'http://page/', dst = SOCKET, headers = headers, timeout = MOST_MS })
   headgate.finish(question)
   local bytes, isAnswered = 0, false
   for name, values in pairs(answer and answer.headers or {}) do

@@ -173,9 +173,6 @@ local function opened(namespace)
   return setmetatable({ namespace = namespace }, ENDS)
 end
 
--- For custom-errors.lua.
-headgate.opened, headgate.finish = opened, finish
-
 local questions = 0
 
 -- A worker that a reload stops closes what it has just accepted: HAProxy's own client has no answer then, and says 502.
@@ -190,6 +187,9 @@ local function sent(request)
   end
   return answer
 end
+
+-- For custom-errors.lua.
+headgate.opened, headgate.finish, headgate.sent = opened, finish, sent
 
 -- nil without one.
 local function answerOf(txn, asked, values)

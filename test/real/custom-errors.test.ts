@@ -32,6 +32,8 @@ const PAGES = `
     const { method, url, headers } = request;
     if (mode === 'hang') return;
     if (mode === 'cut') return request.socket.destroy();
+    if (mode === 'close') return request.socket.end('HTTP/1.1 418 Teapot\\r\\n\\r\\nto its end');
+    if (mode === 'never') return request.socket.write('HTTP/1.1 418 Teapot\\r\\n\\r\\n' + 'x'.repeat(30000));
     if (mode === 'empty') return response.writeHead(204).end();
     if (mode.startsWith('fields'))
       for (let at = 0; at < Number(mode.slice(6)); at++) response.setHeader('x-' + at, '1');
@@ -112,6 +114,8 @@ test.serial(
     await mode('empty');
     const empty = await ask('/404');
     t.is(`${empty.status} ${empty.body}`, '204 ');
+    await mode('close');
+    t.is((await ask('/404')).body, 'to its end');
     await mode('size15000');
     t.is((await ask('/404')).body.length, 15000);
     const packed = await ask('/404', ['--compressed']);
@@ -121,7 +125,7 @@ test.serial(
 
 test.serial('Without a usable answer of the default backend clients get the status alone', async (t) => {
   const { ask, mode, host, objects } = await served(t);
-  for (const each of ['size20000', 'endless', 'cut', 'hang']) {
+  for (const each of ['size20000', 'endless', 'never', 'cut', 'hang']) {
     await mode(each);
     const began = Date.now();
     const { status, body, head } = await ask('/404');
