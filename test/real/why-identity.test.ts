@@ -535,7 +535,10 @@ test('The member that a client keeps by its cookie', async (t) => {
 });
 
 /** Headers that HAProxy sets in every request of its own. */
-const OF_HAPROXY = ['host', 'connection', 'accept', 'user-agent', 'x-forwarded-proto', 'x-forwarded-port'];
+const OF_HAPROXY = [
+  ...['host', 'connection', 'accept', 'user-agent', 'x-forwarded-proto', 'x-forwarded-port'],
+  'x-headgate-question',
+];
 
 test('What an authorization server is asked', async (t) => {
   const scene = new Scene(t);

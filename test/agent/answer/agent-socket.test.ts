@@ -52,7 +52,9 @@ test("askAgent() and orderAgent() fail with the agent's error message", async (t
 
 test('askAgent() says of a question that is too long that it is, and not that no agent answers', async (t) => {
   const path = await served(t, { why: () => ({}) });
-  await t.throwsAsync(askAgent(path, 'why', { url: `https://a.example.org/${'a'.repeat(20_000)}` }), {
+  // With the headers and certificates of a client.
+  t.deepEqual(await askAgent(path, 'why', { cert: 'a'.repeat(100_000) }), {});
+  await t.throwsAsync(askAgent(path, 'why', { url: `https://a.example.org/${'a'.repeat(300_000)}` }), {
     code: 'QUESTION_FAILED',
     message: /^The question is too long/,
   });
