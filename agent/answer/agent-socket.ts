@@ -95,6 +95,8 @@ const QUESTION_TIMEOUT_MS = 15_000;
 
 /** A question is the path of a request: `why` asks with the headers and the certificates of a client. */
 const MAX_QUESTION_BYTES = 256 * 1_024;
+/** In the same request. */
+const OTHER_BYTES = 1_024;
 
 /** `Request Header Fields Too Large`: the path counts among them. */
 const TOO_LONG = 431;
@@ -129,6 +131,9 @@ function send(
   const unreachable = (cause: unknown): void =>
     reject(isDenied(cause) ? denied(socketPath) : silent(socketPath, cause));
   const path = `/${name}?${new URLSearchParams(query)}`;
+  // The agent would close the connection before it has read the question.
+  if (path.length > MAX_QUESTION_BYTES - OTHER_BYTES)
+    return Promise.reject(tooLong(method === 'GET' ? 'QUESTION_FAILED' : 'ORDER_FAILED'));
   const request = http.request({ method, socketPath, path, timeout }, (response) => {
     const chunks: Buffer[] = [];
     response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -155,6 +160,10 @@ function send(
   request.on('error', unreachable);
   request.end();
   return promise;
+}
+
+function tooLong(code: 'QUESTION_FAILED' | 'ORDER_FAILED'): HeadgateError {
+  return new HeadgateError(code, 'The question is too long: the agent takes some 260,000 characters');
 }
 
 function isDenied(cause: unknown): boolean {
