@@ -186,11 +186,8 @@ function expected(all: readonly RouteSection[], asked: Asked): string | number {
 
 function isMet({ path, method, headers, query }: RouteMatch, asked: Asked): boolean {
   const [wanted, got] = [pathText(path.value), pathText(asked.path)];
-  if (path.kind === 'regex' && !isAtStart(path.value, asked.path)) return false;
-  const isPath =
-    path.kind === 'regex' || path.kind === 'exact'
-      ? got === wanted
-      : got === wanted || got.startsWith(`${wanted}/`);
+  const isPlain = path.kind === 'exact' ? got === wanted : got === wanted || got.startsWith(`${wanted}/`);
+  const isPath = path.kind === 'regex' ? isAtStart(path.value, asked.path) : isPlain;
   const has = (values: Readonly<Record<string, string>>) => (each: ValueMatch) =>
     values[each.name] === (each.kind === 'exact' ? each.value : each.value.replace(/\\(.)/g, '$1'));
   return (
