@@ -25,9 +25,12 @@ const PAGE = '/orders?item=%2F&sort=price&note=a%20b';
 // A member whose page is what it got.
 const got: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = [];
 createServer(({ url = '', headers }, response) => {
-  if (url !== '/favicon.ico') got.push({ url, headers });
+  got.push({ url, headers });
   response.setHeader('content-type', 'text/html; charset=utf-8');
-  response.end(`<title>A member</title><p>${url.replaceAll('&', '&amp;')} of ${headers.host}`);
+  // Without this line the browser asks for an icon, and the provider signs it in for that.
+  response.end(
+    `<title>A member</title><link rel=icon href=data:,><p>${url.replaceAll('&', '&amp;')} of ${headers.host}`,
+  );
 }).listen(8080, '127.0.0.30');
 
 say('The provider and oauth2-proxy start, and a certificate is made for both hosts.');
@@ -135,8 +138,10 @@ async function visit(page: Page, { host }: Names, { way, first }: How): Promise<
   await page.go(`${home}/oauth2/sign_out?rd=%2Fpublic`);
   await page.until(`location.href === '${home}/public' && document.title === 'A member'`);
   const last = got.length;
-  const refused = await page.value("fetch('/orders', {redirect: 'manual'}).then(({type}) => type)");
-  assert.equal(refused, 'opaqueredirect');
+  const refused = await page.value(
+    "fetch('/orders', {redirect: 'manual'}).then(async (answer) => [answer.type, answer.status, await answer.text()])",
+  );
+  assert.deepEqual(refused, ['opaqueredirect', 0, '']);
   assert.equal(got.length, last);
   say('The first page is closed again: the browser is sent to sign in, and the member gets nothing.');
   page.close();
