@@ -115,7 +115,7 @@ function memberOf({ echo, status }: Answer): string {
 async function sections(host: TestHost): Promise<readonly string[]> {
   const text = await readFile(host.landing.config, 'utf8');
   return Array.from(
-    text.matchAll(/^(?:frontend|backend|listen) ((?:gateway|pool|ingress):\S+)$/gm),
+    text.matchAll(/^(?:frontend|backend|listen) ((?:gateway|pool|ingress):\S+)(?<!:refusals)$/gm),
     ([, name = '']) => name,
   ).sort();
 }
