@@ -60,8 +60,12 @@ test.before(async (t) => {
 });
 test.after.always(() => kube?.stop());
 
-/** test/real/bgp.test.ts and test/real/alert-causes-bgp.test.ts have the hosts with BGP; test/real/egress.test.ts has egress. */
-const OF_OTHERS = /\b(?:bird|headgate_bgp|headgate_host|headgate_passing|headgate_egress)_/;
+/**
+ * test/real/bgp.test.ts and test/real/alert-causes-bgp.test.ts have the hosts with BGP, test/real/egress.test.ts has egress, and
+ * test/real/alert-causes.test.ts has authorization servers and refusals.
+ */
+const OF_OTHERS =
+  /\b(?:bird|headgate_bgp|headgate_host|headgate_passing|headgate_egress)_|asked|headgate_listener_refusals_total/;
 
 test.serial('Every rule, alert and panel has data, and a healthy pair never raises an alert', async (t) => {
   const agents = [...(await startPair(t)), await startOfCluster(t)];
