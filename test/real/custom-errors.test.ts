@@ -150,6 +150,7 @@ test.serial(
   async (t) => {
     const { ask, host, agent, objects } = await served(t);
     const reloads = async () => (await agent.metrics())('headgate_haproxy_reloads_total');
+    await host.until('the reload of the first listener is counted', async () => (await reloads()) > 0);
     const before = await reloads();
     await host.write('web.yaml', objects({ codes: '500' }));
     await host.until('another code', async () => (await ask('/500')).status === 418);
