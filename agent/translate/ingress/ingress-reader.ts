@@ -3,7 +3,8 @@
 import type { Ingress } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import type { ClassAuth } from './external-auth.ts';
-import { type FindService, type ReadIngress, readIngress } from './ingress-rules.ts';
+import { type ReadIngress, readIngress } from './ingress-rules.ts';
+import type { FindService } from './ordered-rules.ts';
 
 interface Kept {
   readonly read: ReadIngress;
