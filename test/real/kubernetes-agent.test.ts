@@ -482,6 +482,11 @@ test.serial(
     await kube.must('POST', servicePath('default'), service('first', host.address(2)));
     await host.until('it is there', async () => (await host.reloads()) === 1);
     await kube.must('POST', servicePath('default'), service('second', host.address(3)));
+    // A slice that comes before its Service is nobody's, and not counted.
+    await host.until(
+      'the agent knows it',
+      async () => (await host.why('default/second')).verdict !== 'not found',
+    );
     await kube.must('POST', slicePath('default'), sliceJson('second', ['10.1.0.6'], Date.now()));
     await host.until('the reload is counted', async () => (await read('count', 'reload')) === 1);
     t.is((await host.why('default/second')).verdict, 'served');
