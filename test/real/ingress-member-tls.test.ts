@@ -14,11 +14,14 @@ const VIP = '10.9.0.100';
 const MEMBER_PORT = 8443;
 const PREFIX = 'nginx.ingress.kubernetes.io/';
 
-/** Answers with the name in the client's certificate, the version and the name that it was asked for. */
+/** Answers with the name in the client's certificate, the version and the name that it was asked for; also as an authorizer. */
 const MEMBER = ({ cert, key }: IssuedCertificate, ca: string) => `
   const options = { requestCert: true, rejectUnauthorized: true, ...${JSON.stringify({ cert, key, ca })} };
-  require('https').createServer(options, ({ socket }, response) => {
-    response.end([socket.getPeerCertificate().subject.CN, socket.getProtocol(), socket.servername].join(' '));
+  require('https').createServer(options, ({ socket, headers }, response) => {
+    const peer = socket.getPeerCertificate().subject.CN;
+    response.setHeader('x-asked-by', peer);
+    const asked = headers['x-asked-by'] === undefined ? [] : ['after', headers['x-asked-by']];
+    response.end([peer, socket.getProtocol(), socket.servername, ...asked].join(' '));
   }).listen(${MEMBER_PORT});`;
 
 test('Members of an Ingress are verified, and get its certificate and the next one', async (t) => {
@@ -58,6 +61,9 @@ test('Members of an Ingress are verified, and get its certificate and the next o
       secret('members', { 'ca.crt': root.cert, 'tls.crt': client.cert, 'tls.key': client.key }),
       secret('others', { 'ca.crt': other.cert, 'tls.crt': client.cert, 'tls.key': client.key }),
       secret('lists', { 'ca.crt': root.cert }),
+      ingress('by-host', { 'auth-url': 'https://good.example.org/', ...ASKED }),
+      ingress('by-name', { 'auth-url': 'https://web.default.svc:443/', ...ASKED }),
+      ingress('by-a-bad-one', { 'auth-url': 'https://authority.example.org/', ...ASKED }),
       ingress('one', { 'proxy-ssl-verify-depth': '1' }),
       ingress('none', { 'proxy-ssl-verify-depth': '0' }),
       ingress('good', {}),
@@ -84,6 +90,9 @@ test('Members of an Ingress are verified, and get its certificate and the next o
     ['old', 'first TLSv1.2 web.example 200'],
     ['unverified', 'first TLSv1.3 x.example 200'],
     ['one', 'first TLSv1.3 web.example 200'],
+    ['by-host', 'first TLSv1.3 web.example after first 200'],
+    ['by-name', 'first TLSv1.3 web.example after first 200'],
+    ['by-a-bad-one', / 503$/],
     ['none', / 503$/],
     ['name', / 503$/],
     ['authority', / 503$/],
@@ -102,6 +111,8 @@ test('Members of an Ingress are verified, and get its certificate and the next o
   t.is(await ask('unverified'), 'second TLSv1.3 x.example 200');
   t.is(await reloads(), before, 'without a reload');
 });
+
+const ASKED = { 'auth-response-headers': 'X-Asked-By' };
 
 function ingress(name: string, annotations: Readonly<Record<string, string>>): Json {
   const all = {

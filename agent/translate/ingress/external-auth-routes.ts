@@ -6,7 +6,7 @@ import type { Anchoring } from '../../base/expression/automaton.ts';
 import { expressionOf, isMatch } from '../../base/expression/expression.ts';
 import { withGroups } from '../../base/expression/groups.ts';
 import { oneSpelling } from '../../base/one-spelling.ts';
-import type { Problem } from '../../model/load-balancer.ts';
+import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import {
   labelsOfListener,
   ownerOfListener,
@@ -14,7 +14,7 @@ import {
   poolListener,
   serviceOfPool,
 } from '../../model/names.ts';
-import type { PoolUse } from '../../model/pool-uses.ts';
+import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
 import type { ExternalAuth, ForwardAction, HostRoutes, RouteMatch, RouteRule } from '../../model/routes.ts';
 import { askedProfile } from '../pool/pool-profile.ts';
 import { hostText } from '../routes/host-pattern.ts';
@@ -29,6 +29,8 @@ export interface AuthRoutes {
   readonly served: readonly (readonly HostRoutes[])[];
   /** Hosts whose clients need a certificate. */
   readonly isGuarded: (host: string) => boolean;
+  /** The TLS to members that an Ingress asks for. */
+  readonly tlsOf: (pool: OwnerKey) => AskedTls | undefined;
 }
 
 export interface WithAuthRoutes {
@@ -90,7 +92,7 @@ function find(
   rule: RouteRule,
   { externalAuth, isOfClass }: AskedService,
   url: AuthUrl,
-  { served, isGuarded }: AuthRoutes,
+  { served, isGuarded, tlsOf }: AuthRoutes,
 ): Found | string {
   const host = url.host === '$host' ? ownHost : url.host;
   const path = url.path.replace(/\?.*/, '');
@@ -106,7 +108,7 @@ function find(
   if (!isOwn && !isOfClass && (isRestricted(target.rule) || (isGuarded(host) && host !== ownHost)))
     return `the route of ${place} is of another namespace, and only some clients may use it (${target.rule.route})`;
   const pool = action.backends.find((each) => each.pool !== undefined && each.weight > 0)?.pool;
-  const use = pool === undefined ? undefined : useOf(pool);
+  const use = pool === undefined ? undefined : useOf(pool, tlsOf);
   if (use === undefined) return `the route of ${place} has no Service (${target.rule.route})`;
   return {
     use,
@@ -157,12 +159,18 @@ function isRestricted({ limits, certificateName, auth, jwt }: RouteRule): boolea
 }
 
 /** The pool of the same Service whose questions go to another member if one does not answer. */
-function useOf(listener: string): PoolUse | undefined {
+function useOf(listener: string, tlsOf: AuthRoutes['tlsOf']): PoolUse | undefined {
   const port = labelsOfListener(listener)?.port;
   if (port === undefined) return undefined;
-  const { service, profile } = serviceOfPool(ownerOfListener(listener));
+  const ofRoute = ownerOfListener(listener);
+  const { service, profile } = serviceOfPool(ofRoute);
   const [namespace = '', name = ''] = service.split('/');
-  return { pool: poolKey(namespace, name, askedProfile(profile)), port: Number(port) };
+  const tls = tlsOf(ofRoute);
+  return {
+    pool: poolKey(namespace, name, askedProfile(profile)),
+    port: Number(port),
+    ...(tls && { tls }),
+  };
 }
 
 function rewritten(url: string, { path: { value } }: RouteMatch, { rewrite }: ForwardAction): string {

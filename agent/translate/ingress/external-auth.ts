@@ -4,10 +4,10 @@
 import { quote } from '../../base/quote.ts';
 import type { Service } from '../../kubernetes/objects.ts';
 import { poolKey, poolListener } from '../../model/names.ts';
-import type { PoolUse } from '../../model/pool-uses.ts';
+import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
 import type { ExternalAuth } from '../../model/routes.ts';
 import { OWN_PREFIX } from '../../protection/judge-names.ts';
-import { askedProfile, HTTP_PROFILE, TLS_PROFILE } from '../pool/pool-profile.ts';
+import { askedProfile, HTTP_PROFILE, TLS_PROFILE, withAskedTls } from '../pool/pool-profile.ts';
 import type { OptionsOf } from '../routes/route-annotations.ts';
 import { DEFAULT_CACHE } from './auth-cache.ts';
 import { type AuthUrl, EXTERNAL_AUTH_ANNOTATIONS, signInUrl } from './external-auth-annotations.ts';
@@ -98,6 +98,8 @@ export interface IngressAuthOptions {
   readonly namespace: string;
   readonly ofClass: ClassAuth;
   readonly findService: (key: string) => Service | undefined;
+  /** TLS to its members: as in ingress-nginx, a service that it names by itself is asked with the same. */
+  readonly memberTls: AskedTls | undefined;
 }
 
 const NOTHING: ReadExternalAuth = { asked: undefined, use: undefined, service: '', fault: '' };
@@ -113,14 +115,20 @@ export function ingressAuth({
   namespace,
   ofClass,
   findService,
+  memberTls,
 }: IngressAuthOptions): ReadExternalAuth {
   const { 'auth-url': own, 'enable-global-auth': wantsGlobal } = options;
   const { global } = ofClass;
-  if (own !== undefined) return asking(options, own, false, { namespace, ofClass, findService });
+  if (own !== undefined) return asking(options, own, false, { namespace, ofClass, findService, memberTls });
   if (wantsGlobal !== false && global !== undefined) {
     if (global === 'closed' || global['auth-url'] === undefined)
       return closed('the annotations of its class that name one cannot be used');
-    return asking(global, global['auth-url'], true, { namespace, ofClass, findService });
+    return asking(global, global['auth-url'], true, {
+      namespace,
+      ofClass,
+      findService,
+      memberTls: undefined,
+    });
   }
   if (wantsGlobal === true)
     return closed(`its class has no annotation "${OWN_PREFIX}global-auth-url" for "enable-global-auth"`);
@@ -135,7 +143,7 @@ function asking(
   options: AuthOptions,
   url: AuthUrl,
   isOfClass: boolean,
-  { namespace, ofClass, findService }: Omit<IngressAuthOptions, 'options'>,
+  { namespace, ofClass, findService, memberTls }: Omit<IngressAuthOptions, 'options'>,
 ): ReadExternalAuth {
   const [, name, ofNamespace] = SERVICE.exec(url.host) ?? [];
   const externalAuth = askedFor(options, url);
@@ -155,11 +163,14 @@ function asking(
     return none(`Service "${key}" is of type ExternalName, which has no endpoints`, key);
   if (!service.ports.some(({ port, protocol }) => protocol === 'TCP' && port === url.port))
     return none(`Service "${key}" has no TCP port ${url.port}`, key);
-  const pool = poolKey(ofNamespace, name, askedProfile(url.scheme === 'https' ? TLS_PROFILE : HTTP_PROFILE));
+  const isTls = url.scheme === 'https';
+  const tls = isTls ? memberTls : undefined;
+  const profile = askedProfile(withAskedTls(tls, isTls ? TLS_PROFILE : HTTP_PROFILE));
+  const pool = poolKey(ofNamespace, name, profile);
   const listener = poolListener(pool, url.port);
   return {
     asked: { externalAuth: { ...externalAuth, pool: listener }, route: undefined, isOfClass },
-    use: { pool, port: url.port },
+    use: { pool, port: url.port, ...(tls && { tls }) },
     service: key,
     fault: '',
   };

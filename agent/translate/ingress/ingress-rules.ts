@@ -93,19 +93,20 @@ export function readIngress(
   const { without, ignored } = read;
   // What cannot be read could have made expressions of the paths, which must match all the same.
   const options = read.isBroken ? { ...read.options, 'use-regex': true } : read.options;
-  const { auth, fault } = authOf(options, ingress.namespace);
-  const tokens = tokensOf(options, ingress.namespace);
+  const { namespace } = ingress;
+  const { auth, fault } = authOf(options, namespace);
+  const tokens = tokensOf(options, namespace);
   const unverified = verifiesNothing(options) ? [NO_AUTHORITY] : [];
-  const external = ingressAuth({ options, namespace: ingress.namespace, ofClass, findService: service });
+  const proxySsl = proxySslOf(options, namespace);
+  const { asked: memberTls } = proxySsl;
+  const external = ingressAuth({ options, namespace, ofClass, findService: service, memberTls });
   const passes = options['ssl-passthrough'] === true;
   const unseen = passes ? unseenFault(ingress, external) : '';
-  const proxySsl = proxySslOf(options, ingress.namespace);
   const errors = customErrorsOf(options);
   const closing = [...unverified, external.fault, unseen, proxySsl.fault].filter(Boolean);
   const faults = [...read.faults, fault, tokens.fault, errors.fault, ...closing].filter(Boolean);
   const isClosed = read.isClosed || closing.length > 0;
   const refusal = isClosed || passes ? REFUSED : read.isBroken ? BROKEN : undefined;
-  const { asked: memberTls } = proxySsl;
   const guards = { auth, jwt: tokens.jwt, external, memberTls };
   const rules = new Rules({ ingress, options, service, faults, guards, refusal });
   const expressions = new Expressions();
@@ -154,7 +155,7 @@ export function readIngress(
   const canaries: Canary[] = [];
   for (const [host, entries] of byHost) {
     if (isCanary) {
-      canaries.push(...canariesOf(ingress.namespace, host, entries, options, memberTls));
+      canaries.push(...canariesOf(namespace, host, entries, options, memberTls));
       continue;
     }
     const isSecure = secureHosts.has(host) || secureHosts.has(wildcardOf(host)) || secureHosts.has('');

@@ -12,7 +12,7 @@ import type { Listener, OwnerKey, Problem, Vip } from '../../model/load-balancer
 import { shownAddress } from '../../model/load-balancer.ts';
 import { objectOf, ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
-import type { PoolUse } from '../../model/pool-uses.ts';
+import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
 import type { ExternalAuth, HostRoutes, HttpRouting, RouteSection, TlsRouting } from '../../model/routes.ts';
 import { isStrict } from '../../model/strict-hosts.ts';
 import { ownAddresses } from '../own-addresses.ts';
@@ -377,9 +377,17 @@ function askedBy(
   { hosts }: Pick<IngressGuards, 'hosts'>,
 ): AuthRoutes {
   const asked = new Map<ExternalAuth, AskedService>();
-  for (const { read } of all)
+  const tlsOf = new Map<OwnerKey, AskedTls>();
+  for (const { read } of all) {
     if (read.asked?.route !== undefined) asked.set(read.asked.externalAuth, read.asked);
-  return { asked, served, isGuarded: (host) => hosts.has(host) || hosts.has('') };
+    for (const { pool, tls } of read.uses) if (tls !== undefined) tlsOf.set(pool, tls);
+  }
+  return {
+    asked,
+    served,
+    isGuarded: (host) => hosts.has(host) || hosts.has(''),
+    tlsOf: (pool) => tlsOf.get(pool),
+  };
 }
 
 function poolsOf(all: readonly OnClass[], asked: readonly PoolUse[]): readonly PoolUse[] {

@@ -21,7 +21,7 @@ import {
   HTTP_PROFILE,
   TCP_PROFILE,
   TLS_PROFILE,
-  withCertificate,
+  withAskedTls,
   withHash,
   withPersistence,
   withRetry,
@@ -277,7 +277,7 @@ function profileOf(options: IngressOptions, memberTls: AskedTls | undefined): st
   const profile = next === undefined ? words : withRetry(next.retry, words);
   const chosen = options['upstream-hash-by'] === undefined ? profile : withHash(profile);
   const whole = affinity === undefined ? chosen : withPersistence(chosen);
-  return memberTls === undefined ? whole : withCertificate(JSON.stringify(memberTls), whole);
+  return withAskedTls(memberTls, whole);
 }
 
 function requestHeaders({ 'x-forwarded-prefix': prefix }: IngressOptions): HeaderChanges | undefined {

@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import type { PoolRetry } from '../../model/load-balancer.ts';
+import type { AskedTls } from '../../model/pool-uses.ts';
 
 export interface PoolProfile {
   readonly mode: 'tcp' | 'http';
@@ -36,7 +37,7 @@ export const TCP_PROFILE = 'tcp';
 const STICKY = 'sticky';
 const HASHED = 'hashed';
 const ASKED = 'asked';
-const WORDS = /^(?:crt[0-9a-f]{16})?(sticky)?(hashed)?(asked)?(?:retry(\d+)((?:on\d+)*))?([a-z]*)$/;
+const WORDS = /^(crt[0-9a-f]{16})?(sticky)?(hashed)?(asked)?(?:retry(\d+)((?:on\d+)*))?([a-z]*)$/;
 
 export function withPersistence(profile: string): string {
   return `${STICKY}${profile}`;
@@ -51,10 +52,10 @@ export function withRetry({ attempts, codes }: PoolRetry, profile: string): stri
   return `retry${attempts}${codes.map((code) => `on${code}`).join('')}${profile}`;
 }
 
-/** For an authorization server. */
+/** For an authorization server: its members get the same certificate and TLS. */
 export function askedProfile(profile: string): string {
-  const [, , , , , , words = ''] = WORDS.exec(profile) ?? [];
-  return `${ASKED}${words}`;
+  const [, certificate = '', , , , , , words = ''] = WORDS.exec(profile) ?? [];
+  return `${certificate}${ASKED}${words}`;
 }
 
 /** A question that a member does not answer, or with an error of its own, goes to another one: it changes nothing there. */
@@ -65,8 +66,12 @@ export function withCertificate(asked: string, profile: string): string {
   return `crt${createHash('sha256').update(asked).digest('hex').slice(0, 16)}${profile}`;
 }
 
+export function withAskedTls(asked: AskedTls | undefined, profile: string): string {
+  return asked === undefined ? profile : withCertificate(JSON.stringify(asked), profile);
+}
+
 export function poolProfile(all: string): PoolProfile {
-  const [, sticky, hashed, asked, attempts, codes = '', words = ''] = WORDS.exec(all) ?? [];
+  const [, , sticky, hashed, asked, attempts, codes = '', words = ''] = WORDS.exec(all) ?? [];
   const own =
     attempts === undefined
       ? undefined

@@ -3,6 +3,7 @@
 import test from 'ava';
 import type { HttpRouting, RouteRule } from '../../../../agent/model/routes.ts';
 import { service, slice } from '../../../support/values/build.ts';
+import { AUTHORITY, WEB } from '../../../support/values/certificates.ts';
 import { GatewayWorld } from '../../../support/values/gateway-world.ts';
 import { ingressClassJson, ingressJson } from '../../../support/values/gateways.ts';
 
@@ -61,6 +62,41 @@ test('A host of the class leads to the pool of its route, with its rewriting, an
   t.true(world.state.desired.loadBalancers.has('pool:default/proxy.asked'));
   t.true(world.listener(80, 'tcp', CLASS).asksServers);
   t.is(problemsOf(world), '');
+});
+
+test('A service is asked with the certificate and the verification of its route, or of the Ingress that names it', (t) => {
+  const withTls = {
+    [`${OWN}backend-protocol`]: 'HTTPS',
+    [`${OWN}proxy-ssl-secret`]: 'members',
+    [`${OWN}proxy-ssl-verify`]: 'on',
+    [`${OWN}proxy-ssl-name`]: 'proxy.example',
+  };
+  const members = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: { namespace: 'default', name: 'members' },
+    stringData: { 'ca.crt': AUTHORITY, 'tls.crt': WEB.cert, 'tls.key': WEB.key },
+  };
+  const named = (scheme: string) => ({ [`${OWN}auth-url`]: `${scheme}://proxy.default.svc:80/auth` });
+  const ofClass = { [`${OWN}global-auth-url`]: 'https://example.org/oauth2/auth' };
+  for (const [asking, isWithTls] of [
+    [BY_HOST, true],
+    [{}, true],
+    [{ ...withTls, ...named('https') }, true],
+    [named('https'), false],
+    [{ ...withTls, ...named('http') }, false],
+  ] as const) {
+    const off = { [`${OWN}enable-global-auth`]: 'false' };
+    const proxy = of('proxy', '/oauth2', { ...withTls, ...off }, { to: 'proxy' });
+    const world = worldOf(ofClass, members, of('web', '/', asking), proxy);
+    const listener = rulesOf(world)['Ingress default/web']?.externalAuth?.pool ?? '';
+    const pools = [...world.state.desired.loadBalancers.values()].flatMap((each) => each.listeners);
+    const tls = pools.find(({ name }) => name === listener)?.pool.tls;
+    t.is(tls?.certificate?.name, isWithTls ? 'default/members' : undefined, JSON.stringify(asking));
+    t.is(tls?.authority?.name, isWithTls ? 'secret default/members' : undefined);
+    t.is(problemsOf(world), '');
+  }
 });
 
 test('An authorization server behind its own question closes instead of going in a circle', (t) => {

@@ -40,5 +40,7 @@ for (const [profile, expected] of [
       isAsked: true,
       retry: { attempts: 2, codes: [500, 502, 503, 504] },
     });
+    const certified = withCertificate('default/edge', profile);
+    t.is(askedProfile(certified), withCertificate('default/edge', askedProfile(profile)));
   });
 }

@@ -4,6 +4,7 @@ import test from 'ava';
 import type { KubernetesObject, Service } from '../../../../agent/kubernetes/objects.ts';
 import { poolKey } from '../../../../agent/model/names.ts';
 import {
+  askedProfile,
   poolProfile,
   withCertificate,
   withPersistence,
@@ -173,6 +174,24 @@ test('Members with TLS get the certificate of the Gateway, in a pool that other 
   t.is(world.listener(80, 'tcp', key).pool.tls, undefined);
   world.apply([gatewayJson('named', { listeners })]);
   t.false(world.state.desired.loadBalancers.has(key));
+});
+
+test('An authorization server with TLS gets the certificate of the Gateway', (t) => {
+  const tls = { backend: { clientCertificateRef: { name: 'client' } } };
+  const listeners = [{ name: 'http', port: 81, protocol: 'HTTP' }];
+  const http = { allowedHeaders: [], allowedResponseHeaders: [] };
+  const externalAuth = { protocol: 'HTTP', backendRef: { name: 'web', port: 80 }, http };
+  const rule = {
+    filters: [{ type: 'ExternalAuth', externalAuth }],
+    backendRefs: [{ name: 'web', port: 80 }],
+  };
+  const world = worldOf([configMap('ca'), policy('a'), secret('client', API)]);
+  world.apply([
+    gatewayJson('named', { listeners, tls }),
+    routeJson('asking', [{ name: 'named' }], { rules: [rule] }),
+  ]);
+  const key = poolKey('default', 'web', withCertificate('default/client', askedProfile('')));
+  t.is(world.listener(80, 'tcp', key).pool.tls?.certificate?.name, 'default/client');
 });
 
 test('A policy whose authority goes is not accepted, and members are verified as before', (t) => {
