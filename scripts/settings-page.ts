@@ -29,7 +29,7 @@ export function settingsPage(): string {
     'A setting that [protects](security.md#what-protects) must have a value where it is named, also an empty variable is an error.',
     'Relative paths start from the working directory; those in the file start from the directory of the file.',
     'Turn a switch off with `--no-` before its name, or with `=false` after it.',
-    'For a list or mapping, repeat the flag (`--manifests a --manifests b`) or use separators in the variable (`HEADGATE_MANIFESTS=a:b`, `HEADGATE_DEFAULTS="algorithm=random;connection-limit=100"`).',
+    'For a list or mapping (`...`), repeat the flag (`--manifests a --manifests b`) or use separators in flag or variable: `:` between paths (`HEADGATE_MANIFESTS=a:b`), `;` in mappings (`HEADGATE_DEFAULTS="algorithm=random;connection-limit=100"`), commas in all others; a comma in a URL separates only before `https://` or `http://`.',
     'On SIGHUP the agent reads the file again and logs the changes; a setting of which it says here that it needs a restart keeps its old value until then, and the log says so.',
   ];
   for (const group of groups) {

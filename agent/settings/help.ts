@@ -19,6 +19,8 @@ export function settingsHelp(): string {
   lines.push(
     'Each flag is also a key of the file that --config FILE names (--drain-timeout is drainTimeout)',
     'and a variable (HEADGATE_DRAIN_TIMEOUT). The flag has precedence, then the variable, then the file.',
+    'A flag with ... takes several values: repeat it, or separate them as in its variable,',
+    'PATH by a colon, NAME=VALUE by a semicolon, all others by a comma.',
   );
   return `${lines.join('\n')}\n`;
 }

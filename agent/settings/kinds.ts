@@ -16,8 +16,10 @@ export interface Kind<T> {
   readonly placeholder: string;
   /** The allowed values; completes "is not": `a number from 1 to 100`. */
   readonly allowed: string;
-  /** The setting can have several values: flags that are repeated, or a variable with this separator. */
+  /** The setting can have several values: flags that are repeated, or a flag or variable with this separator. */
   readonly separator?: string;
+  /** Instead of the separator, if it may stand within a value. */
+  readonly splitsAt?: RegExp;
   /**
    * `raw`: the value in the YAML file, or the text of a flag or variable (a list of texts if there is a separator).
    * `directory`: where relative paths start.
@@ -29,6 +31,11 @@ export interface Kind<T> {
   merge?(first: T, second: T): T;
   /** The faults of the value after all sources are merged. */
   check?(value: T): readonly string[];
+}
+
+/** The values in the text of a flag or a variable. */
+export function valuesIn(text: string, { separator, splitsAt }: Kind<unknown>): string | readonly string[] {
+  return separator === undefined ? text : text.split(splitsAt ?? separator);
 }
 
 /** `allowed`: in words. */
@@ -166,18 +173,20 @@ export function cidrs(): Kind<readonly string[]> {
   );
 }
 
-/** URLs of servers, without credentials. */
+/** URLs of servers, without credentials; a comma may stand in a path. */
 export function urls(): Kind<readonly string[]> {
   const example = 'such as https://192.0.2.1:6443';
-  return list('URL', ',', `a URL ${example}`, `a list of URLs ${example}`, (one) => {
+  const kind = list('URL', ',', `a URL ${example}`, `a list of URLs ${example}`, (one) => {
     const url = URL.canParse(one) ? new URL(one) : undefined;
     return (
       url !== undefined &&
       ['http:', 'https:'].includes(url.protocol) &&
       url.username === '' &&
-      url.password === ''
+      url.password === '' &&
+      !url.host.includes(',')
     );
   });
+  return { ...kind, splitsAt: /,(?=https?:\/\/)/i };
 }
 
 /** A URL for people, in which the query may have placeholders, or nothing. */

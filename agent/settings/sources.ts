@@ -7,7 +7,7 @@ import { messageOf } from '../base/errors.ts';
 import { nearestHint } from '../base/nearest.ts';
 import { parseYamlDocuments } from '../base/yaml.ts';
 import { SETTINGS_THAT_PROTECT } from '../protection/protections.ts';
-import { shown } from './kinds.ts';
+import { shown, valuesIn } from './kinds.ts';
 import { allSettings, flagOf, isSettingName, type SettingName, settingsTable, variableOf } from './table.ts';
 
 /** The value of a setting in one source. */
@@ -78,7 +78,8 @@ export function readCommandLine(argv: readonly string[], ownFlags: OwnFlags = {}
     else own[token.name] = ownValue(kind, value, own[token.name]);
   }
   const given = [...texts].map(([name, all]) => {
-    const raw = settingsTable[name].kind.separator === undefined ? all.at(-1) : all;
+    const { kind } = settingsTable[name];
+    const raw = kind.separator === undefined ? all.at(-1) : all.flatMap((text) => valuesIn(text, kind));
     return { name, raw, place: `--${flagOf(name)}` };
   });
   return { config, own, positionals, given, errors };
@@ -151,8 +152,8 @@ export function readVariables(
     } else if (name === 'config') {
       config = value;
     } else {
-      const { separator } = settingsTable[name].kind;
-      const raw = separator === undefined ? value : value.split(separator).filter((part) => part !== '');
+      const values = valuesIn(value, settingsTable[name].kind);
+      const raw = typeof values === 'string' ? values : values.filter((part) => part !== '');
       given.push({ name, raw, place: variable });
     }
   }

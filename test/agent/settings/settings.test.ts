@@ -62,6 +62,31 @@ test('durationOrOff() accepts 0 with or without a unit for off, and no duration 
   ]);
 });
 
+for (const [name, text, values] of [
+  ['namespaces', 'a,b', ['a', 'b']],
+  ['memberRanges', '10.0.0.0/8,fd00::/8', ['10.0.0.0/8', 'fd00::/8']],
+  ['manifests', '/a:/b', ['/a', '/b']],
+  ['jwksUrls', 'https://a.example/x,y,HTTPS://b.example/', ['https://a.example/x,y', 'HTTPS://b.example/']],
+] as const)
+  test(`The flag of ${name} takes several values as its variable does, and repeated`, (t) => {
+    t.deepEqual(read({ argv: [`--${flagOf(name)}`, text] })[name], values);
+    t.deepEqual(read({ env: { [variableOf(name)]: text } })[name], values);
+    t.deepEqual(read({ argv: values.flatMap((each) => [`--${flagOf(name)}`, each]) })[name], values);
+  });
+
+test('The flag of a mapping takes several entries, and an empty value of a list is no list', (t) => {
+  const { defaults } = read({ argv: ['--defaults', 'algorithm=random;connection-limit=9'] });
+  t.deepEqual(defaults, { algorithm: 'random', 'connection-limit': '9' });
+  for (const text of ['', 'a,', ',a'])
+    t.deepEqual(faults({ argv: ['--namespaces', text] }), [
+      '--namespaces: "" is not the name of a namespace',
+    ]);
+  const hosts = 'https://a.example.org,b.example.org';
+  t.deepEqual(faults({ argv: ['--api-servers', hosts] }), [
+    `--api-servers: "${hosts}" is not a URL such as https://192.0.2.1:6443`,
+  ]);
+});
+
 test('The defaults of an ordinary user are below the home directory', (t) => {
   t.like(read({}), {
     manifests: [],
