@@ -62,6 +62,11 @@ const BGP = {
     drainSeconds: 30,
   },
 };
+const TRUSTING = {
+  settings: { jwksUrls: ['https://id.example.org/'] },
+  authorities: { configMap: 'roots' },
+  env: [{ name: 'NODE_USE_ENV_PROXY', value: '1' }],
+};
 const MONITORED = { metrics: { podMonitor: { enabled: true }, prometheusRule: { enabled: true } } };
 
 let directory: string;
@@ -87,6 +92,7 @@ for (const [what, values] of [
   ['a pair', PAIR],
   ['BGP', BGP],
   ['the Prometheus operator', MONITORED],
+  ['authorities and variables', TRUSTING],
 ] as const)
   test(`\`helm lint --strict\` finds no fault with ${what}`, async (t) => {
     t.regex(
@@ -99,6 +105,7 @@ for (const [what, values] of [
   ['one node', {}],
   ['a pair', PAIR],
   ['BGP', BGP],
+  ['authorities and variables', TRUSTING],
 ] as const)
   test(`The API server accepts every object of the chart for ${what}`, async (t) => {
     const text = await template(values);
@@ -274,6 +281,8 @@ for (const [what, values, said] of [
   ['a misspelt setting', { settings: { drainTimout: '5m' } }, /drainTimout/],
   ['a setting of the wrong type', { settings: { drainTimeout: 5 } }, /drainTimeout/],
   ['a misspelt field of a pool', { settings: { pools: [{ name: 'a', blocs: [] }] } }, /pools/],
+  ['authorities of two objects', { authorities: { configMap: 'a', secret: 'b' } }, /authorities/],
+  ['authorities of a field in a folder', { authorities: { configMap: 'a', key: '../x' } }, /authorities/],
   ['a class with a name that cannot be', { gatewayClass: { create: true, name: 'A b' } }, /gatewayClass/],
 ] as const)
   test(`The schema of the values refuses ${what}`, async (t) => {
@@ -310,6 +319,31 @@ test('The schema of the values takes every setting that the agent takes, but for
   const missing = Object.keys(ofAgent.properties).filter((name) => !(name in properties.settings.properties));
   t.deepEqual(missing.sort(), made);
   t.false(properties.settings.additionalProperties);
+});
+
+test('The agents trust the authorities of a ConfigMap or a Secret, which need not exist, and get variables', async (t) => {
+  const podOf = async (values: object) => {
+    const daemonSet = objectsIn(await template(values)).find(({ kind }) => kind === 'DaemonSet');
+    const { containers, volumes } = daemonSet?.spec.template.spec ?? {};
+    const find = ({ name }: { name: string }) => name === 'authorities';
+    return {
+      env: containers[0].env,
+      mount: containers[0].volumeMounts.find(find),
+      volume: volumes.find(find),
+    };
+  };
+  const none = await podOf({});
+  t.deepEqual([none.mount, none.volume, none.env.length], [undefined, undefined, 2]);
+  const proxy = { name: 'NODE_USE_ENV_PROXY', value: '1' };
+  const { env, mount, volume } = await podOf({ authorities: { configMap: 'roots' }, env: [proxy] });
+  const [, , extra, own] = env;
+  t.deepEqual(extra, { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/headgate-authorities/ca.crt' });
+  t.deepEqual(own, proxy);
+  t.is(mount.mountPath, '/etc/headgate-authorities');
+  t.deepEqual(volume, { name: 'authorities', configMap: { name: 'roots', optional: true } });
+  const bySecret = await podOf({ authorities: { secret: 'roots', key: 'tls-ca-bundle.pem' } });
+  t.deepEqual(bySecret.volume, { name: 'authorities', secret: { secretName: 'roots', optional: true } });
+  t.is(bySecret.env[2].value, '/etc/headgate-authorities/tls-ca-bundle.pem');
 });
 
 test('The classes name the controllers of the agent, and are only there on request', async (t) => {

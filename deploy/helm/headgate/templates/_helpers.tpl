@@ -21,6 +21,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- ternary .Values.bgp.credentialsSecret .Values.pair.credentialsSecret (not (empty .Values.bgp.nodes)) -}}
 {{- end }}
 
+{{/* The ConfigMap or Secret with further authorities; empty for none. */}}
+{{- define "headgate.authorities" -}}
+{{- or .Values.authorities.secret .Values.authorities.configMap -}}
+{{- end }}
+
 {{- define "headgate.image" -}}
 {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
 {{- end }}
