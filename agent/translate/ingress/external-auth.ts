@@ -98,7 +98,7 @@ export interface IngressAuthOptions {
   readonly namespace: string;
   readonly ofClass: ClassAuth;
   readonly findService: (key: string) => Service | undefined;
-  /** TLS to its members: as in ingress-nginx, a service that it names by itself is asked with the same. */
+  /** TLS to its members: as in ingress-nginx, a Service that its own annotation names is asked with the same. */
   readonly memberTls: AskedTls | undefined;
 }
 
