@@ -33,15 +33,18 @@ import { keepalivedPaths } from '../vips/keepalived/paths.ts';
 import { readBackLink } from '../vips/passing/back-link.ts';
 import { amphoraFindings } from './check-amphora.ts';
 import { clusterFindings } from './check-cluster.ts';
+import { keyFindings, keyUrlsOf } from './check-keys.ts';
 import { type Command, JSON_FLAG } from './command.ts';
 import { print } from './command-line.ts';
 import { desiredState, type ReadState } from './desired.ts';
-import { bad as badPart, good as goodPart } from './text.ts';
+import { bad as badPart, good as goodPart, type Toned, warning as warningPart } from './text.ts';
 
 export const check: Command = {
   name: 'check',
-  purpose: 'check settings, versions, rights, limits, ports and the API server',
-  details: ['Changes nothing. Each finding that is BAD says what to do.'],
+  purpose: 'check settings, versions, rights, limits, ports, the API server and URLs of keys',
+  details: [
+    'Changes nothing. Each finding that is BAD says what to do; one with "warn" does not keep the agent from running.',
+  ],
   flags: JSON_FLAG,
   settings: 'all',
   exits: { 0: 'this host can run the agent', 1: 'it cannot' },
@@ -55,14 +58,16 @@ export const check: Command = {
   run: async (given) => {
     const findings = await findingsOf(given.settings);
     const ok = findings.every((finding) => finding.ok);
-    const lines = findings.map((finding) => [
-      finding.ok ? goodPart('ok  ') : badPart('BAD '),
-      ` ${finding.what}: ${finding.detail}`,
-    ]);
+    const lines = findings.map((finding) => [partOf(finding), ` ${finding.what}: ${finding.detail}`]);
     print(given, { ok, findings }, lines);
     return ok ? 0 : 1;
   },
 };
+
+function partOf({ ok, isWarning }: Finding): Toned {
+  if (!ok) return badPart('BAD ');
+  return isWarning ? warningPart('warn') : goodPart('ok  ');
+}
 
 /** The load balancers of the manifests that can be read. */
 type Found = readonly LoadBalancer[];
@@ -82,6 +87,7 @@ async function findingsOf(settings: Settings): Promise<readonly Finding[]> {
     ...noSource(settings),
     ...settings.manifests.map(manifestPlace),
     ...(await clusterFindings(settings)),
+    ...(await keyFindings(settings.jwksUrls, keyUrlsOf(loadBalancers))),
     lowPorts(),
     limits(settings, loadBalancers),
     ...(await pair(settings)),

@@ -40,6 +40,10 @@ export function bad(text: string): Toned {
   return { text, tone: 'bad' };
 }
 
+export function warning(text: string): Toned {
+  return { text, tone: 'warning' };
+}
+
 export function good(text: string): Toned {
   return { text, tone: 'good' };
 }

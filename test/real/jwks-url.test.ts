@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
+import { runCommand } from '../../agent/host/run-command.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { TestHost } from '../support/host/agent.ts';
 import { request, startEcho } from '../support/traffic/echo.ts';
@@ -31,7 +32,7 @@ async function hostsWith(t: ExecutionContext<unknown>) {
   const file = join(folder, 'authority.pem');
   await writeFile(file, authority.cert);
   const create = () => TestHost.create(t, { env: { NODE_EXTRA_CA_CERTS: file } });
-  return { host: await create(), other: await create(), authority };
+  return { host: await create(), other: await create(), file, authority };
 }
 
 /** A route for each URL, at the host of its name. */
@@ -143,6 +144,46 @@ test('Each host follows a rotation of keys, and a token that is good all the tim
   t.regex(stdout, /example\.org\/new" .*by key "new" \(ES256, \w{12}\) of jwks/);
   t.regex(stdout, /by keys, which are not read here, of jwks https:\S+\/keys/);
   await agent.stop();
+});
+
+test('`check` says of each URL whether it answers, is trusted and has keys, and fails for none', async (t) => {
+  const { host, file, authority } = await hostsWith(t);
+  const place = { address: host.address(21), port: KEYS_PORT };
+  const server = await startKeyServer(t, place, await authority.issue({ names: [place.address] }));
+  const base = `https://${place.address}:${place.port}`;
+  const wrong = wrongAnswers(jwksOf(NEW));
+  const urls = Object.fromEntries([...Object.keys(wrong), 'good'].map((name) => [name, `${base}/${name}`]));
+  for (const [name, [answer]] of Object.entries(wrong)) server.answers.set(`/${name}`, answer);
+  server.answers.set('/good', keys(jwksOf(OLD, NEW)));
+  await writeRoutes(t, host, urls);
+  const away = `https://${host.address(22)}:${KEYS_PORT}`;
+  const check = async (authorities: string) => {
+    const places = [
+      '--state-dir',
+      host.stateDir,
+      '--runtime-dir',
+      host.runtimeDir,
+      '--listen',
+      '127.0.0.1:0',
+    ];
+    const named = ['--manifests', host.manifestDir, '--jwks-urls', `${base},${away}`];
+    const env = { ...process.env, NODE_EXTRA_CA_CERTS: authorities };
+    return runCommand(host.headgate, ['check', ...places, ...named], { timeout: 60_000, env });
+  };
+  const { exitCode, stdout } = await check(file);
+  t.is(exitCode, 0, stdout);
+  const lineOf = (url: string) => stdout.split('\n').find((line) => line.includes(`${url}: `)) ?? '';
+  t.regex(lineOf(urls.good ?? ''), /^ok .*it answers, is trusted, and has "new" \(ES256\), "old" \(RS256\)$/);
+  t.regex(lineOf(base), /^ok .*answers and is trusted; it has no keys itself \(it answers with status 404\)/);
+  t.regex(lineOf(away), /^warn .*ECONNREFUSED.*; until it can, routes keep/);
+  for (const [name, [, why]] of Object.entries(wrong)) {
+    t.regex(lineOf(urls[name] ?? ''), /^warn /, name);
+    t.regex(lineOf(urls[name] ?? '').replace('but has no key that can be used', 'it cannot be read'), why);
+  }
+  t.regex(
+    (await check('')).stdout,
+    /^warn \S+good: it cannot be read: .*: set NODE_EXTRA_CA_CERTS to a file/m,
+  );
 });
 
 test('Each wrong answer of a server keeps the last keys, also through a restart, and is a problem', async (t) => {
