@@ -13,7 +13,7 @@ import type { LoadBalancer } from '../model/load-balancer.ts';
 const MOST_URLS = 64;
 const KIND = 'jwks ';
 
-/** Those that routes name. */
+/** The URLs that routes name. */
 export function keyUrlsOf(loadBalancers: readonly LoadBalancer[]): readonly string[] {
   const names = loadBalancers.flatMap(({ listeners }) =>
     listeners.flatMap(({ tokenKeys = [] }) => tokenKeys.map(({ name }) => name)),
