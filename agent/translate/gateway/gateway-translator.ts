@@ -132,13 +132,7 @@ export class GatewayTranslator implements Translator {
     const places = routesByListener(routes);
 
     // What clients meet before any route: options of the Gateway, the users of routes, and the keys of their tokens.
-    const front = frontOptions(
-      gateway.annotations,
-      `Gateway ${gateway.key}`,
-      gateway.namespace,
-      certificates,
-      this.#options.settings(),
-    );
+    const front = frontOptions(gateway, [], certificates, this.#options.settings());
     for (const each of front.reads) reads.add(each);
     const userProblems: Problem[] = [];
     const users = userLists(authRoutesOf(routes), certificates, reads, userProblems);

@@ -15,6 +15,7 @@ import type { ObjectStatus } from '../../model/object-status.ts';
 import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
 import type { ExternalAuth, HostRoutes, HttpRouting, RouteSection, TlsRouting } from '../../model/routes.ts';
 import { isStrict } from '../../model/strict-hosts.ts';
+import { SERVE_WITHOUT } from '../../protection/judge-names.ts';
 import { ownAddresses } from '../own-addresses.ts';
 import { type JudgedTls, judgeAskedTls } from '../pool/asked-tls.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
@@ -34,7 +35,7 @@ import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
 import { narrowerCanaries, strangeCanaries, unverifiedCanaries, withCanaries } from './canaries.ts';
 import { withName } from './certificate-names.ts';
-import { type AskedService, classAuth } from './external-auth.ts';
+import { type AskedService, CLASS_AUTH_ANNOTATIONS, classAuth } from './external-auth.ts';
 import { type AuthRoutes, withAuthRoutes } from './external-auth-routes.ts';
 import { type IngressGuards, ingressGuards } from './ingress-guards.ts';
 import { IngressReader } from './ingress-reader.ts';
@@ -59,6 +60,8 @@ export type IngressTranslatorOptions = TranslatorOptions<IngressView>;
 const HTTP = 80;
 const HTTPS = 443;
 const SECTION = 'all';
+/** Of a class, besides what its listeners have; without a prefix. */
+const CLASS_ANNOTATIONS = ['load-balancer-ips', 'tls-certificate', SERVE_WITHOUT, ...CLASS_AUTH_ANNOTATIONS];
 
 /** What one class remembers from one translation to the next. */
 interface Memory {
@@ -183,13 +186,7 @@ export class IngressTranslator implements Translator {
       ...narrowerCanaries(owned),
       ...unverifiedCanaries(owned),
     );
-    const front = frontOptions(
-      ofClass.annotations,
-      `IngressClass ${ofClass.name}`,
-      '',
-      certificates,
-      this.#options.settings(),
-    );
+    const front = frontOptions(ofClass, CLASS_ANNOTATIONS, certificates, this.#options.settings());
     for (const each of front.reads) reads.add(each);
     problems.push(...front.problems);
     const users = userLists(authRoutes(owned), certificates, reads, problems);

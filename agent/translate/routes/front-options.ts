@@ -4,7 +4,7 @@
 
 import type { Dependency } from '../../model/desired-state.ts';
 import type { Listener, Problem } from '../../model/load-balancer.ts';
-import { judgeNames, notServed, SERVE_WITHOUT } from '../../protection/judge-names.ts';
+import { judgeNames, notServed } from '../../protection/judge-names.ts';
 import { readAnnotations } from '../annotations/annotations.ts';
 import { ANNOTATIONS, PREFIX } from '../annotations/table.ts';
 import { readErrorPages } from '../service/error-pages.ts';
@@ -14,39 +14,8 @@ import type { TranslateSettings } from '../translate-settings.ts';
 
 const FIELDS = ['trustedProxies', 'requestIds', 'compression', 'errorPages', 'log'] as const;
 const NAMES = [...FIELDS, 'addressPool' as const].map((field) => PREFIX + ANNOTATIONS[field].name);
-
-/** Read with the Ingresses of a class. */
-const CLASS_AUTH = [
-  'auth-namespaces',
-  'global-auth-url',
-  'global-auth-method',
-  'global-auth-signin',
-  'global-auth-signin-redirect-param',
-  'global-auth-response-headers',
-  'global-auth-request-redirect',
-  'global-auth-always-set-cookie',
-] as const;
-
-/** Also read elsewhere: by the keeper of addresses, and for the certificates of a class. */
-const ELSEWHERE = {
-  Gateway: ['address-pool', 'address-sharing-key'],
-  IngressClass: [
-    'address-pool',
-    'address-sharing-key',
-    'load-balancer-ips',
-    'tls-certificate',
-    SERVE_WITHOUT,
-    ...CLASS_AUTH,
-  ],
-} as const;
-
-const TAKES = {
-  Gateway: new Set<string>([...FIELDS.map((field) => ANNOTATIONS[field].name), ...ELSEWHERE.Gateway]),
-  IngressClass: new Set<string>([
-    ...FIELDS.map((field) => ANNOTATIONS[field].name),
-    ...ELSEWHERE.IngressClass,
-  ]),
-};
+/** Those of addresses by their keeper. */
+const READ_HERE = [...FIELDS.map((field) => ANNOTATIONS[field].name), 'address-pool', 'address-sharing-key'];
 
 export interface FrontOptions {
   /** What protects cannot be given: all requests get status 403, and other connections are refused. */
@@ -58,20 +27,27 @@ export interface FrontOptions {
   readonly problems: readonly Problem[];
 }
 
-/** `object`: `Gateway default/edge`, of this namespace; '' for an IngressClass. */
+/** A Gateway, or an IngressClass, which has no namespace. */
+export interface FrontObject {
+  readonly kind: 'Gateway' | 'IngressClass';
+  readonly key: string;
+  readonly namespace?: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** `others`: names of annotations, without a prefix, that are read elsewhere. */
 export function frontOptions(
-  annotations: Readonly<Record<string, string>>,
-  object: string,
-  namespace: string,
+  { kind, key, namespace = '', annotations }: FrontObject,
+  others: readonly string[],
   certificates: CertificatesView,
   { annotationDefaults, connectionLog }: TranslateSettings,
 ): FrontOptions {
+  const object = `${kind} ${key}`;
   const given = Object.fromEntries(
     NAMES.flatMap((name) => (Object.hasOwn(annotations, name) ? [[name, annotations[name] ?? '']] : [])),
   );
   const { values, problems, closedBy } = readAnnotations(given, object, annotationDefaults);
-  const kind = namespace === '' ? 'IngressClass' : 'Gateway';
-  const names = judgeNames(kind, annotations, TAKES[kind]);
+  const names = judgeNames(kind, annotations, new Set([...READ_HERE, ...others]));
   const {
     pages,
     reads,

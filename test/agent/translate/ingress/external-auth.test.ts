@@ -2,6 +2,7 @@
 
 import test from 'ava';
 import type { HttpRouting, RouteRule } from '../../../../agent/model/routes.ts';
+import { CLASS_AUTH_ANNOTATIONS } from '../../../../agent/translate/ingress/external-auth.ts';
 import { service, slice } from '../../../support/values/build.ts';
 import { AUTHORITY, WEB } from '../../../support/values/certificates.ts';
 import { GatewayWorld } from '../../../support/values/gateway-world.ts';
@@ -172,6 +173,23 @@ test('The authorization server of the class is asked for Ingresses without their
   });
   const { refusal } = rulesOf(world)['Ingress default/web']?.externalAuth ?? {};
   t.is(refusal?.signIn, 'https://sso.example.org/start?rd=$scheme://$http_host$escaped_request_uri');
+});
+
+test('Each annotation of an authorization server can stand on the class, too', (t) => {
+  const values: Readonly<Record<string, string>> = {
+    'auth-url': 'http://proxy.sso.svc.cluster.local/auth',
+    'auth-method': 'HEAD',
+    'auth-signin': 'https://sso.example.org/start',
+    'auth-response-headers': 'X-User',
+    'auth-always-set-cookie': 'true',
+    'auth-cache-key': '$cookie_sid',
+    'auth-cache-duration': '200 1m',
+  };
+  const names = CLASS_AUTH_ANNOTATIONS.filter((name) => name.startsWith('global-'));
+  const ofClass = names.map((name) => [OWN + name, values[name.slice('global-'.length)] ?? 'rd']);
+  const world = worldOf(Object.fromEntries(ofClass), of('web', '/'));
+  t.is(problemsOf(world), '');
+  t.deepEqual(rulesOf(world)['Ingress default/web']?.externalAuth?.cache?.seconds, [[200, 60]]);
 });
 
 test('A redirect of an Ingress is answered without a question', (t) => {
