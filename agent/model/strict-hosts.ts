@@ -1,6 +1,7 @@
 // Hosts some of whose paths are protected otherwise than the others: there a path that members could read otherwise than HAProxy
 // would be a way around. Pure.
 
+import { isOpen, routeGuards } from './route-guards.ts';
 import type { RouteEntry, RouteRule } from './routes.ts';
 
 /** `entries`: of one host. */
@@ -15,9 +16,6 @@ export function isStrict(entries: readonly RouteEntry[]): boolean {
 }
 
 /** Equal for rules that let the same clients in; '' for all clients. */
-function guardOf({ limits, certificateName, auth, jwt, externalAuth, action }: RouteRule): string {
-  const isClosed = action.kind === 'answer';
-  const guards = [limits, certificateName, auth, jwt, externalAuth];
-  if (guards.every((each) => each === undefined) && !isClosed) return '';
-  return JSON.stringify([...guards, isClosed]);
+function guardOf(rule: RouteRule): string {
+  return isOpen(rule) ? '' : JSON.stringify([routeGuards(rule), rule.action.kind === 'answer']);
 }

@@ -1,6 +1,7 @@
 // Gives canaries their part of the requests of other Ingresses, as ingress-nginx does: by weight, or by a header. Pure.
 
 import type { Problem } from '../../model/load-balancer.ts';
+import { isGuarded } from '../../model/route-guards.ts';
 import type { ForwardAction, RouteEntry, RouteMatch } from '../../model/routes.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 import { asksForMore, bothGuards } from './canary-guards.ts';
@@ -112,11 +113,7 @@ export function unverifiedCanaries(all: readonly OwnedIngress[]): readonly Probl
 
 /** Canaries that ask their clients for more than the Ingresses do whose requests they are to get a part of. */
 export function narrowerCanaries(all: readonly OwnedIngress[]): readonly Problem[] {
-  const asking = all.filter(({ read }) =>
-    read.canaries.some(
-      ({ rule }) => rule.limits ?? rule.certificateName ?? rule.auth ?? rule.jwt ?? rule.externalAuth,
-    ),
-  );
+  const asking = all.filter(({ read }) => read.canaries.some(({ rule }) => isGuarded(rule)));
   if (asking.length === 0) return [];
   const byHost = new Map<string, RouteEntry[]>();
   for (const { host, entries } of all.flatMap(({ read }) => read.hosts))

@@ -2,35 +2,38 @@
 // around. Pure.
 
 import { BlockList } from 'node:net';
-import type { ExternalAuth, RouteAuth, RouteJwt, RouteLimits, RouteRule } from '../../model/routes.ts';
-
-type Guards = Pick<RouteRule, 'limits' | 'certificateName' | 'auth' | 'jwt' | 'externalAuth'>;
+import { type RouteGuards, routeGuards } from '../../model/route-guards.ts';
+import type { RouteAuth, RouteLimits } from '../../model/routes.ts';
 
 /** Both together; undefined if they let no client in. */
-export function bothGuards(main: Guards, canary: Guards): Guards | undefined {
+export function bothGuards(main: RouteGuards, canary: RouteGuards): RouteGuards | undefined {
   const limits = bothLimits(main.limits, canary.limits);
-  const certificateName = bothNames(main.certificateName, canary.certificateName);
+  // Nothing says what both expressions match.
+  const certificateName = theSame(main.certificateName, canary.certificateName);
   const auth = bothUsers(main.auth, canary.auth);
-  const externalAuth = bothAsked(main.externalAuth, canary.externalAuth);
-  const jwt = bothTokens(main.jwt, canary.jwt);
+  // A request has one token, and is asked about once.
+  const jwt = theSame(main.jwt, canary.jwt);
+  const externalAuth = theSame(main.externalAuth, canary.externalAuth);
   if ([limits, certificateName, auth, jwt, externalAuth].includes(NOBODY)) return undefined;
-  return { limits, certificateName, auth, jwt, externalAuth } as Guards;
+  return { limits, certificateName, auth, jwt, externalAuth } as RouteGuards;
 }
 
 /** The canary asks for nothing besides, so that it can have a part of the requests by weight. */
-export function asksForMore(main: Guards, canary: Guards): boolean {
+export function asksForMore(main: RouteGuards, canary: RouteGuards): boolean {
   const both = bothGuards(main, canary);
-  const { limits, certificateName, auth, jwt, externalAuth } = main;
-  const own: Guards = { limits, certificateName, auth, jwt, externalAuth };
-  return both === undefined || JSON.stringify(both) !== JSON.stringify(own);
+  return both === undefined || JSON.stringify(both) !== JSON.stringify(routeGuards(main));
 }
 
 const NOBODY = 'nobody';
+type Both<T> = T | undefined | typeof NOBODY;
 
-function bothLimits(
-  a: RouteLimits | undefined,
-  b: RouteLimits | undefined,
-): RouteLimits | undefined | 'nobody' {
+/** What only one of them asks for, or both alike. */
+function theSame<T>(main: T | undefined, canary: T | undefined): Both<T> {
+  if (main === undefined || canary === undefined) return main ?? canary;
+  return JSON.stringify(main) === JSON.stringify(canary) ? main : NOBODY;
+}
+
+function bothLimits(a: RouteLimits | undefined, b: RouteLimits | undefined): Both<RouteLimits> {
   if (a === undefined || b === undefined) return a ?? b;
   const allowedCidrs = bothRanges(a.allowedCidrs, b.allowedCidrs);
   if (allowedCidrs === NOBODY) return NOBODY;
@@ -52,7 +55,7 @@ function lower(a = 0, b = 0): number {
 }
 
 /** If two CIDRs meet, one is within the other. An empty list has all addresses. */
-function bothRanges(a: readonly string[], b: readonly string[]): readonly string[] | 'nobody' {
+function bothRanges(a: readonly string[], b: readonly string[]): readonly string[] | typeof NOBODY {
   if (a.length === 0 || b.length === 0) return [...a, ...b];
   const both = [...a.filter((cidr) => isWithin(b, cidr)), ...b.filter((cidr) => isWithin(a, cidr))];
   return both.length === 0 ? NOBODY : [...new Set(both)];
@@ -70,35 +73,9 @@ function isWithin(cidrs: readonly string[], cidr: string): boolean {
   });
 }
 
-/** Nothing says what both expressions match. */
-function bothNames(main: string | undefined, canary: string | undefined): string | undefined {
-  return main === undefined || canary === undefined || main === canary ? (main ?? canary) : NOBODY;
-}
-
 /** A client cannot give two passwords. */
-function bothUsers(
-  main: RouteAuth | undefined,
-  canary: RouteAuth | undefined,
-): RouteAuth | undefined | 'nobody' {
+function bothUsers(main: RouteAuth | undefined, canary: RouteAuth | undefined): Both<RouteAuth> {
   if (main === undefined || canary === undefined) return main ?? canary;
   if (main.secret !== canary.secret) return NOBODY;
   return { ...main, removesHeader: main.removesHeader || canary.removesHeader };
-}
-
-/** A request has one token. */
-function bothTokens(
-  main: RouteJwt | undefined,
-  canary: RouteJwt | undefined,
-): RouteJwt | undefined | typeof NOBODY {
-  if (main === undefined || canary === undefined) return main ?? canary;
-  return JSON.stringify(main) === JSON.stringify(canary) ? main : NOBODY;
-}
-
-/** A request is asked about once. */
-function bothAsked(
-  main: ExternalAuth | undefined,
-  canary: ExternalAuth | undefined,
-): ExternalAuth | undefined | typeof NOBODY {
-  if (main === undefined || canary === undefined) return main ?? canary;
-  return JSON.stringify(main) === JSON.stringify(canary) ? main : NOBODY;
 }

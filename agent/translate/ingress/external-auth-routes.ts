@@ -5,6 +5,7 @@
 import type { Anchoring } from '../../base/expression/automaton.ts';
 import { expressionOf, isMatch } from '../../base/expression/expression.ts';
 import { withGroups } from '../../base/expression/groups.ts';
+import { memoByIdentity } from '../../base/memo.ts';
 import { oneSpelling } from '../../base/one-spelling.ts';
 import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import {
@@ -121,6 +122,12 @@ function find(
   };
 }
 
+/** Thousands of Ingresses may ask by their own host. */
+const byHost = memoByIdentity(
+  (hosts: readonly HostRoutes[]): ReadonlyMap<string, HostRoutes> =>
+    new Map(hosts.map((each) => [hostOf(each), each])),
+);
+
 /** '' for any host. */
 function hostOf({ host }: HostRoutes): string {
   return host.kind === 'any' ? '' : hostText(host);
@@ -132,8 +139,9 @@ function ruleFor(
   path: string,
 ): { readonly match: RouteMatch; readonly rule: RouteRule } | undefined {
   for (const each of [host, ...widerHosts(host)]) {
-    const entries = hosts.find((routes) => hostOf(routes) === each)?.entries ?? [];
-    const found = entries.find(({ match }) => matches(match, path));
+    const found = byHost(hosts)
+      .get(each)
+      ?.entries.find(({ match }) => matches(match, path));
     if (found !== undefined) return found;
   }
   return undefined;

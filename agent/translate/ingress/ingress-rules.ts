@@ -4,6 +4,7 @@
 import { Expressions } from '../../base/expression/expression.ts';
 import type { Ingress } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
+import { isOpen } from '../../model/route-guards.ts';
 import type { ForwardAction, PathRewrite, RouteEntry, RouteMatch, RouteRule } from '../../model/routes.ts';
 import { wildcardOf } from '../routes/host-pattern.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
@@ -16,7 +17,7 @@ import { hasExpressions, inEverySpelling, lettersBehind, plainMatch, readPath } 
 import { type IngressOptions, isAnnotated, readIngressOptions } from './nginx-annotations.ts';
 import { BROKEN, type FindService, Rules } from './ordered-rules.ts';
 import { passthroughFault } from './passthrough-fault.ts';
-import { isGuarded, PathEntries, withRewrite } from './path-entries.ts';
+import { PathEntries, withRewrite } from './path-entries.ts';
 import { proxySslOf } from './proxy-ssl.ts';
 
 /** What an Ingress does with the requests of one host. */
@@ -125,13 +126,13 @@ export function readIngress(
       const rule = why === '' ? rules.next(path.backend, rewrite, path.path) : rules.broken();
       entries.add({ match, rule });
       // An open rule of a wider path must not get them. Without a guard the rows stay without expressions.
-      const behind = isGuarded(rule) ? lettersBehind(path, match) : undefined;
+      const behind = isOpen(rule) ? undefined : lettersBehind(path, match);
       if (behind !== undefined) entries.add({ match: behind, rule });
-      const hasSpellings = isCanary || isGuarded(rule);
+      const hasSpellings = isCanary || !isOpen(rule);
       const spelled = hasSpellings ? inEverySpelling(path, options, readAs, expressions) : undefined;
       if (spelled === undefined) continue;
       if (spelled.rewrite !== undefined) entries.rewrites.set(rule, spelled.rewrite);
-      if (spelled.fault !== '' && isGuarded(rule))
+      if (spelled.fault !== '' && !isOpen(rule))
         rules.unserved(`A path of host "${host || '*'}" answers 500 in some spellings: ${spelled.fault}`);
       entries.addSpelling(
         spelled.match,

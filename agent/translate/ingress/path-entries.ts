@@ -20,11 +20,6 @@ export class PathEntries {
   }
 }
 
-/** Others than the clients that an open rule has would get the requests. */
-export function isGuarded({ action, limits, auth, jwt, externalAuth, certificateName }: RouteRule): boolean {
-  return action.kind === 'answer' || (limits ?? auth ?? jwt ?? externalAuth ?? certificateName) !== undefined;
-}
-
 /** Stands beside the entry before it, for the same path. */
 export function isSpelling({ path: { kind, length } }: RouteMatch): boolean {
   return kind === 'regex' && length !== undefined;
