@@ -29,9 +29,10 @@ There are two ways here, and both can be gone Ingress by Ingress:
 \`headgate plan\` says which requests would get something else, and first of all what would be open; it changes nothing and needs no agent.
 
 \`\`\`sh
-# Folder ingresses/: Ingresses, Services, EndpointSlices, and an IngressClass of this controller, by the name that the Ingresses have.
-headgate render --strict --manifests ingresses/         # a line for each annotation that closes or has no effect
-headgate plan ingresses/ routes/ --requests access.log  # routes/: what ingress2gateway printed, and the same Services
+# ingresses/: Ingresses, Services, EndpointSlices, and an IngressClass of this controller, by the name that the Ingresses have.
+headgate render --strict --manifests ingresses/  # a line for each annotation that closes or has no effect
+# routes/: what ingress2gateway printed, the GatewayClass that it names, and the same Services and EndpointSlices.
+headgate plan ingresses/ routes/ --requests access.log --host shop.example.org  # --host: logs of nginx have none
 \`\`\`
 
 What ingress2gateway leaves out shows as \`Opens\`:
@@ -93,16 +94,12 @@ ${comfort()}
 - \`auth-tls-secret\` is of the Ingress' own namespace, and its host is answered only to clients that named it in their handshake (else status 421).
   In the moment in which the authorities change, a request on a connection from before gets 421, too: the client asks again on another one.
 - \`auth-tls-match-cn\` looks at the subject from the beginning of a name; a name elsewhere, as in \`O=a CN=b\`, does not count.
-- \`proxy-ssl-verify\` needs \`proxy-ssl-name\`: without it ingress-nginx asks for \`upstream_balancer\`.
-- \`proxy-read-timeout\` and \`proxy-send-timeout\` are one: how long a member may be silent.
-- The host of a rule with TLS is redirected to https with status 308, as before.
 - Paths with dot segments, such as \`/a/../b\`, are refused with status 400 unless the setting [\`dotSegments\`](settings.md#dotsegments) says otherwise; \`//\` and \`;\` are where some paths of a host are guarded ([\`ambiguousPaths\`](settings.md#ambiguouspaths)).
 - \`enable-cors\` without \`cors-allow-origin\` answers \`*\` without credentials; ingress-nginx answers \`*\` with credentials, which browsers refuse.
 - \`auth-secret\` is of the Ingress' own namespace. Hashes of \`htpasswd\` without \`-B\` (\`$apr1$\`) cannot be verified by HAProxy: \`htpasswd -B -C 5\` writes others.
-- \`auth-url\` of a host that is neither a Service nor of the same class closes; answers are not cached; [more](external-auth.md).
-- Without \`proxy-body-size\` a body may have any length; in ingress-nginx 1 MB is the most.
+- \`auth-url\` of a host that is neither a Service nor of the same class closes; [more](external-auth.md).
+- Without \`proxy-body-size\` a body may have any length; in ingress-nginx 1 MB is the most. Here a chunked body, or one by HTTP/2 without \`Content-Length\`, is not counted.
 - A Service of type ExternalName has no endpoints, and its requests get 503.
-- \`proxy-body-size\` looks at \`Content-Length\`: the body of a request without one, chunked or by HTTP/2, is not counted.
 - Headers of a proxy in front are believed only if [\`trusted-proxies\`](forwarded-headers.md) of the class names it, as with \`use-forwarded-headers\` and \`proxy-real-ip-cidr\`.
 `;
 }

@@ -67,11 +67,17 @@ export async function readManifests(cluster: Cluster, places: readonly string[])
   return { cluster, owners, problems: [...unread, ...problems] };
 }
 
-/** `onSecret`: told which Secrets the load balancers ask for. */
+export interface TranslatedOptions {
+  /** Told which Secrets the load balancers ask for. */
+  readonly onSecret?: (key: string) => void;
+  /** By owner: addresses instead of those of pools. */
+  readonly standIns?: ReadonlyMap<string, string>;
+}
+
 export async function translated(
   { cluster, owners, problems }: ReadObjects,
   settings: Settings,
-  onSecret: (key: string) => void = () => undefined,
+  { onSecret = () => undefined, standIns = new Map() }: TranslatedOptions = {},
 ): Promise<ReadState> {
   const desired = emptyDesiredState(() => settings);
   const onChange = (secrets: readonly Secret[]): void =>
@@ -96,7 +102,12 @@ export async function translated(
   const options = {
     cluster,
     settings: () => translating,
-    ofPools: (key: string) => addresses.assignment(key),
+    ofPools: (key: string) => {
+      const address = standIns.get(key);
+      return address === undefined
+        ? addresses.assignment(key)
+        : { addresses: [{ address, ports: [] }], problems: [] };
+    },
     certificates,
     desired,
   };

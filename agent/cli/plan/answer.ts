@@ -3,6 +3,7 @@
 
 import { counted } from '../../base/counted.ts';
 import type { Problem } from '../../model/load-balancer.ts';
+import { objectOf } from '../../model/names.ts';
 import { exampleRequests } from '../../report/difference/example-requests.ts';
 import {
   type ObjectChange,
@@ -12,6 +13,7 @@ import {
 import { type PortAccessChange, portAccessChanges } from '../../report/difference/port-access.ts';
 import { RequestDifferences, type RequestGroup } from '../../report/difference/request-differences.ts';
 import { Treatments } from '../../report/difference/treatments.ts';
+import { uncompared } from '../../report/difference/uncompared.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { problemLine } from '../command-line.ts';
 import { bad, good, type Line, title } from '../text.ts';
@@ -33,6 +35,10 @@ export interface PlanAnswer extends ObjectChanges {
   readonly problems: readonly Problem[];
   /** How many are there before and after: what they keep out is not compared. */
   readonly problemsOfBoth: number;
+  /** Changed, and nobody reaches it by these objects: `Service shop/mail has no address`. */
+  readonly uncompared: readonly string[];
+  /** `IngressClass edge has no address; it is compared as if it had 198.18.0.1`. */
+  readonly standIns: readonly string[];
 }
 
 export interface LogAnswer {
@@ -47,7 +53,7 @@ export interface LogAnswer {
 export type LogReader = (differences: RequestDifferences) => Promise<Omit<LogAnswer, 'groups' | 'requests'>>;
 
 export async function planAnswer(
-  { before, after }: ComparedStates,
+  { before, after, standIns }: ComparedStates,
   settings: Settings,
   readLog: LogReader | undefined,
 ): Promise<PlanAnswer> {
@@ -69,12 +75,16 @@ export async function planAnswer(
     log: read && { ...read, requests: ofLog.asked, groups: ofLog.groups() },
     problems: after.problems.filter((problem) => !known.has(problemLine(problem))),
     problemsOfBoth: after.problems.filter((problem) => known.has(problemLine(problem))).length,
+    uncompared: uncompared(before.desired, after.desired),
+    standIns: [...standIns].map(
+      ([key, address]) => `${objectOf(key)} has no address; it is compared as if it had ${address}`,
+    ),
   };
 }
 
 /** Something differs. */
 export function hasChanges(answer: PlanAnswer): boolean {
-  return sectionsOf(answer).some(({ items }) => items.length > 0);
+  return answer.uncompared.length > 0 || sectionsOf(answer).some(({ items }) => items.length > 0);
 }
 
 interface Section {
@@ -142,7 +152,7 @@ function changeItem({ change, subject, detail }: ObjectChange): Item {
 /** `2 open, 1 closes; 3 load balancers: 1 reload; 12 of 1,000 requests differ; no problem`. */
 function summaryOf(answer: PlanAnswer, sections: readonly Section[]): string {
   const [opens, closes] = sections.map(({ items }) => items.length);
-  const { loadBalancers, log, problems } = answer;
+  const { loadBalancers, log, problems, uncompared: others } = answer;
   const by = (effort: LoadBalancerChange['effort']): number =>
     loadBalancers.filter((each) => each.effort === effort).length;
   const efforts = [
@@ -155,6 +165,7 @@ function summaryOf(answer: PlanAnswer, sections: readonly Section[]): string {
   return [
     `${opens} ${opens === 1 ? 'opens' : 'open'}, ${closes} ${closes === 1 ? 'closes' : 'close'}`,
     `${counted(loadBalancers.length, 'load balancer')}${words}`,
+    ...(others.length === 0 ? [] : [`${others.length} not compared`]),
     ...(log === undefined
       ? []
       : [`${differing.toLocaleString('en')} of ${log.requests.toLocaleString('en')} logged requests differ`]),
@@ -162,9 +173,10 @@ function summaryOf(answer: PlanAnswer, sections: readonly Section[]): string {
   ].join('; ');
 }
 
-function notesOf({ rulesWithoutExample: rules, log, problemsOfBoth }: PlanAnswer): readonly string[] {
+function notesOf(answer: PlanAnswer): readonly string[] {
+  const { rulesWithoutExample: rules, log, problemsOfBoth } = answer;
   const [first] = rules;
-  const notes: string[] = [];
+  const notes = [...answer.uncompared.map((each) => `Not compared: ${each}`), ...answer.standIns];
   if (first !== undefined)
     notes.push(
       `${counted(rules.length, 'rule')} by regular expressions, such as ${first}, ${rules.length === 1 ? 'has' : 'have'} no example: only a log compares ${rules.length === 1 ? 'it' : 'them'}`,

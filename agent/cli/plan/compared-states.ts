@@ -9,10 +9,13 @@ import type { Settings } from '../../settings/settings.ts';
 import { type ReadObjects, type ReadState, readManifests, translated } from '../desired.ts';
 import { clusterObjects, namedSecrets } from './cluster-objects.ts';
 import { patchFolder } from './patch-folder.ts';
+import { type StandIns, standIns } from './stand-ins.ts';
 
 export interface ComparedStates {
   readonly before: ReadState;
   readonly after: ReadState;
+  /** By owner: the address by which it is compared, because it has none. */
+  readonly standIns: StandIns;
 }
 
 /** Errors: USAGE, SETTINGS_INVALID if a folder is missing. */
@@ -21,10 +24,11 @@ export async function foldersCompared(
   after: readonly string[],
   settings: Settings,
 ): Promise<ComparedStates> {
-  return {
-    before: await translated(await readManifests(new Cluster(), before), settings),
-    after: await translated(await readManifests(new Cluster(), after), settings),
-  };
+  return compared(
+    await readManifests(new Cluster(), before),
+    await readManifests(new Cluster(), after),
+    settings,
+  );
 }
 
 /** `patch`: the text of a unified diff of files in the folder. Errors: USAGE if it does not fit. */
@@ -59,13 +63,31 @@ export async function clusterCompared(
   // A first translation says which Secrets are asked for.
   const asked = new Set<string>();
   const onSecret = (key: string): void => void asked.add(key);
-  for (const over of [[], places]) await translated(await objectsOver(upserted, over), settings, onSecret);
+  for (const over of [[], places])
+    await translated(await objectsOver(upserted, over), settings, { onSecret });
   const secrets = await namedSecrets(settings, asked);
   const all = [...upserted, ...secrets.upserted];
-  const before = await translated(await objectsOver(all, []), settings);
-  const after = await translated(await objectsOver(all, places), settings);
-  const unread = [...problems, ...secrets.problems];
-  return { before, after: { ...after, problems: [...unread, ...after.problems] } };
+  const states = await compared(await objectsOver(all, []), await objectsOver(all, places), settings);
+  const unread = [...problems, ...secrets.problems, ...states.after.problems];
+  return { ...states, after: { ...states.after, problems: unread } };
+}
+
+async function compared(
+  before: ReadObjects,
+  after: ReadObjects,
+  settings: Settings,
+): Promise<ComparedStates> {
+  const [old, now] = [await translated(before, settings), await translated(after, settings)];
+  const [ofOld, ofNow] = standIns(old.desired, now.desired);
+  const again = async (objects: ReadObjects, state: ReadState, own: StandIns): Promise<ReadState> =>
+    own.size === 0
+      ? state
+      : { ...(await translated(objects, settings, { standIns: own })), problems: state.problems };
+  return {
+    before: await again(before, old, ofOld),
+    after: await again(after, now, ofNow),
+    standIns: new Map([...ofOld, ...ofNow]),
+  };
 }
 
 async function objectsOver(

@@ -48,6 +48,31 @@ test('More addresses open, fewer close, and both together count as opening', asy
   }
 });
 
+test('A Gateway whose pools are elsewhere is compared by an address instead of its own', async (t) => {
+  const gateway = GATEWAY.replace(/ {2}addresses: .*\n/, '');
+  const before = `${gateway}${route('all', '/', { annotations: RANGES })}`;
+  const answer = await new Folders(t).compare(before, `${gateway}${route('all', '/')}`);
+  t.deepEqual(
+    answer.requests.map(({ kind }) => kind),
+    ['opens'],
+  );
+  t.deepEqual(answer.ports, []);
+  t.deepEqual(answer.standIns, ['Gateway shop/edge has no address; it is compared as if it had 198.18.0.1']);
+});
+
+test('What the objects do not serve is not said to stay closed', async (t) => {
+  const before = `${GATEWAY}${route('all', '/')}`;
+  const other = GATEWAY.replace('name: edge,', 'name: other,');
+  const without = other.replace('gatewayClassName: headgate', 'gatewayClassName: elsewhere');
+  const answer = await new Folders(t).compare(before, `${before}${without}`);
+  t.true(hasChanges(answer));
+  t.is(shown(answer)[0]?.includes('1 not compared'), true, shown(answer)[0]);
+  t.is(
+    shown(answer).at(-1),
+    'Not compared: Gateway shop/other is not served: Its GatewayClass "elsewhere" does not exist',
+  );
+});
+
 test('A password that is not asked for any more opens, another list of users may open', async (t) => {
   const secret = (name: string): string =>
     `apiVersion: v1\nkind: Secret\nmetadata: {name: ${name}, namespace: shop}\nstringData: {auth: "ann:{SHA}0DPiKuNIrrVmD8IUCuw1hQxNqZc="}\n---\n`;
