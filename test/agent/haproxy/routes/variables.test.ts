@@ -18,14 +18,18 @@ function templates(): readonly (readonly [file: string, text: string])[] {
   return readdirSync(FOLDER).map((file) => [file, readFileSync(new URL(file, FOLDER), 'utf8')]);
 }
 
-test('Each variable in the templates is in the table of README.md, and no other', (t) => {
+test('Each variable in the templates is in the table of README.md, or named as a map, and no other', (t) => {
   const used = templates().flatMap(
     ([file, text]) => text.match(file.endsWith('.lua') ? NAME.lua : NAME.mustache) ?? [],
   );
   const explained = [...textOf('agent/haproxy/routes/README.md').matchAll(/^\| `((?:txn|sess)\.\S+)` \|/gm)];
+  const rows = MAPS.map((name) => `txn.${name.replaceAll('-', '_')}`);
   t.deepEqual(
-    [...new Set(used)].filter((name) => !OTHERS.includes(name)).sort(),
-    explained.map(([, name]) => name).sort(),
+    [...new Set(used)].filter((name) => ![...OTHERS, ...rows].includes(name)).sort(),
+    explained
+      .map(([, name]) => name ?? '')
+      .filter((name) => !rows.includes(name))
+      .sort(),
   );
 });
 
@@ -45,7 +49,9 @@ test('Lua and the connection log read no variable that the rules do not set', (t
   ]);
   const names = new Set(set.map(([, one, other]) => one ?? other));
   const read = [
-    ...textOf('templates/haproxy/routes.lua').matchAll(/get_var\('txn\.([a-z_]+)'\)/g),
+    ...templates()
+      .filter(([file]) => file.endsWith('.lua'))
+      .flatMap(([, text]) => [...text.matchAll(/get_var\('txn\.([a-z_]+)'\)/g)]),
     ...textOf('agent/haproxy/config/log-format.ts').matchAll(/var\(txn\.([a-z_]+)\)/g),
   ].map(([, name]) => name);
   t.true(read.length > 10);
