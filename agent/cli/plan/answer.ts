@@ -35,7 +35,7 @@ export interface PlanAnswer extends ObjectChanges {
   readonly problems: readonly Problem[];
   /** How many are there before and after: what they keep out is not compared. */
   readonly problemsOfBoth: number;
-  /** Changed, and nobody reaches it by these objects: `Service shop/mail has no address`. */
+  /** Changed, and out of reach by these objects: `Service shop/mail has no address`. */
   readonly uncompared: readonly string[];
   /** `IngressClass edge has no address; it is compared as if it had 198.18.0.1`. */
   readonly standIns: readonly string[];

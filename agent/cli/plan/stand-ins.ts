@@ -27,7 +27,7 @@ function ownersWithout({ loadBalancers }: State): readonly string[] {
     .sort();
 }
 
-/** Of 198.18.0.0/15, which is for tests (RFC 2544). */
+/** RFC 2544 has 198.18.0.0/15 for tests. */
 function addressAt(at: number): string {
   const number = at + 1;
   return `198.${18 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;

@@ -1,5 +1,5 @@
-// What a comparison of two states cannot judge, because clients reach it in neither: a changed load balancer without an address, and a
-// Gateway or IngressClass that its state does not serve. Pure.
+// What cannot be told of two states, because clients reach it in neither: a changed load balancer without an address, and a Gateway
+// or IngressClass that its state does not serve. Pure.
 
 import { sameValue } from '../../base/same-value.ts';
 import type { DesiredState } from '../../model/desired-state.ts';

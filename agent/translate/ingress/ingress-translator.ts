@@ -60,7 +60,7 @@ export type IngressTranslatorOptions = TranslatorOptions<IngressView>;
 const HTTP = 80;
 const HTTPS = 443;
 const SECTION = 'all';
-/** Of a class, besides what its listeners have; without a prefix. */
+/** Annotations of a class besides those of its listeners, without a prefix. */
 const CLASS_ANNOTATIONS = ['load-balancer-ips', 'tls-certificate', SERVE_WITHOUT, ...CLASS_AUTH_ANNOTATIONS];
 
 /** What one class remembers from one translation to the next. */

@@ -14,7 +14,7 @@ import type { TranslateSettings } from '../translate-settings.ts';
 
 const FIELDS = ['trustedProxies', 'requestIds', 'compression', 'errorPages', 'log'] as const;
 const NAMES = [...FIELDS, 'addressPool' as const].map((field) => PREFIX + ANNOTATIONS[field].name);
-/** Those of addresses by their keeper. */
+/** The keeper of addresses reads the last two. */
 const READ_HERE = [...FIELDS.map((field) => ANNOTATIONS[field].name), 'address-pool', 'address-sharing-key'];
 
 export interface FrontOptions {
