@@ -82,7 +82,7 @@ ${comfort()}
 
 - \`limit-rps\`, \`limit-rpm\` and \`limit-connections\` hold for each path of an Ingress and on each host that serves; more than they allow gets 429 at once, without the bursts of ingress-nginx.
 - A client that shows no certificate, or a wrong one, ends in the handshake without \`auth-tls-error-page\`; on port 80 it gets 403.
-- \`custom-http-errors\` needs \`default-backend\`, and replaces answers of members; those of the load balancer itself (502, 503, 504) have the pages of the class ([\`error-pages\`](annotations.md#error-pages)).
+- \`custom-http-errors\` replaces answers of members; those of the load balancer itself (502, 503, 504) have the pages of the class ([\`error-pages\`](annotations.md#error-pages)).
 - The cookie of \`affinity\` is for all paths unless \`session-cookie-path\` says otherwise, and follows a client to another member when its own fails.
 - A path of type ImplementationSpecific is a prefix by whole elements; one that is guarded, by ranges, users, limits or an authorization server, has what begins with its letters, too, as in ingress-nginx: \`/admin\` has \`/admin.php\`.
 - Exact paths come first; regular expressions and other paths of a host are compared by the length of their text, as in ingress-nginx, but a prefix never comes before one below it.

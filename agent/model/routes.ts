@@ -107,7 +107,7 @@ export interface ForwardAction {
   readonly passesCertificate?: true;
   /** The pool that gets requests while no member of the others takes connections. */
   readonly fallback?: string;
-  /** What that pool is told of a request, and which answers of members it replaces; only beside `fallback`. */
+  /** Which answers of members are replaced, and what that pool is told of a request. */
   readonly customErrors?: CustomErrors;
   /** In pools that choose a member by a key: `$request_uri$host` and the like, with variables of nginx. */
   readonly hashBy?: string;

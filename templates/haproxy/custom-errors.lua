@@ -24,6 +24,8 @@ local OF_CONNECTIONS = {
   ['x-headgate-page'] = true,
 }
 local NONE = 'none'
+-- For the rules that answer with a page of the class.
+local BY_CLASS = 'class'
 -- What is passed on of the client's headers: no credentials, and with the others far fewer than HAProxy's own client has room for.
 local PASSED = { 'accept', 'accept-language', 'accept-encoding', 'user-agent', 'host', 'x-forwarded-host', 'x-forwarded-proto' }
 
@@ -89,7 +91,7 @@ local questions = 0
 -- nil without one that can be used.
 local function answerOf(txn, row, status)
   local request = txn:get_var('txn.error_request')
-  if request == NONE then return nil end
+  if request == NONE or row.pool == NONE then return nil end
   local headers = { ['x-code'] = { tostring(status) }, ['x-headgate-pool'] = { row.pool } }
   headers['x-headgate-method'], headers['x-headgate-page'] = { 'GET' }, { '1' }
   for name, value in request:gmatch('(%S+) ([^\n]*)') do headers[name] = { value } end
@@ -120,6 +122,7 @@ core.register_action('custom_error', { 'http-res' }, function(txn)
     if status ~= 401 or name ~= 'www-authenticate' then http:res_del_header(name) end
   end
   if answer == nil then
+    if row.pool == NONE then txn:set_var('txn.page', BY_CLASS) end
     http:res_add_header('content-type', 'text/plain')
     http:res_add_header('cache-control', 'no-store')
     return txn:set_var('txn.error_body', 'Error ' .. status .. '\n')

@@ -212,8 +212,8 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     },
     {
       asks: { 'custom-http-errors': '404,503' },
-      outcome: 'ignored',
-      why: 'there is no default backend of all: answers of members pass',
+      outcome: 'differs',
+      why: 'there is no default backend of all: the class has the pages, and without one for the status clients get the status alone',
       tests: 'NoBackend404 NoBackendNonError',
     },
   ],

@@ -146,6 +146,43 @@ test.serial('Without a usable answer of the default backend clients get the stat
 });
 
 test.serial(
+  'Without a default backend the class has the pages, and clients get the status alone for others',
+  async (t) => {
+    const { ask, host, objects } = await served(t);
+    const pages = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'pages' },
+      data: { 404: '<h1>Nothing here</h1>', 401: '<h1>Who are you?</h1>' },
+    };
+    const { 'default-backend': _, ...others } = SHOP;
+    const named = { 'headgate.io/error-pages': 'default/pages', 'headgate.io/load-balancer-ips': VIP };
+    const backends = objects({}).filter(({ kind }) => kind === 'Service' || kind === 'EndpointSlice');
+    await host.write('web.yaml', [
+      ...backends,
+      pages,
+      ingressClassJson('edge', named),
+      ingress('shop', others),
+    ]);
+    await host.until('the page of the class', async () => (await ask('/404')).body.includes('Nothing here'));
+    const found = await ask('/404', ['-H', 'Origin: https://a.example']);
+    t.is(`${found.status} ${found.body.trim()}`, '404 <h1>Nothing here</h1>');
+    t.regex(found.head, /content-type: text\/html; charset=utf-8\r\n/);
+    t.regex(found.head, /access-control-allow-origin: https:\/\/a\.example\r\n/);
+    t.notRegex(found.head, /member/);
+    t.is((await ask('/404', ['-I'])).status, 404);
+    t.is((await ask('/404big')).status, 404);
+    const alone = await ask('/503');
+    t.is(`${alone.status} ${alone.body}`, '503 Error 503\n');
+    const challenged = await ask('/401');
+    t.is(`${challenged.status} ${challenged.body}`, '401 Error 401\n');
+    t.regex(challenged.head, /www-authenticate: basic realm="m"\r\n/);
+    t.is((await ask('/500')).body, 'secret of the member', 'another status');
+    t.is((await ask('/200')).body, 'secret of the member');
+  },
+);
+
+test.serial(
   'While there is no member the default backend gets the request, and other codes take no reload',
   async (t) => {
     const { ask, host, agent, objects } = await served(t);

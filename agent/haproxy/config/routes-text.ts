@@ -4,9 +4,9 @@
 import { loadTemplate, type View } from '../../base/template.ts';
 import type { Listener } from '../../model/load-balancer.ts';
 import { refusalWords } from '../routes/refusals.ts';
-import { AUTH_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
+import { AUTH_LUA, ERRORS_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { MAX_ELEMENTS } from '../routes/unservable.ts';
-import { answerWords, pageWords } from './error-pages.ts';
+import { answerWords, errorPageViews, pageWords } from './error-pages.ts';
 import type { RenderContext } from './render-context.ts';
 import { tokenKeyViews } from './token-key-files.ts';
 
@@ -18,7 +18,7 @@ const templates = {
 /** For the structure of a file. */
 export const routeTemplates = Object.values(templates)
   .map(({ text }) => text)
-  .join(LUA + GROUPS_LUA + AUTH_LUA + JWT_LUA);
+  .join(LUA + GROUPS_LUA + AUTH_LUA + ERRORS_LUA + JWT_LUA);
 
 /** A wildcard covers at most one label less. */
 const MOST_LABELS = 12;
@@ -113,6 +113,7 @@ export function routesText(
       ...tokenKeyViews({ tokenKeys }, keys),
       asksServers: asksServers === true,
       replacesErrors: replacesErrors === true,
+      classPages: errorPageViews({ errorPages }, pages),
       detectsMisdirected: detectsMisdirected({ routing, tls }),
       scheme: schemeOf({ tls }),
       widers: lines(1, MOST_WIDER).map((line) => ({

@@ -149,12 +149,12 @@ export function externalAuthText({ pool, refusal, cache, ...asked }: ExternalAut
     .join('&')}`;
 }
 
-/** `CODES POOL NAMESPACE INGRESS SERVICE PORT`, as templates/haproxy/custom-errors.lua reads it; '' without a default backend. */
+/** `CODES POOL NAMESPACE INGRESS SERVICE PORT`, as templates/haproxy/custom-errors.lua reads it; `none`: the class has the pages. */
 export function customErrorsText({ fallback, customErrors }: ForwardAction): string {
-  if (fallback === undefined || customErrors === undefined) return '';
+  if (customErrors === undefined) return '';
   const { codes, namespace, ingress, service, port } = customErrors;
   const names = [namespace, ingress, service].map((name) => name.replace(/[^A-Za-z0-9.-]/g, '') || '-');
-  return [codes.map(Number).join(',') || '-', fallback, ...names, Number(port)].join(' ');
+  return [codes.map(Number).join(',') || '-', fallback ?? NO_POOL, ...names, Number(port)].join(' ');
 }
 
 /** `SET|iISSUER&uAUDIENCE,…&fPLACE&lSECONDS&rCLAIM=VALUE,…&hHEADER=CLAIM&x`, as templates/haproxy/jwt.lua reads it. */

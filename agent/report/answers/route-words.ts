@@ -90,10 +90,11 @@ export function actionInWords({ action }: RouteRule): string {
   }
 }
 
-/** `, with answers of Pool default/pages instead of 404, 503`. */
+/** `, with answers of Pool default/pages instead of 404, 503`; `, with pages of the class instead of 404`. */
 function pagesInWords({ fallback, customErrors }: ForwardAction): string {
-  if (fallback === undefined || customErrors === undefined || customErrors.codes.length === 0) return '';
-  return `, with answers of ${ownerOfListener(fallback)} instead of ${customErrors.codes.join(', ')}`;
+  if (customErrors === undefined || customErrors.codes.length === 0) return '';
+  const by = fallback === undefined ? 'pages of the class' : `answers of ${ownerOfListener(fallback)}`;
+  return `, with ${by} instead of ${customErrors.codes.join(', ')}`;
 }
 
 /** `pool:default/web TCP port 80`; undefined for a reference to what does not exist, or is not permitted. */

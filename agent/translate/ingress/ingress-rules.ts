@@ -72,7 +72,7 @@ export interface ReadIngress {
   readonly asked: AskedService | undefined;
   /** TLS to its members, if it says more than whether there is any. */
   readonly memberTls: AskedTls | undefined;
-  /** A default backend answers instead of members. */
+  /** Answers of members are replaced. */
   readonly replacesErrors: boolean;
   readonly faults: readonly string[];
   /** Faults that keep a path or a backend from being served. */
@@ -190,7 +190,7 @@ export function readIngress(
     tokenKeys: tokens.jwt?.keys ?? '',
     asked: external.asked,
     memberTls,
-    replacesErrors: errors.codes.length > 0 && rules.hasFallback,
+    replacesErrors: errors.codes.length > 0,
     faults: rules.faults,
     pathFaults: rules.pathFaults,
     without,

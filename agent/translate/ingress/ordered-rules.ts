@@ -127,10 +127,6 @@ export class Rules {
     return [...this.#uses.values()];
   }
 
-  get hasFallback(): boolean {
-    return this.#fallback !== undefined;
-  }
-
   /** `path`: of the Ingress. The class's own authorization server is not asked about challenges, as in ingress-nginx. */
   next(backend: IngressBackend, rewrite: PathRewrite | undefined, path = ''): RouteRule {
     const rule = this.#rule(this.#redirect() ?? this.#action(backend, rewrite));
@@ -204,7 +200,8 @@ export class Rules {
       mirrors: [],
       timeout,
       ...(this.#options['upstream-hash-by'] && { hashBy: this.#options['upstream-hash-by'] }),
-      ...(this.#fallback && { fallback: this.#fallback, customErrors: this.#customErrors(backend) }),
+      ...(this.#fallback && { fallback: this.#fallback }),
+      ...((this.#fallback || this.#codes.length > 0) && { customErrors: this.#customErrors(backend) }),
       ...(nextUpstreamOf(this.#options)?.idempotentOnly && { retriesIdempotentOnly: true }),
       ...(this.#cookie && { cookie: this.#cookie }),
       ...(this.#options['auth-tls-pass-certificate-to-upstream'] && { passesCertificate: true }),

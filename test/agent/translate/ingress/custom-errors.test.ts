@@ -46,12 +46,6 @@ test('Statuses lead to the pool of the default backend, which is told of Ingress
 
 for (const [title, annotations, problem] of [
   ['it is switched off', { 'disable-proxy-intercept-errors': 'true', 'default-backend': 'pages' }, /^$/],
-  ['there is no default backend', {}, /"custom-http-errors" has no effect: it needs "default-backend"/],
-  [
-    'the default backend does not exist',
-    { 'default-backend': 'missing' },
-    /"default\/missing" does not exist/,
-  ],
   ['members speak gRPC', { 'default-backend': 'pages', 'backend-protocol': 'GRPCS' }, /members speak gRPC/],
 ] as const)
   test(`No answer is replaced if ${title}`, (t) => {
@@ -59,6 +53,21 @@ for (const [title, annotations, problem] of [
     t.deepEqual(errors?.codes ?? [], []);
     t.is(listener.replacesErrors, undefined);
     t.regex(problems.join(), problem);
+  });
+
+for (const [title, annotations, problem] of [
+  ['there is no default backend', {}, /^$/],
+  ['it does not exist', { 'default-backend': 'missing' }, /"default\/missing" does not exist/],
+] as const)
+  test(`The class has the pages if ${title}`, (t) => {
+    const { rule, listener, problems } = served({ 'custom-http-errors': '404', ...annotations });
+    t.is((rule.action as ForwardAction).fallback, undefined);
+    t.true(listener.replacesErrors);
+    t.regex(problems.join(), problem);
+    const row = ruleTarget(rule, 't', '').rows.find(({ map }) => map === 'custom-errors');
+    t.is(row?.value, '404 none default web web 80');
+    t.deepEqual(poolsOf(row === undefined ? [] : [row]), []);
+    t.regex(actionInWords(rule), /^forwards to one pool, with pages of the class instead of 404$/);
   });
 
 test('Statuses below 400, names and ranges are refused', (t) => {
