@@ -2,7 +2,7 @@
 -- all instructions of a program are tried at once for each byte, so that no path of a client and no expression of an author can hold a
 -- thread. What it costs counts among the steps of the request (routes.lua).
 
-local keeper, take = headgate.keeper, headgate.take
+local keeper, take, textOfPath, encodedPath = headgate.keeper, headgate.take, headgate.textOfPath, headgate.encodedPath
 -- To try an instruction costs so many steps.
 local STEPS_PER_TRY = 4
 -- Characters of programs.
@@ -92,13 +92,13 @@ end
 -- `none` if there is none.
 core.register_fetches('with_groups', function(txn)
   local request = { steps = txn:get_var('txn.steps') or 0 }
-  local path = txn:get_var('txn.path') or ''
+  local path = textOfPath(txn)
   local change = parsed(txn:get_var('txn.path_change') or '')
   local slots = slotsOf(change.code, path, request)
   txn:set_var('txn.steps', request.steps)
   if slots == nil then return 'none' end
   return (change.template:gsub('%$(%d)', function(number)
     local from, to = slots[2 * number], slots[2 * number + 1]
-    return from ~= nil and to ~= nil and path:sub(from, to - 1) or ''
+    return from ~= nil and to ~= nil and encodedPath(path:sub(from, to - 1)) or ''
   end))
 end)

@@ -185,6 +185,34 @@ local function parsedHeaders(text)
   return headers
 end
 
+-- The one spelling of a path, as agent/base/one-spelling.ts has it. By the three characters of an encoded character, in lower and
+-- upper case: what becomes of it, and what expressions see of that.
+local spellings, encodings, printed = {}, {}, {}
+for code = 0, 255 do
+  local upper = string.format('%%%02X', code)
+  local character = string.char(code)
+  local plain = character:match("^[A-Za-z0-9._~!$&'()*+,=:@-]$") or upper
+  encodings[character] = upper
+  if character:find('^[ "<>[%]^`{|}]$') then printed[upper] = character end
+  for _, high in ipairs({ upper:sub(2, 2), upper:sub(2, 2):lower() }) do
+    for _, low in ipairs({ upper:sub(3, 3), upper:sub(3, 3):lower() }) do spellings['%' .. high .. low] = plain end
+  end
+end
+
+local function encodedPath(path) return (path:gsub("[^A-Za-z0-9._~!$&'()*+,;=:@/%%-]", encodings)) end
+
+local function oneSpelling(path)
+  local spelled = path:gsub('%%(%x?%x?)', function(digits)
+    if #digits == 2 then return spellings['%' .. digits] end
+    return '%25' .. digits
+  end)
+  return encodedPath(spelled)
+end
+
+local function textOfPath(txn) return ((txn:get_var('txn.path') or ''):gsub('%%%x%x', printed)) end
+
+headgate.encodedPath, headgate.textOfPath = encodedPath, textOfPath
+
 -- What lists ask for is read once.
 local function requestOf(txn)
   local function once(read)
@@ -199,7 +227,7 @@ local function requestOf(txn)
     -- Of each text that expressions look at.
     bytes = {},
     method = once(function() return txn.f:method() end),
-    path = once(function() return txn:get_var('txn.path') or '' end),
+    path = once(function() return textOfPath(txn) end),
     headers = once(function() return parsedHeaders(txn.f:req_hdrs()) end),
     query = once(function() return parsedQuery(txn.f:query() or '') end),
   }
@@ -249,18 +277,7 @@ core.register_fetches('has_name', function(txn)
   return isNamed == true
 end)
 
--- By the three characters of an encoded one, in lower and upper case: what RFC 3986, section 6.2.2, makes of it.
-local spellings = {}
-for code = 0, 255 do
-  local upper = string.format('%%%02X', code)
-  local character = string.char(code)
-  local plain = character:match('^[A-Za-z0-9._~-]$') or upper
-  for _, high in ipairs({ upper:sub(2, 2), upper:sub(2, 2):lower() }) do
-    for _, low in ipairs({ upper:sub(3, 3), upper:sub(3, 3):lower() }) do spellings['%' .. high .. low] = plain end
-  end
-end
-
-core.register_fetches('one_spelling', function(txn) return (txn.f:path():gsub('%%%x%x', spellings)) end)
+core.register_fetches('one_spelling', function(txn) return oneSpelling(txn.f:path()) end)
 
 -- Of a redirect `STATUS|location|URL`: the URL with what it has of the request.
 core.register_fetches('location', function(txn)

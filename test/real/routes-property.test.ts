@@ -3,7 +3,8 @@
 
 import ava from 'ava';
 import fc from 'fast-check';
-import { pathText, plainPath } from '../../agent/haproxy/routes/encode.ts';
+import { expressionText, oneSpelling } from '../../agent/base/one-spelling.ts';
+import { pathText } from '../../agent/haproxy/routes/encode.ts';
 import { MAPS } from '../../agent/haproxy/routes/maps.ts';
 import { mapFile } from '../../agent/haproxy/routes/route-files.ts';
 import { tablesOf } from '../../agent/haproxy/routes/tables.ts';
@@ -82,7 +83,7 @@ const matches: fc.Arbitrary<RouteMatch> = fc
 
 /** The path and what begins with it, in any case. */
 function expressionFor(path: string): RouteMatch['path'] {
-  const value = plainPath(path).replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  const value = expressionText(oneSpelling(path)).replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   return { kind: 'regex', value: `(?i)${value}` };
 }
 
@@ -200,7 +201,7 @@ function isMet({ path, method, headers, query }: RouteMatch, asked: Asked): bool
 
 function isAtStart(expression: string, path: string): boolean {
   const letters = expression.slice('(?i)'.length).replace(/\\(.)/g, '$1');
-  return plainPath(path).toLowerCase().startsWith(letters.toLowerCase());
+  return expressionText(oneSpelling(path)).toLowerCase().startsWith(letters.toLowerCase());
 }
 
 for (const order of ['first', 'by-length'] as const)

@@ -7,6 +7,7 @@ import { fileName } from './tls-config.ts';
 
 /** The answers of rules without a page of the status. */
 const OWN_ANSWERS = {
+  noPath: ['400', 'no path'],
   badHost: ['400', 'not one host'],
   dots: ['400', 'path with dot segments'],
   ambiguous: ['400', 'path that can be read in several ways'],

@@ -14,7 +14,7 @@ import type {
   ValueMatch,
 } from '../../model/routes.ts';
 
-export { encodedPath as pathText, plainPath } from '../../base/one-spelling.ts';
+export { encodedPath as pathText, oneSpelling } from '../../base/one-spelling.ts';
 
 /** The first `digits` hexadecimal digits of a hash of the text. */
 export function digest(text: string, digits: number): string {

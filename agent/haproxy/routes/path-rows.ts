@@ -7,7 +7,7 @@ import type { Anchoring } from '../../base/expression/automaton.ts';
 import { expressionOf } from '../../base/expression/expression.ts';
 import type { HostRoutes, RouteEntry } from '../../model/routes.ts';
 import { isStrict } from '../../model/strict-hosts.ts';
-import { conditionsText, digest, expressionId, isConditional, namedTarget, plainPath } from './encode.ts';
+import { conditionsText, digest, expressionId, isConditional, namedTarget, oneSpelling } from './encode.ts';
 import type { MapRow } from './maps.ts';
 import { replacesPrefix, ruleTarget, type Target } from './rule-rows.ts';
 import { servable } from './unservable.ts';
@@ -77,7 +77,7 @@ function groupsOf(entries: readonly RouteEntry[]): Groups {
   for (const entry of entries) {
     const { kind, value } = entry.match.path;
     if (kind === 'regex') regex.push(entry);
-    else append(kind === 'exact' ? exact : prefix, plainPath(value), entry);
+    else append(kind === 'exact' ? exact : prefix, oneSpelling(value), entry);
   }
   return { exact, prefix, regex };
 }

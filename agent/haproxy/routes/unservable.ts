@@ -3,6 +3,7 @@
 
 import { expressionOf, literalStart } from '../../base/expression/expression.ts';
 import { memoByIdentity } from '../../base/memo.ts';
+import { expressionText, oneSpelling } from '../../base/one-spelling.ts';
 import type { HostRoutes, RouteEntry, RouteMatch, RouteRule, ValueMatch } from '../../model/routes.ts';
 import { conditionsText, pathText, patternText } from './encode.ts';
 import { replacesPrefix, ruleTarget } from './rule-rows.ts';
@@ -70,7 +71,7 @@ function shortened(match: RouteMatch): RouteMatch {
   query = query.map(any);
   const isUnreadable = path.kind === 'regex' && typeof expressionOf(path.value, 'start') === 'string';
   if (isUnreadable || pathText(path.value).length > MAX_PATH) {
-    const start = path.kind === 'regex' ? literalStart(path.value) : pathText(path.value).slice(0, MAX_START);
+    const start = path.kind === 'regex' ? literalStart(path.value) : textOf(path.value).slice(0, MAX_START);
     path = { kind: 'regex', value: escaped(start) };
   }
   const isTooLong = (): boolean => conditionsText({ ...match, path, headers, query }).length > MAX_TEXT;
@@ -79,6 +80,10 @@ function shortened(match: RouteMatch): RouteMatch {
     if (headers.length > 0) headers = headers.slice(0, -1);
     else query = query.slice(0, -1);
   return { ...match, path, headers, query };
+}
+
+function textOf(path: string): string {
+  return expressionText(oneSpelling(path));
 }
 
 /** All values that begin as this one. */

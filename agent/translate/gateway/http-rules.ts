@@ -2,6 +2,7 @@
 // its filters its requests would get what its author did not mean. Pure.
 
 import { Expressions, literalStart } from '../../base/expression/expression.ts';
+import { pathPattern } from '../../base/one-spelling.ts';
 import { quote } from '../../base/quote.ts';
 import type {
   ExternalAuthFilter,
@@ -267,7 +268,7 @@ export function matchOf({ path, method, headers, query }: HttpMatch): RouteMatch
 
 function pathMatch({ type, value }: HttpMatch['path']): RouteMatch['path'] {
   if (type === 'PathPrefix') return { kind: 'prefix', value: withoutSlash(value) };
-  return { kind: type === 'Exact' ? 'exact' : 'regex', value };
+  return type === 'Exact' ? { kind: 'exact', value } : { kind: 'regex', value: pathPattern(value) };
 }
 
 export function valueMatch(

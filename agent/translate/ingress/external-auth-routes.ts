@@ -6,7 +6,7 @@ import type { Anchoring } from '../../base/expression/automaton.ts';
 import { expressionOf, isMatch } from '../../base/expression/expression.ts';
 import { withGroups } from '../../base/expression/groups.ts';
 import { memoByIdentity } from '../../base/memo.ts';
-import { oneSpelling } from '../../base/one-spelling.ts';
+import { encodedPath, expressionText, oneSpelling } from '../../base/one-spelling.ts';
 import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import {
   labelsOfListener,
@@ -152,7 +152,9 @@ function matches({ path: { kind, value }, method, headers, query }: RouteMatch, 
   if (method !== '' || headers.length + query.length > 0) return false;
   const anchoring: Anchoring = 'start';
   if (kind === 'regex')
-    return typeof expressionOf(value, anchoring) !== 'string' && isMatch(value, anchoring, path);
+    return (
+      typeof expressionOf(value, anchoring) !== 'string' && isMatch(value, anchoring, expressionText(path))
+    );
   const wanted = oneSpelling(value);
   return kind === 'exact' ? path === wanted : `${path}/`.startsWith(`${wanted}/`);
 }
@@ -186,8 +188,10 @@ function rewritten(url: string, { path: { value } }: RouteMatch, { rewrite }: Fo
   if (change === undefined) return url;
   const [path = '', ...query] = url.split('?');
   const rest = query.length === 0 ? '' : `?${query.join('?')}`;
-  if (change.kind === 'groups')
-    return `${withGroups(change.pattern ?? '', change.value, path) ?? path}${rest}`;
+  if (change.kind === 'groups') {
+    const now = withGroups(change.pattern ?? '', change.value, expressionText(oneSpelling(path)));
+    return `${now === undefined ? path : encodedPath(now)}${rest}`;
+  }
   const now = change.kind === 'full' ? change.value : change.value + path.slice(value.length);
   return `${now || '/'}${rest}`;
 }

@@ -2,6 +2,7 @@
 
 import { Expressions, expressionOf, inAnyCase, literalStart } from '../../base/expression/expression.ts';
 import { groupProgram, referencesIn } from '../../base/expression/groups.ts';
+import { expressionText, oneSpelling, pathPattern } from '../../base/one-spelling.ts';
 import { quote } from '../../base/quote.ts';
 import type { IngressPath } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { PathRewrite, RouteMatch } from '../../model/routes.ts';
@@ -76,18 +77,19 @@ function refused(match: RouteMatch, fault: string): ReadPath {
 }
 
 function regex(path: string, target: string | undefined, expressions: Expressions): ReadPath {
-  const pattern = inAnyCase(path);
+  const plain = pathPattern(path);
+  const pattern = inAnyCase(plain);
   const expression = expressions.of(pattern, 'start');
   if (typeof expression === 'string') {
     // About the text of the author.
     const own = expressionOf(path, 'start');
     const why = typeof own === 'string' ? own : expression;
-    return refused(regexMatch(inAnyCase(literalStart(path))), `path ${quote(path)} ${why}`);
+    return refused(regexMatch(inAnyCase(literalStart(plain))), `path ${quote(path)} ${why}`);
   }
   const match = regexMatch(pattern);
   if (target === undefined) return read(match, undefined);
   if (referencesIn(target).length === 0) return read(match, full(target));
-  const program = groupProgram(path, target);
+  const program = groupProgram(plain, target);
   if (typeof program === 'string')
     return refused(
       match,
@@ -149,7 +151,7 @@ export function lettersBehind(
 /** For what begins with the letters; if they are too many, with the first of them. */
 function expressionOfLetters(path: string): { readonly pattern: string; readonly isWhole: boolean } {
   let [pattern, count] = ['', 0];
-  for (const each of path) {
+  for (const each of expressionText(oneSpelling(path))) {
     const encoded = letterText(each);
     count += encoded.length;
     if (count > MOST_LETTERS) return { pattern, isWhole: false };
@@ -158,13 +160,8 @@ function expressionOfLetters(path: string): { readonly pattern: string; readonly
   return { pattern, isWhole: true };
 }
 
-/** As HAProxy gets it, and as an expression. */
 function letterText(letter: string): string {
-  if (/^[!-~]$/.test(letter)) return META.test(letter) || letter === '.' ? `\\${letter}` : letter;
-  return Array.from(
-    Buffer.from(letter),
-    (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
-  ).join('');
+  return META.test(letter) || letter === '.' ? `\\${letter}` : letter;
 }
 
 function full(value: string): PathRewrite {

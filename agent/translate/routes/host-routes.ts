@@ -2,7 +2,7 @@
 // (https://gateway-api.sigs.k8s.io/reference/spec/#httprouterule) and of Ingress. Pure.
 
 import { lengthOf } from '../../base/expression/expression.ts';
-import { plainPath } from '../../base/one-spelling.ts';
+import { oneSpelling } from '../../base/one-spelling.ts';
 import type { RouteEntry, RouteMatch } from '../../model/routes.ts';
 
 /** The entries of one route; keeps its identity while the route, and what it refers to, does not change. */
@@ -53,7 +53,7 @@ function lengthsOfPrefixes(entries: readonly RouteEntry[]): Lengths {
   for (const { match } of entries) {
     const { kind, value } = match.path;
     if (kind !== 'prefix') continue;
-    const path = plainPath(value);
+    const path = oneSpelling(value);
     const length = match.path.length ?? path.length;
     lengths.set(path, Math.min(length, lengths.get(path) ?? length));
   }
@@ -79,7 +79,7 @@ function rankOf(
 ): readonly number[] {
   const { kind, value } = path;
   const others = [method === '' ? 1 : 0, -headers.length, -query.length];
-  const plain = kind === 'regex' ? value : plainPath(value);
+  const plain = kind === 'regex' ? value : oneSpelling(value);
   if (expressions === 'first' || kind === 'exact') return [PATHS[kind], -plain.length, 0, ...others];
   if (kind === 'regex') return [PATHS.regex, -(path.length ?? lengthOf(value)), PATHS.regex, 0, ...others];
   return [PATHS.regex, -(lengths.get(plain) ?? plain.length), PATHS.prefix, -plain.length, ...others];

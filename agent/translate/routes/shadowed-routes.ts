@@ -1,7 +1,7 @@
 // Matches of routes that never get a request, because an older HTTPRoute or Ingress has the same one. Pure.
 
 import { memoByIdentity } from '../../base/memo.ts';
-import { plainPath } from '../../base/one-spelling.ts';
+import { oneSpelling } from '../../base/one-spelling.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import type { HostRoutes, RouteEntry } from '../../model/routes.ts';
 import { hostText } from './host-pattern.ts';
@@ -16,7 +16,7 @@ export const shadowedRoutes = memoByIdentity(({ host, entries }: HostRoutes): re
     if (kind === 'regex' && length !== undefined) return [];
     const key = JSON.stringify({
       ...match,
-      path: { kind, value: kind === 'regex' ? value : plainPath(value) },
+      path: { kind, value: kind === 'regex' ? value : oneSpelling(value) },
     });
     const winner = winners.get(key);
     if (winner === undefined) winners.set(key, entry);

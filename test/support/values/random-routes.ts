@@ -12,7 +12,7 @@ const REQUEST_HOSTS = [
   ...['shop.example.org', 'x.a.example.org', 'y.a.example.org', 'b.x.a.example.org'],
   ...['other.example', 'z.example.org', 'example.org'],
 ];
-const SEGMENTS = ['a', 'b', 'admin', 'v1', '%C3%A9', 'A', '-', '~x', 'a.b'];
+const SEGMENTS = ['a', 'b', 'admin', 'v1', '%C3%A9', 'A', '-', '~x', 'a.b', '@b'];
 const path = fc
   .array(fc.constantFrom(...SEGMENTS), { maxLength: 3 })
   .map((segments) => `/${segments.join('/')}`);
@@ -78,7 +78,7 @@ export const randomRequests: fc.Arbitrary<RandomRequest> = fc.record({
       spelled: fc.boolean(),
     })
     .map(({ path: value, end, query, spelled }) => {
-      const one = spelled ? value.replace('a', '%61') : value;
+      const one = spelled ? value.replace('a', '%61').replace('@', '%40') : value;
       return `${value === '/' && end.startsWith('/') ? '' : one}${end}${query}`;
     }),
   header: fc.constantFrom('', '', '1', '2'),

@@ -2,7 +2,7 @@
 
 import type { Anchoring } from '../../../base/expression/automaton.ts';
 import { expressionOf, isMatch } from '../../../base/expression/expression.ts';
-import { plainPath } from '../../../base/one-spelling.ts';
+import { expressionText, oneSpelling } from '../../../base/one-spelling.ts';
 import { quote } from '../../../base/quote.ts';
 import type { HostPattern, HttpRouting, RouteEntry, RouteMatch, ValueMatch } from '../../../model/routes.ts';
 import { isStrict } from '../../../model/strict-hosts.ts';
@@ -86,7 +86,7 @@ export function whyNot(match: RouteMatch, request: AskedRequest, path: string): 
   const unclear: string[] = [];
   if (asked.kind === 'regex') {
     const why = `only if the path matches the regular expression ${quote(asked.value)}`;
-    const isMet = isExpressionMet(asked.value, 'start', path);
+    const isMet = isExpressionMet(asked.value, 'start', expressionText(path));
     if (isMet === false) return no(why);
     if (isMet === undefined) unclear.push(why);
   }
@@ -128,6 +128,6 @@ export function isExpressionMet(pattern: string, anchoring: Anchoring, text: str
 /** Certainly another path. */
 function isOfOtherPath({ path: { kind, value } }: RouteMatch, path: string): boolean {
   if (kind === 'regex') return false;
-  const wanted = plainPath(value);
+  const wanted = oneSpelling(value);
   return kind === 'exact' ? path !== wanted : !`${path}/`.startsWith(`${wanted}/`);
 }

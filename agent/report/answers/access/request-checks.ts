@@ -2,6 +2,7 @@
 
 import { addressesOf, hasAddress, hasAll } from '../../../base/address-set.ts';
 import { withGroups } from '../../../base/expression/groups.ts';
+import { encodedPath, expressionText } from '../../../base/one-spelling.ts';
 import type { Listener } from '../../../model/load-balancer.ts';
 import { ownerOfListener } from '../../../model/names.ts';
 import { actionInWords } from '../route-words.ts';
@@ -104,7 +105,7 @@ export function rewrittenPath({ request }: Way): CheckResult | undefined {
   const { rule, path: asked } = request ?? {};
   const change = rule?.action.kind === 'forward' ? rule.action.rewrite?.path : undefined;
   if (asked === undefined || change?.kind !== 'groups') return undefined;
-  const now = withGroups(change.pattern ?? '', change.value, asked) ?? '';
+  const now = encodedPath(withGroups(change.pattern ?? '', change.value, expressionText(asked)) ?? '');
   return DOTS.test(now) && !DOTS.test(asked) ? refused(`${now} has dot segments`, 'status 400') : passed(now);
 }
 

@@ -1,7 +1,7 @@
 // Finds the rule that takes a request, as findRule() does, in a time that does not grow with the number of routes: the rules of a
 // listener by host and by path. For many requests to the same routes; it has no words for the rules that do not match. Pure.
 
-import { plainPath } from '../../../base/one-spelling.ts';
+import { oneSpelling } from '../../../base/one-spelling.ts';
 import type { HostRoutes, HttpRouting, RouteEntry, RouteSection } from '../../../model/routes.ts';
 import { isStrict } from '../../../model/strict-hosts.ts';
 import type { AskedRequest } from './asked-request.ts';
@@ -101,7 +101,7 @@ class PathRules {
     for (const [at, { match }] of entries.entries()) {
       const { kind, value } = match.path;
       if (kind === 'regex') this.#expressions.push(at);
-      else add(kind === 'exact' ? this.#exact : this.#prefixes, plainPath(value), at);
+      else add(kind === 'exact' ? this.#exact : this.#prefixes, oneSpelling(value), at);
     }
     this.#longestPrefix = [...this.#prefixes.keys()].reduce((most, { length }) => Math.max(most, length), -1);
   }

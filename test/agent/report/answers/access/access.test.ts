@@ -34,6 +34,7 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['client certificate', /^bind .* ca-file .* verify required/],
   ['client certificate', /^tcp-request session reject if !\{ ssl_c_used \}/],
   ['path', /^http-request return .* if \{ path -m reg/],
+  ['path', /^http-request return .* if !\{ path -m found \}/],
   ['host', /^http-request return .* if \{ req\.hdr_cnt\(host\) gt 1 \}/],
   ['host', /^http-request return .* if \{ req\.hdr\(host\) -m sub /],
   ['path', /^http-request return .* if \{ path -m sub /],
