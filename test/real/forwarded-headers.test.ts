@@ -48,6 +48,9 @@ const FORGED: Headers = {
   'X-Forwarded-Prefix': '/admin',
   'X-Forwarded-Client-Cert': 'Subject="CN=admin"',
   'X-Real-IP': '10.4.4.4',
+  X_Real_IP: '10.4.4.4',
+  'X-Real_IP': '10.4.4.4',
+  'X_Real-IP': '10.4.4.4',
   Forwarded: 'for=10.3.3.3;proto=https',
 };
 
@@ -62,6 +65,18 @@ for (const trustedProxies of [undefined, TRUSTED])
     t.deepEqual(told(await ask(place, CLIENT, FORGED, `${HOST}:8080`)), own);
     t.deepEqual(told(await ask(place, CLIENT, {}, `${HOST}:8080`)), own);
   });
+
+test('Headers that a client names as those of its connection stay, and members get no such names', async (t) => {
+  const place = await behind(t, {});
+  const names = { connection: 'X-Forwarded-For, x-request-id', 'keep-alive': '1' };
+  const plain = await ask(place, CLIENT, names, HOST);
+  t.is(plain.echo?.headers['x-forwarded-for'], CLIENT);
+  t.notRegex(plain.echo?.headers.connection ?? '', /forwarded/i);
+  const websocket = { upgrade: 'websocket', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+  const upgraded = await ask(place, CLIENT, { ...websocket, connection: 'x-forwarded-for, Upgrade' }, HOST);
+  t.regex(upgraded.echo?.headers.connection ?? '', /^upgrade$/i);
+  t.is(upgraded.echo?.headers['x-forwarded-for'], CLIENT);
+});
 
 test('A trusted proxy names the client, the scheme, the host and the port', async (t) => {
   const place = await behind(t, { trustedProxies: TRUSTED });

@@ -10,6 +10,7 @@ import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { startRendered } from '../support/haproxy/rendered-haproxy.ts';
 import { request, startEcho } from '../support/traffic/echo.ts';
+import { rawStatuses } from '../support/traffic/raw-http.ts';
 import { patterns, texts } from '../support/values/expressions.ts';
 import { entryOf, gatewayOf, matchOf, poolOf, sectionOf } from '../support/values/routes.ts';
 
@@ -112,7 +113,7 @@ test('A long path with dot segments is normalized with one look at each characte
 });
 
 test('A header Host that is not one name with at most a port is refused', async (t) => {
-  const { ask } = await routed(t, { '*': [entryOf('/', 'open')] });
+  const { ask, place } = await routed(t, { '*': [entryOf('/', 'open')] });
   for (const good of [
     host,
     `${host}:8080`,
@@ -132,8 +133,23 @@ test('A header Host that is not one name with at most a port is refused', async 
     '[::1]x',
     '[x]:80',
     `${host}, b.example.org`,
+    `${host}..`,
+    `.${host}`,
+    `${host} x`,
+    `${host}\x0b`,
+    'a%2eexample.org',
+    ...[...'#?;%"\'<>|&=!*\x7f\x80'].map((each) => `${host}${each}x`),
   ])
     t.is(await ask('/', { host: bad }), 400, bad);
+  t.is(await ask('/', { host: 'my_app.example.org' }), 'open');
+  // Of a URL without the header, members would take the host.
+  t.deepEqual(await rawStatuses(place, `GET http://${host}/ HTTP/1.1\r\nConnection: close\r\n\r\n`), ['400']);
+  t.deepEqual(
+    await rawStatuses(place, `GET http://${host}/ HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n`),
+    ['400'],
+  );
+  t.deepEqual(await rawStatuses(place, `GET http://${host}/ HTTP/1.0\r\n\r\n`), ['400']);
+  t.deepEqual(await rawStatuses(place, 'GET / HTTP/1.0\r\n\r\n'), ['200']);
 });
 
 /** Hundredths of a second. */

@@ -25,7 +25,7 @@ export function requestHost({
   const given = client.headers?.get('host') ?? [];
   if (request === undefined || routing?.kind !== 'http') return undefined;
   if (given.length > 1) return refused('the request has several headers Host', 'status 400');
-  if (given.some((host) => /[:@/\\]/.test(host) && !HOST.test(host)))
+  if (given.some((host) => host !== '' && !HOST.test(host)))
     return refused('its header Host is no host', 'status 400');
   if (tls === undefined || !routing.detectMisdirected) return undefined;
   if (request.isMisdirected)
@@ -34,7 +34,7 @@ export function requestHost({
 }
 
 /** Servers read what is more than a name and a port differently (templates/haproxy/routes.mustache). */
-const HOST = /^([^\][:@/\\]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?$/;
+const HOST = /^(([\w-]+\.)*[\w-]+\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?$/;
 
 /** `//`, `;` and others, which members read in different ways. */
 export function ambiguousPath({ request }: Way): CheckResult | undefined {
