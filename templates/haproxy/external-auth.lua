@@ -173,6 +173,17 @@ local function opened(namespace)
   return setmetatable({ namespace = namespace }, ENDS)
 end
 
+-- What HAProxy takes of a question: its buffer without the room that rules need, and what each header costs it there.
+local MOST_ASKED_BYTES = 15000
+local BYTES_OF_HEADER = 12
+local function bytesOf(headers)
+  local bytes = 0
+  for name, values in pairs(headers) do
+    for _, value in ipairs(values) do bytes = bytes + #name + #value + BYTES_OF_HEADER end
+  end
+  return bytes
+end
+
 local questions = 0
 
 -- A worker that a reload stops closes what it has just accepted: HAProxy's own client has no answer then, and says 502.
@@ -191,13 +202,17 @@ end
 -- For custom-errors.lua.
 headgate.opened, headgate.finish, headgate.sent = opened, finish, sent
 
--- nil without one.
+-- nil without one, and then perhaps what is too large to be asked about: `url` or `headers`.
 local function answerOf(txn, asked, values)
   -- This request is a question itself: the service leads back here.
   if asked.pool == 'none' or txn.f:req_fhdr('x-headgate-question') ~= nil then return nil end
   local headers = headersOf(txn, asked, values)
   local uri = filled(asked.u, values) .. (asked.p == '1' and values.request_uri or '')
-  if uri:sub(1, 1) ~= '/' or not areFew(headers) then return nil end
+  if uri:sub(1, 1) ~= '/' then return nil end
+  local bytes = #uri + bytesOf(headers)
+  if bytes > MOST_ASKED_BYTES or not areFew(headers) then
+    return nil, #values.request_uri > bytes / 4 and 'url' or 'headers'
+  end
   questions = questions + 1
   if questions % QUESTIONS_PER_COLLECTION == 0 then collectgarbage() end
   local question = opened(asked.pool:match('^[^:]*:([^:]*)') or '')
@@ -373,9 +388,10 @@ local function askService(txn)
   local asked = parsed(txn:get_var('txn.external_auth'))
   local values = valuesOf(txn)
   local key = keyOf(txn, asked, values)
-  local answer = keptAnswer(key)
+  local answer, tooLarge = keptAnswer(key), nil
   if answer == nil then
-    answer = answerOf(txn, asked, values)
+    answer, tooLarge = answerOf(txn, asked, values)
+    if tooLarge ~= nil then return 'large ' .. tooLarge end
     if key ~= nil and answer ~= nil then keep(key, asked, answer) end
   end
   local status = answer and math.tointeger(answer.status) or 0

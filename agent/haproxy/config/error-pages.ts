@@ -17,8 +17,10 @@ const OWN_ANSWERS = {
   forbidden: ['403', 'client not allowed'],
   noRoute: ['404', 'no route'],
   body: ['413', 'body too large'],
+  longUrl: ['414', 'URL too long'],
   rate: ['429', 'too many requests'],
   guesses: ['429', 'too many wrong passwords'],
+  largeHeaders: ['431', 'headers too large'],
   unasked: ['503', 'no answer of the authorization server'],
 } as const;
 
