@@ -53,6 +53,8 @@ export interface MovesOptions {
 const MOST_WAIT_FOR_CHECKS_MS = 10_000;
 /** From the end of new connections to the landing until its sockets are closed: those that wait in them are accepted. */
 const WITHDRAWAL_MS = 100;
+/** A dispatcher waits so long for a client's first message of TLS, and then needs the listener that it leads to. */
+const DISPATCH_MS = 5_500;
 
 const NONE: readonly never[] = [];
 
@@ -62,6 +64,8 @@ export class Moves {
   readonly #since = new Map<string, number>();
   /** Moving keys whose clients the main dataplane knows. */
   readonly #introduced = new Set<string>();
+  /** When the landing ceased to take connections of a moving key. */
+  readonly #withdrawnAt = new Map<string, number>();
 
   constructor(options: MovesOptions) {
     this.#options = options;
@@ -96,15 +100,19 @@ export class Moves {
     await this.#introduce(moved);
     // Without an answer there is no worker that could take connections.
     await landing.withdraw(moved).catch(() => undefined);
+    const now = clock.monotonic();
+    for (const key of moved) if (!this.#withdrawnAt.has(key)) this.#withdrawnAt.set(key, now);
     await passed(clock, WITHDRAWAL_MS);
-    for (const key of moved) this.forget(key);
-    replan(moved);
+    const ended = moved.filter((key) => !this.#isDispatching(key));
+    for (const key of ended) this.forget(key);
+    if (ended.length > 0) replan(ended);
   }
 
   /** It is no longer in the landing. */
   forget(key: string): void {
     this.#since.delete(key);
     this.#introduced.delete(key);
+    this.#withdrawnAt.delete(key);
     this.#options.placements.set(key, 'main');
   }
 
@@ -122,6 +130,16 @@ export class Moves {
       [...main.members(name).values()].every(({ isDown }) => isDown !== undefined),
     );
     return isKnown || clock.monotonic() - (this.#since.get(key) ?? 0) > MOST_WAIT_FOR_CHECKS_MS;
+  }
+
+  /** A client that the landing accepted may not have been led to its listener yet. */
+  #isDispatching(key: string): boolean {
+    const { desired, clock } = this.#options;
+    const since = clock.monotonic() - (this.#withdrawnAt.get(key) ?? 0);
+    return (
+      since < DISPATCH_MS &&
+      (desired.get(key)?.listeners ?? NONE).some(({ dispatch }) => dispatch !== undefined)
+    );
   }
 
   /** Without an answer a client gets the member that the hash chooses. */

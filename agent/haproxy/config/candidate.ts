@@ -3,6 +3,7 @@
 // check, nor one that differs from it only in names, addresses and ports.
 
 import { writeFile } from 'node:fs/promises';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { HeadgateError } from '../../base/errors.ts';
 import { isolate } from '../../base/isolate.ts';
 import { Slice } from '../../base/slice.ts';
@@ -11,6 +12,7 @@ import { ownerOfListener } from '../../model/names.ts';
 import { probeBind } from './bind-probe.ts';
 import { checkConfig } from './check.ts';
 import { type ConfigText, configText, inFileOrder } from './config-text.ts';
+import { FormerDispatchers } from './former-dispatchers.ts';
 import { hasSection, isForHaproxy, isRoutePool, shapeOf } from './listener-config.ts';
 import { type Quarantine, structureOfAll } from './quarantine.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
@@ -56,9 +58,11 @@ export class CandidateMaker {
   readonly #shapes = new Set<string>();
   /** The global section that HAProxy refused last; '' after HAProxy has accepted one. */
   #refusedGlobal = '';
+  readonly #formerDispatchers: FormerDispatchers;
 
-  constructor(options: CandidateOptions) {
+  constructor(options: CandidateOptions, clock: Clock = systemClock) {
     this.#options = options;
+    this.#formerDispatchers = new FormerDispatchers(clock);
   }
 
   /** The desired load balancers as far as they can be in the file now. */
@@ -119,6 +123,7 @@ export class CandidateMaker {
     lastGood: ReadonlyMap<string, LoadBalancer>,
   ): Promise<Candidate> {
     const now = new Map(desired);
+    const formerlyDispatched = this.#formerDispatchers.after(lastGood);
     const slice = new Slice();
     await this.probe(now, this.#options.binding.bound());
     await slice.breathe();
@@ -128,7 +133,7 @@ export class CandidateMaker {
       // HAProxy checks the new sections while the agent renders the whole file.
       const [isAccepted, candidate] = await Promise.all([
         this.#isAccepted(loadBalancers, now, lastGood),
-        this.#candidate(loadBalancers),
+        this.#candidate(loadBalancers, formerlyDispatched),
       ]);
       if (isAccepted) return candidate;
     }
@@ -181,8 +186,15 @@ export class CandidateMaker {
     }
   }
 
-  async #candidate(loadBalancers: ReadonlyMap<string, LoadBalancer>): Promise<Candidate> {
-    const text = await configText(inFileOrder(loadBalancers), this.#options.context(loadBalancers));
+  async #candidate(
+    loadBalancers: ReadonlyMap<string, LoadBalancer>,
+    formerlyDispatched?: ReadonlySet<string>,
+  ): Promise<Candidate> {
+    const context = {
+      ...this.#options.context(loadBalancers),
+      ...(formerlyDispatched && { formerlyDispatched }),
+    };
+    const text = await configText(inFileOrder(loadBalancers), context);
     return { loadBalancers, ...text };
   }
 

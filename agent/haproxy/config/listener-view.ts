@@ -49,7 +49,9 @@ export function membersView({ pool }: Listener, { certificates }: RenderContext)
 /** Addresses, certificates, limits, log and routes: what clients of a listener meet first. */
 export function clientsView(listener: Listener, context: RenderContext): View {
   const { dispatch } = listener;
-  const binds = dispatch === undefined ? placesOf(listener) : [endedBind(listener, context)];
+  const places = dispatch === undefined ? placesOf(listener) : [];
+  const isReachedInside = dispatch !== undefined || keepsSocket(listener, context);
+  const tls = bindWords(context.certificates, listener);
   return {
     name: listener.name,
     namespace: listener.labels.namespace,
@@ -60,18 +62,17 @@ export function clientsView(listener: Listener, context: RenderContext): View {
     isTls: listener.tls !== undefined,
     needsCertificates: listener.tls !== undefined && needsCertificates(listener.tls),
     boot: context.boot,
-    binds: binds.map((address) => ({
-      address,
-      acceptProxy: listener.acceptProxy || dispatch !== undefined,
-      tls: bindWords(context.certificates, listener),
-    })),
+    binds: [
+      ...places.map((address) => ({ address, acceptProxy: listener.acceptProxy, tls })),
+      ...(isReachedInside ? [{ address: endedBind(listener, context), acceptProxy: true, tls }] : []),
+    ],
     isDispatched: dispatch !== undefined,
     allowed: allowedLines(listener).map((cidrs, line) => ({
       id: context.aclId(listener.name, line),
       cidrs: cidrs.join(' '),
     })),
     // `connection` rules run before the PROXY protocol header with the client's address.
-    phase: listener.acceptProxy || dispatch !== undefined ? 'session' : 'connection',
+    phase: listener.acceptProxy || isReachedInside ? 'session' : 'connection',
     rateLimit: listener.rateLimit,
     persistence: isRouted(listener) ? 0 : listener.pool.persistence,
     log: logView(listener, context.log, context.logFormat),
@@ -157,6 +158,14 @@ function dispatchView(listener: Listener, places: readonly string[], context: Re
       endedBackend(name),
     ),
   };
+}
+
+/** It has no dispatcher any more, and an old worker has: clients that wait there still come by the socket. */
+export function keepsSocket(
+  { name, tls, dispatch }: Listener,
+  { formerlyDispatched }: RenderContext,
+): boolean {
+  return tls !== undefined && dispatch === undefined && formerlyDispatched?.has(name) === true;
 }
 
 function endedSocket(name: string, { adminSocket }: RenderContext): string {

@@ -77,6 +77,8 @@ export interface RenderContext {
   readonly aclId: (listener: string, line: number) => number;
   /** The users of routes, with hashes of their passwords. */
   readonly users?: UsersText;
+  /** Listeners to which the dispatcher of an old worker may still send connections; not of the file's structure. */
+  readonly formerlyDispatched?: ReadonlySet<string>;
 }
 
 export type DotSegments = 'reject' | 'normalize' | 'pass';
@@ -161,7 +163,12 @@ export function renderContext(
   };
 }
 
-/** All values but the ids of ACLs, as one text; equal texts give equal global sections. */
-export function globalValues({ aclId: _, users: __, ...values }: RenderContext): string {
+/** All values of the global section, as one text; equal texts give equal global sections. */
+export function globalValues({
+  aclId: _,
+  users: __,
+  formerlyDispatched: ___,
+  ...values
+}: RenderContext): string {
   return JSON.stringify(values);
 }

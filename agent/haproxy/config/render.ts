@@ -8,6 +8,7 @@ import { ROUTE_CHECKS, STATUS_CLASSES } from '../routes/refusals.ts';
 import { AUTH_LUA, ERRORS_LUA, GROUPS_LUA, JWT_LUA, LUA } from '../routes/route-files.ts';
 import { hasSection, structureOf, USUAL_WEIGHT } from './listener-config.ts';
 import { listenerTemplates, listenerText } from './listener-text.ts';
+import { keepsSocket } from './listener-view.ts';
 import { globalValues, type RenderContext } from './render-context.ts';
 import { routeTemplates } from './routes-text.ts';
 import { spareListeners, spareProfile } from './spare-pools.ts';
@@ -21,7 +22,15 @@ const templatesHash = hash(
 
 /** The part before the first load balancer. `structure`: see structureHash(); `show info` of a worker reports it. */
 export function renderGlobal(context: RenderContext, structure: string): string {
-  const { aclId: _, sharedTables, certificates: __, boot: ___, users: ____, ...values } = context;
+  const {
+    aclId: _,
+    sharedTables,
+    certificates: __,
+    boot: ___,
+    users: ____,
+    formerlyDispatched: _____,
+    ...values
+  } = context;
   return globalSection({
     ...values,
     addsHeaders: values.asksServers || values.verifiesTokens,
@@ -74,19 +83,26 @@ const sections = new Map<string, WeakMap<LoadBalancer, Buffer>>();
  * V8's heap, which later writes of the file reuse.
  */
 export function renderLoadBalancer(loadBalancer: LoadBalancer, context: RenderContext): Buffer {
+  // With a socket that only the next worker has.
+  if (loadBalancer.listeners.some((listener) => keepsSocket(listener, context)))
+    return Buffer.from(sectionText(loadBalancer, context));
   const known = sections.get(context.certificates) ?? new WeakMap<LoadBalancer, Buffer>();
   sections.set(context.certificates, known);
   let section = known.get(loadBalancer);
   if (section === undefined) {
-    const text = loadBalancer.listeners
-      .filter(hasSection)
-      .map((listener) => listenerText(listener, context))
-      .join('');
+    const text = sectionText(loadBalancer, context);
     section = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
     section.write(text);
     known.set(loadBalancer, section);
   }
   return section;
+}
+
+function sectionText({ listeners }: LoadBalancer, context: RenderContext): string {
+  return listeners
+    .filter(hasSection)
+    .map((listener) => listenerText(listener, context))
+    .join('');
 }
 
 /** Empty without pools of routes. */
