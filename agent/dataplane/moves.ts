@@ -93,19 +93,24 @@ export class Moves {
 
   /** Ends the moves of those that the main dataplane serves. */
   async end(keys: readonly string[]): Promise<void> {
-    const { landing, replan, clock } = this.#options;
+    const { replan } = this.#options;
     const moved = keys.filter((key) => this.#isMoved(key));
     if (moved.length === 0) return;
-    // Clients that have come since the first time.
-    await this.#introduce(moved);
-    // Without an answer there is no worker that could take connections.
-    await landing.withdraw(moved).catch(() => undefined);
-    const now = clock.monotonic();
-    for (const key of moved) if (!this.#withdrawnAt.has(key)) this.#withdrawnAt.set(key, now);
-    await passed(clock, WITHDRAWAL_MS);
+    await this.#withdraw(moved.filter((key) => !this.#withdrawnAt.has(key)));
     const ended = moved.filter((key) => !this.#isDispatching(key));
     for (const key of ended) this.forget(key);
     if (ended.length > 0) replan(ended);
+  }
+
+  async #withdraw(keys: readonly string[]): Promise<void> {
+    const { landing, clock } = this.#options;
+    if (keys.length === 0) return;
+    // Clients that have come since the first time.
+    await this.#introduce(keys);
+    // Without an answer there is no worker that could take connections.
+    await landing.withdraw(keys).catch(() => undefined);
+    for (const key of keys) this.#withdrawnAt.set(key, clock.monotonic());
+    await passed(clock, WITHDRAWAL_MS);
   }
 
   /** It is no longer in the landing. */
