@@ -59,71 +59,68 @@ const SHOP = {
   'cors-allow-origin': 'https://a.example',
 };
 
-test.serial(
-  'A default backend answers instead of members, with its own status and the headers of ingress-nginx',
-  async (t) => {
-    const { ask, mode } = await served(t);
-    t.is((await ask('/200')).body, 'secret of the member');
-    t.is((await ask('/500')).body, 'secret of the member', 'another status');
-    const words = ['-H', 'Accept: text/html', '-H', 'Cookie: a=b', '-H', 'Authorization: Basic eDp5'];
-    const client = [
-      ...words,
-      '-H',
-      'X-Code: 1',
-      '-H',
-      'x-headgate-pool: pool:x',
-      '-H',
-      'Origin: https://a.example',
-    ];
-    const found = await ask('/404/a?b=c', client);
-    t.is(found.status, 418);
-    const { method, url, headers } = JSON.parse(found.body);
-    t.is(`${method} ${url}`, 'GET /');
-    t.like(headers, {
-      'x-code': '404',
-      'x-format': 'text/html',
-      'x-original-uri': '/404/a?b=c',
-      'x-namespace': 'default',
-      'x-ingress-name': 'shop',
-      'x-service-name': 'web',
-      'x-service-port': '80',
-      host: 'shop.example.org',
-    });
-    t.is(/x-request-id: (\S+)/.exec(found.head)?.[1], headers['x-request-id']);
-    t.is(headers.cookie, undefined);
-    t.is(headers.authorization, undefined);
-    const own = Object.keys(headers).filter((name) => name.startsWith('x-headgate'));
-    t.deepEqual(own, ['x-headgate-question']);
-    const loop = await ask('/404', ['-H', 'x-headgate-question: 1']);
-    t.is(`${loop.status} ${loop.body}`, '404 Error 404\n', 'a question of its own');
-    t.regex(found.head, /set-cookie: a=1\r\n/);
-    t.regex(found.head, /set-cookie: b=2\r\n/);
-    t.regex(found.head, /access-control-allow-origin: https:\/\/a\.example\r\n/);
-    t.regex(found.head, /strict-transport-security: max-age=60\r\n/);
-    t.notRegex(found.head, /member|x-headgate|www-authenticate/);
+test('A default backend answers instead of members, with its own status and the headers of ingress-nginx', async (t) => {
+  const { ask, mode } = await served(t);
+  t.is((await ask('/200')).body, 'secret of the member');
+  t.is((await ask('/500')).body, 'secret of the member', 'another status');
+  const words = ['-H', 'Accept: text/html', '-H', 'Cookie: a=b', '-H', 'Authorization: Basic eDp5'];
+  const client = [
+    ...words,
+    '-H',
+    'X-Code: 1',
+    '-H',
+    'x-headgate-pool: pool:x',
+    '-H',
+    'Origin: https://a.example',
+  ];
+  const found = await ask('/404/a?b=c', client);
+  t.is(found.status, 418);
+  const { method, url, headers } = JSON.parse(found.body);
+  t.is(`${method} ${url}`, 'GET /');
+  t.like(headers, {
+    'x-code': '404',
+    'x-format': 'text/html',
+    'x-original-uri': '/404/a?b=c',
+    'x-namespace': 'default',
+    'x-ingress-name': 'shop',
+    'x-service-name': 'web',
+    'x-service-port': '80',
+    host: 'shop.example.org',
+  });
+  t.is(/x-request-id: (\S+)/.exec(found.head)?.[1], headers['x-request-id']);
+  t.is(headers.cookie, undefined);
+  t.is(headers.authorization, undefined);
+  const own = Object.keys(headers).filter((name) => name.startsWith('x-headgate'));
+  t.deepEqual(own, ['x-headgate-question']);
+  const loop = await ask('/404', ['-H', 'x-headgate-question: 1']);
+  t.is(`${loop.status} ${loop.body}`, '404 Error 404\n', 'a question of its own');
+  t.regex(found.head, /set-cookie: a=1\r\n/);
+  t.regex(found.head, /set-cookie: b=2\r\n/);
+  t.regex(found.head, /access-control-allow-origin: https:\/\/a\.example\r\n/);
+  t.regex(found.head, /strict-transport-security: max-age=60\r\n/);
+  t.notRegex(found.head, /member|x-headgate|www-authenticate/);
 
-    t.is((await ask('/404big')).status, 418, 'what remains of the answer is dropped');
-    t.is((await ask('/404', ['-X', 'POST', '-d', 'x'.repeat(100000)])).status, 418);
-    const head = await ask('/404', ['-I']);
-    t.is(head.status, 418);
-    t.is(head.body, '');
-    t.regex((await ask('/401')).head, /www-authenticate: basic realm="m"\r\n/);
+  t.is((await ask('/404big')).status, 418, 'what remains of the answer is dropped');
+  t.is((await ask('/404', ['-X', 'POST', '-d', 'x'.repeat(100000)])).status, 418);
+  const head = await ask('/404', ['-I']);
+  t.is(head.status, 418);
+  t.is(head.body, '');
+  t.regex((await ask('/401')).head, /www-authenticate: basic realm="m"\r\n/);
 
-    await mode('again');
-    t.is((await ask('/404')).status, 404, 'is not replaced again');
-    await mode('empty');
-    const empty = await ask('/404');
-    t.is(`${empty.status} ${empty.body}`, '204 ');
-    await mode('close');
-    t.is((await ask('/404')).body, 'to its end');
-    await mode('size15000');
-    t.is((await ask('/404')).body.length, 15000);
-    const packed = await ask('/404', ['--compressed']);
-    t.is(`${packed.status} ${packed.body.length}`, '418 15000');
-  },
-);
+  await mode('again');
+  t.is((await ask('/404')).status, 404, 'is not replaced again');
+  await mode('empty');
+  const empty = await ask('/404');
+  t.is(`${empty.status} ${empty.body}`, '204 ');
+  await mode('close');
+  t.is((await ask('/404')).body, 'to its end');
+  await mode('size15000');
+  t.is((await ask('/404')).body.length, 15000);
+  const packed = await ask('/404', ['--compressed']);
+  t.is(`${packed.status} ${packed.body.length}`, '418 15000');
+});
 
-test.serial('Without a usable answer of the default backend clients get the status alone', async (t) => {
+test('Without a usable answer of the default backend clients get the status alone', async (t) => {
   const { ask, mode, host, objects } = await served(t);
   for (const each of ['size20000', 'endless', 'never', 'cut', 'hang']) {
     await mode(each);
@@ -145,65 +142,58 @@ test.serial('Without a usable answer of the default backend clients get the stat
   await host.until('no default backend', async () => (await ask('/404')).body === 'Error 404\n');
 });
 
-test.serial(
-  'Without a default backend the class has the pages, and clients get the status alone for others',
-  async (t) => {
-    const { ask, host, objects } = await served(t);
-    const pages = {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'pages' },
-      data: { 404: '<h1>Nothing here</h1>', 401: '<h1>Who are you?</h1>' },
-    };
-    const { 'default-backend': _, ...others } = SHOP;
-    const named = { 'headgate.io/error-pages': 'default/pages', 'headgate.io/load-balancer-ips': VIP };
-    const backends = objects({}).filter(({ kind }) => kind === 'Service' || kind === 'EndpointSlice');
-    await host.write('web.yaml', [
-      ...backends,
-      pages,
-      ingressClassJson('edge', named),
-      ingress('shop', others),
-    ]);
-    await host.until('the page of the class', async () => (await ask('/404')).body.includes('Nothing here'));
-    const found = await ask('/404', ['-H', 'Origin: https://a.example']);
-    t.is(`${found.status} ${found.body.trim()}`, '404 <h1>Nothing here</h1>');
-    t.regex(found.head, /content-type: text\/html; charset=utf-8\r\n/);
-    t.regex(found.head, /access-control-allow-origin: https:\/\/a\.example\r\n/);
-    t.notRegex(found.head, /member/);
-    t.is((await ask('/404', ['-I'])).status, 404);
-    t.is((await ask('/404big')).status, 404);
-    const alone = await ask('/503');
-    t.is(`${alone.status} ${alone.body}`, '503 Error 503\n');
-    const challenged = await ask('/401');
-    t.is(`${challenged.status} ${challenged.body}`, '401 Error 401\n');
-    t.regex(challenged.head, /www-authenticate: basic realm="m"\r\n/);
-    t.is((await ask('/500')).body, 'secret of the member', 'another status');
-    t.is((await ask('/200')).body, 'secret of the member');
-  },
-);
+test('Without a default backend the class has the pages, and clients get the status alone for others', async (t) => {
+  const { ask, host, objects } = await served(t);
+  const pages = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'pages' },
+    data: { 404: '<h1>Nothing here</h1>', 401: '<h1>Who are you?</h1>' },
+  };
+  const { 'default-backend': _, ...others } = SHOP;
+  const named = { 'headgate.io/error-pages': 'default/pages', 'headgate.io/load-balancer-ips': VIP };
+  const backends = objects({}).filter(({ kind }) => kind === 'Service' || kind === 'EndpointSlice');
+  await host.write('web.yaml', [
+    ...backends,
+    pages,
+    ingressClassJson('edge', named),
+    ingress('shop', others),
+  ]);
+  await host.until('the page of the class', async () => (await ask('/404')).body.includes('Nothing here'));
+  const found = await ask('/404', ['-H', 'Origin: https://a.example']);
+  t.is(`${found.status} ${found.body.trim()}`, '404 <h1>Nothing here</h1>');
+  t.regex(found.head, /content-type: text\/html; charset=utf-8\r\n/);
+  t.regex(found.head, /access-control-allow-origin: https:\/\/a\.example\r\n/);
+  t.notRegex(found.head, /member/);
+  t.is((await ask('/404', ['-I'])).status, 404);
+  t.is((await ask('/404big')).status, 404);
+  const alone = await ask('/503');
+  t.is(`${alone.status} ${alone.body}`, '503 Error 503\n');
+  const challenged = await ask('/401');
+  t.is(`${challenged.status} ${challenged.body}`, '401 Error 401\n');
+  t.regex(challenged.head, /www-authenticate: basic realm="m"\r\n/);
+  t.is((await ask('/500')).body, 'secret of the member', 'another status');
+  t.is((await ask('/200')).body, 'secret of the member');
+});
 
-test.serial(
-  'While there is no member the default backend gets the request, and other codes take no reload',
-  async (t) => {
-    const { ask, host, agent, objects } = await served(t);
-    const reloads = async () => (await agent.metrics())('headgate_haproxy_reloads_total');
-    await host.until('the reload of the first listener is counted', async () => (await reloads()) > 0);
-    const before = await reloads();
-    await host.write('web.yaml', objects({ codes: '500' }));
-    await host.until('another code', async () => (await ask('/500')).status === 418);
-    t.is((await ask('/404')).body, 'secret of the member');
-    await host.write('web.yaml', objects({ web: [] }));
-    await host.until('no member', async () => (await ask('/404/x')).status === 418);
-    const { method, url, headers } = JSON.parse(
-      (await ask('/404/x', ['-X', 'PUT', '-d', 'a', '-H', 'X-Code: 200', '-H', 'X_Service_Name: other']))
-        .body,
-    );
-    t.is(`${method} ${url}`, 'PUT /404/x');
-    t.like(headers, { 'x-code': '503', 'x-service-name': 'web', 'x-original-uri': '/404/x' });
-    t.is(headers.x_service_name, undefined);
-    t.is(await reloads(), before);
-  },
-);
+test('While there is no member the default backend gets the request, and other codes take no reload', async (t) => {
+  const { ask, host, agent, objects } = await served(t);
+  const reloads = async () => (await agent.metrics())('headgate_haproxy_reloads_total');
+  await host.until('the reload of the first listener is counted', async () => (await reloads()) > 0);
+  const before = await reloads();
+  await host.write('web.yaml', objects({ codes: '500' }));
+  await host.until('another code', async () => (await ask('/500')).status === 418);
+  t.is((await ask('/404')).body, 'secret of the member');
+  await host.write('web.yaml', objects({ web: [] }));
+  await host.until('no member', async () => (await ask('/404/x')).status === 418);
+  const { method, url, headers } = JSON.parse(
+    (await ask('/404/x', ['-X', 'PUT', '-d', 'a', '-H', 'X-Code: 200', '-H', 'X_Service_Name: other'])).body,
+  );
+  t.is(`${method} ${url}`, 'PUT /404/x');
+  t.like(headers, { 'x-code': '503', 'x-service-name': 'web', 'x-original-uri': '/404/x' });
+  t.is(headers.x_service_name, undefined);
+  t.is(await reloads(), before);
+});
 
 async function served(t: ExecutionContext) {
   const network = await TestNetwork.create(t, ['client', 'a', 'm1', 'm2']);

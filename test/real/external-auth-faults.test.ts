@@ -79,64 +79,55 @@ function load(t: ExecutionContext, place: Place, clients: number) {
 
 const ROLLS = 100;
 
-test.serial(
-  'Authorization servers that are replaced a hundred times under load let in what they allow, and nothing fails',
-  async (t) => {
-    const { place, auths } = await served(t, 2);
-    const end = load(t, place, 4);
-    for (let roll = 0; roll < ROLLS; roll++) {
-      const at = roll % 2;
-      const old = auths[at];
-      if (old === undefined) throw new Error('There is no such server');
-      await old.stop();
-      await delay(20);
-      const port = Number(old.place.split(':')[1]);
-      const next = await startAuthorizer(t, port);
-      next.answer = old.answer;
-      auths[at] = next;
-      await delay(20);
-    }
-    const counts = await end();
-    t.log(Object.fromEntries(counts));
-    t.deepEqual([...counts.keys()].sort(), ['allowed 200', 'refused 401']);
-    t.true((counts.get('allowed 200') ?? 0) > ROLLS);
-  },
-);
+test('Authorization servers that are replaced a hundred times under load let in what they allow, and nothing fails', async (t) => {
+  const { place, auths } = await served(t, 2);
+  const end = load(t, place, 4);
+  for (let roll = 0; roll < ROLLS; roll++) {
+    const at = roll % 2;
+    const old = auths[at];
+    if (old === undefined) throw new Error('There is no such server');
+    await old.stop();
+    await delay(20);
+    const port = Number(old.place.split(':')[1]);
+    const next = await startAuthorizer(t, port);
+    next.answer = old.answer;
+    auths[at] = next;
+    await delay(20);
+  }
+  const counts = await end();
+  t.log(Object.fromEntries(counts));
+  t.deepEqual([...counts.keys()].sort(), ['allowed 200', 'refused 401']);
+  t.true((counts.get('allowed 200') ?? 0) > ROLLS);
+});
 
-test.serial(
-  'An authorization server that hangs costs time, and neither lets a request in nor fails one',
-  async (t) => {
-    const { place, auths } = await served(t, 2);
-    const [first] = auths;
-    if (first === undefined) throw new Error('There is no server');
-    first.answer = () => undefined;
-    const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => status(place, at % 2 === 0)));
-    t.deepEqual(
-      answers,
-      answers.map((_, at) => (at % 2 === 0 ? 200 : 401)),
-    );
-  },
-);
+test('An authorization server that hangs costs time, and neither lets a request in nor fails one', async (t) => {
+  const { place, auths } = await served(t, 2);
+  const [first] = auths;
+  if (first === undefined) throw new Error('There is no server');
+  first.answer = () => undefined;
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => status(place, at % 2 === 0)));
+  t.deepEqual(
+    answers,
+    answers.map((_, at) => (at % 2 === 0 ? 200 : 401)),
+  );
+});
 
-test.serial('If all authorization servers hang, clients get 503', async (t) => {
+test('If all authorization servers hang, clients get 503', async (t) => {
   const { place, auths } = await served(t, 1);
   for (const auth of auths) auth.answer = () => undefined;
   t.is(await status(place, true), 503);
 });
 
-test.serial(
-  'A slow authorization server is waited for, and a client that goes away meanwhile harms no other',
-  async (t) => {
-    const { place, auths } = await served(t, 1);
-    for (const auth of auths)
-      auth.answer = (response, question) => void setTimeout(() => byPass(response, question), 1_000);
-    const gone = Array.from({ length: 20 }, () => {
-      const socket = connect(place.port, place.address);
-      socket.write(`GET / HTTP/1.1\r\nhost: ${HOST}\r\nx-pass: yes\r\n\r\n`);
-      return socket;
-    });
-    await delay(300);
-    for (const socket of gone) socket.destroy();
-    t.deepEqual(await Promise.all([status(place, true), status(place, false)]), [200, 401]);
-  },
-);
+test('A slow authorization server is waited for, and a client that goes away meanwhile harms no other', async (t) => {
+  const { place, auths } = await served(t, 1);
+  for (const auth of auths)
+    auth.answer = (response, question) => void setTimeout(() => byPass(response, question), 1_000);
+  const gone = Array.from({ length: 20 }, () => {
+    const socket = connect(place.port, place.address);
+    socket.write(`GET / HTTP/1.1\r\nhost: ${HOST}\r\nx-pass: yes\r\n\r\n`);
+    return socket;
+  });
+  await delay(300);
+  for (const socket of gone) socket.destroy();
+  t.deepEqual(await Promise.all([status(place, true), status(place, false)]), [200, 401]);
+});

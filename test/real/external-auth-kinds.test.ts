@@ -108,7 +108,7 @@ const shows = ({ text }: WebSocketClient, pattern: RegExp): Promise<string> =>
     (all) => pattern.test(all),
   );
 
-test.serial('A WebSocket is let in, or not, by one question, and outlives the service', async (t) => {
+test('A WebSocket is let in, or not, by one question, and outlives the service', async (t) => {
   const { place, auth } = await guarded(t, (await startMember(t)).place);
   await shows(openWebSocket(t, place, 'no'), /^HTTP\/1.1 401 /);
   const open = openWebSocket(t, place, 'yes');
@@ -122,7 +122,7 @@ test.serial('A WebSocket is let in, or not, by one question, and outlives the se
   await shows(open, /annhello again$/);
 });
 
-test.serial('Five hundred streams of one HTTP/2 connection are asked about one by one', async (t) => {
+test('Five hundred streams of one HTTP/2 connection are asked about one by one', async (t) => {
   const { place, auth } = await guarded(t, await startEcho(t, 'web'));
   const session = connectHttp2(`http://${place.address}:${place.port}`);
   t.teardown(() => session.destroy());
@@ -158,51 +158,48 @@ const GRPC_CASES = [
   ...['status_code_and_message', 'special_status_message', 'custom_metadata', 'unimplemented_method'],
 ];
 
-test.serial(
-  "gRPC's own client calls its own server if the service lets it in, and no stream otherwise",
-  async (t) => {
-    t.timeout(120_000);
-    const programs = await kubePrograms(BUILT);
-    const port = await freePort();
-    const server = spawn(programs['grpc-interop-server'] ?? '', ['-port', `${port}`], { stdio: 'ignore' });
-    const ended = once(server, 'close');
-    t.teardown(async () => {
-      server.kill('SIGKILL');
-      await ended;
+test("gRPC's own client calls its own server if the service lets it in, and no stream otherwise", async (t) => {
+  t.timeout(120_000);
+  const programs = await kubePrograms(BUILT);
+  const port = await freePort();
+  const server = spawn(programs['grpc-interop-server'] ?? '', ['-port', `${port}`], { stdio: 'ignore' });
+  const ended = once(server, 'close');
+  t.teardown(async () => {
+    server.kill('SIGKILL');
+    await ended;
+  });
+  const { place, auth } = await guarded(t, `127.0.0.1:${port}`, '2');
+  const call = async (name: string, pass: string): Promise<readonly [number | null, string]> => {
+    const target = ['-server_host', place.address, '-server_port', `${place.port}`];
+    const flags = [...target, '-test_case', name, '-additional_metadata', `x-pass:${pass}`];
+    const client = spawn(programs['grpc-interop-client'] ?? '', flags, {
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const { place, auth } = await guarded(t, `127.0.0.1:${port}`, '2');
-    const call = async (name: string, pass: string): Promise<readonly [number | null, string]> => {
-      const target = ['-server_host', place.address, '-server_port', `${place.port}`];
-      const flags = [...target, '-test_case', name, '-additional_metadata', `x-pass:${pass}`];
-      const client = spawn(programs['grpc-interop-client'] ?? '', flags, {
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
-      let said = '';
-      client.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-        said += chunk;
-      });
-      const [status] = await once(client, 'close');
-      return [status, said];
-    };
-    await eventually(
-      () => call('empty_unary', 'yes'),
-      ([status]) => status === 0,
-    );
-    for (const name of GRPC_CASES) {
-      const [status, said] = await call(name, 'yes');
-      t.is(status, 0, `${name}: ${said.slice(0, 1_000)}`);
-    }
-    const before = auth.questions.length;
-    t.true(before >= GRPC_CASES.length);
-    t.true(auth.questions.every(({ body, method, headers }) => body + method + (headers.te ?? '') === 'GET'));
-    for (const name of ['empty_unary', 'server_streaming', 'ping_pong']) {
-      const [status, said] = await call(name, 'no');
-      t.not(status, 0);
-      // A client that still sends sees the end of the stream first.
-      t.regex(said.slice(0, 1_000), /code = Unauthenticated|has error EOF while sending/, name);
-    }
-  },
-);
+    let said = '';
+    client.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      said += chunk;
+    });
+    const [status] = await once(client, 'close');
+    return [status, said];
+  };
+  await eventually(
+    () => call('empty_unary', 'yes'),
+    ([status]) => status === 0,
+  );
+  for (const name of GRPC_CASES) {
+    const [status, said] = await call(name, 'yes');
+    t.is(status, 0, `${name}: ${said.slice(0, 1_000)}`);
+  }
+  const before = auth.questions.length;
+  t.true(before >= GRPC_CASES.length);
+  t.true(auth.questions.every(({ body, method, headers }) => body + method + (headers.te ?? '') === 'GET'));
+  for (const name of ['empty_unary', 'server_streaming', 'ping_pong']) {
+    const [status, said] = await call(name, 'no');
+    t.not(status, 0);
+    // A client that still sends sees the end of the stream first.
+    t.regex(said.slice(0, 1_000), /code = Unauthenticated|has error EOF while sending/, name);
+  }
+});
 
 const CHUNK = Buffer.alloc(1_048_576, 'x');
 const CHUNKS = 100;
@@ -213,132 +210,123 @@ async function residentKb({ worker }: RenderedHaproxy): Promise<number> {
   return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]);
 }
 
-test.serial(
-  'An upload of a hundred megabytes follows the question, and waits for it if it may',
-  async (t) => {
-    const member = await startMember(t);
-    const { place, auth, haproxy } = await guarded(t, member.place);
-    /** Its status, and the bytes that were sent. */
-    const upload = async (headers: Readonly<Record<string, string>>): Promise<readonly [number, number]> => {
-      const { address: host, port } = place;
-      const sent = httpRequest({ host, port, method: 'PUT', headers: { host: HOST, ...headers } });
-      const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
-      let bytes = 0;
-      let isOver = false;
-      void answered.then(() => {
-        isOver = true;
-      });
-      sent.on('error', () => undefined);
-      if (headers.expect !== undefined) {
-        sent.flushHeaders();
-        await Promise.race([once(sent, 'continue'), answered]);
-      }
-      for (let at = 0; at < CHUNKS && !isOver; at++) {
-        bytes += CHUNK.length;
-        if (!sent.write(CHUNK)) await Promise.race([once(sent, 'drain'), answered]);
-      }
-      sent.end();
-      const [response] = await answered;
-      response.resume();
-      return [response.statusCode ?? 0, bytes];
-    };
-    t.deepEqual(await upload(PASS), [200, CHUNKS * CHUNK.length]);
-    t.is(member.bytes(), CHUNKS * CHUNK.length);
-    const before = await residentKb(haproxy);
-    const length = { 'content-length': String(CHUNKS * CHUNK.length) };
-    t.deepEqual(await upload({ ...PASS, ...length, expect: '100-continue' }), [200, CHUNKS * CHUNK.length]);
-    t.is(member.bytes(), 2 * CHUNKS * CHUNK.length);
-    t.deepEqual(await upload({ ...length, expect: '100-continue' }), [401, 0]);
-    const [status, bytes] = await upload(length);
-    t.is(status, 401);
-    t.true(bytes < CHUNKS * CHUNK.length);
-    t.is(member.bytes(), 2 * CHUNKS * CHUNK.length);
-    t.true(auth.questions.every(({ body, headers }) => body === '' && headers.expect === undefined));
-    const grown = (await residentKb(haproxy)) - before;
-    t.true(grown < MOST_GROWTH_KB, `${grown} kB`);
-  },
-);
-
-test.serial(
-  'A member believes no name that a client has sent, however it is written and however often',
-  async (t) => {
-    const { place } = await guarded(t, await startEcho(t, 'web'));
-    const names = [
-      'X-Auth-User',
-      'x-auth-user',
-      'X-AUTH-USER',
-      'X_Auth_User',
-      'x_auth-user',
-      'X-Auth_User',
-      'x.auth.user',
-    ];
-    for (const connection of ['', 'x-auth-user', 'X-Auth-User, close', 'keep-alive, x_auth_user']) {
-      const lines = names.flatMap((name) => [`${name}: root`, `${name}: admin`]);
-      const socket = connect(place.port, place.address);
-      socket.write(
-        [
-          ...['GET / HTTP/1.1', `host: ${HOST}`, 'x-pass: yes', ...lines],
-          ...[`connection: ${connection}`, 'connection: close', '', ''],
-        ].join('\r\n'),
-      );
-      let text = '';
-      for await (const chunk of socket) text += chunk;
-      const { headers } = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
-      const believed = Object.entries(headers).filter(([name]) => /^x.auth.user$/i.test(name));
-      t.deepEqual(believed, [['x-auth-user', 'ann']], connection);
+test('An upload of a hundred megabytes follows the question, and waits for it if it may', async (t) => {
+  const member = await startMember(t);
+  const { place, auth, haproxy } = await guarded(t, member.place);
+  /** Its status, and the bytes that were sent. */
+  const upload = async (headers: Readonly<Record<string, string>>): Promise<readonly [number, number]> => {
+    const { address: host, port } = place;
+    const sent = httpRequest({ host, port, method: 'PUT', headers: { host: HOST, ...headers } });
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    let bytes = 0;
+    let isOver = false;
+    void answered.then(() => {
+      isOver = true;
+    });
+    sent.on('error', () => undefined);
+    if (headers.expect !== undefined) {
+      sent.flushHeaders();
+      await Promise.race([once(sent, 'continue'), answered]);
     }
-    const session = connectHttp2(`http://${place.address}:${place.port}`);
-    t.teardown(() => session.destroy());
-    const forged = { 'x-auth-user': ['root', 'admin'], x_auth_user: 'root', 'x.auth.user': 'root' };
-    const stream = session.request({ ':authority': HOST, ':path': '/', ...PASS, ...forged });
-    let text = '';
-    for await (const chunk of stream.setEncoding('utf8')) text += chunk;
-    const { headers } = JSON.parse(text);
-    t.deepEqual(
-      Object.entries(headers).filter(([name]) => /^x.auth.user$/i.test(name)),
-      [['x-auth-user', 'ann']],
+    for (let at = 0; at < CHUNKS && !isOver; at++) {
+      bytes += CHUNK.length;
+      if (!sent.write(CHUNK)) await Promise.race([once(sent, 'drain'), answered]);
+    }
+    sent.end();
+    const [response] = await answered;
+    response.resume();
+    return [response.statusCode ?? 0, bytes];
+  };
+  t.deepEqual(await upload(PASS), [200, CHUNKS * CHUNK.length]);
+  t.is(member.bytes(), CHUNKS * CHUNK.length);
+  const before = await residentKb(haproxy);
+  const length = { 'content-length': String(CHUNKS * CHUNK.length) };
+  t.deepEqual(await upload({ ...PASS, ...length, expect: '100-continue' }), [200, CHUNKS * CHUNK.length]);
+  t.is(member.bytes(), 2 * CHUNKS * CHUNK.length);
+  t.deepEqual(await upload({ ...length, expect: '100-continue' }), [401, 0]);
+  const [status, bytes] = await upload(length);
+  t.is(status, 401);
+  t.true(bytes < CHUNKS * CHUNK.length);
+  t.is(member.bytes(), 2 * CHUNKS * CHUNK.length);
+  t.true(auth.questions.every(({ body, headers }) => body === '' && headers.expect === undefined));
+  const grown = (await residentKb(haproxy)) - before;
+  t.true(grown < MOST_GROWTH_KB, `${grown} kB`);
+});
+
+test('A member believes no name that a client has sent, however it is written and however often', async (t) => {
+  const { place } = await guarded(t, await startEcho(t, 'web'));
+  const names = [
+    'X-Auth-User',
+    'x-auth-user',
+    'X-AUTH-USER',
+    'X_Auth_User',
+    'x_auth-user',
+    'X-Auth_User',
+    'x.auth.user',
+  ];
+  for (const connection of ['', 'x-auth-user', 'X-Auth-User, close', 'keep-alive, x_auth_user']) {
+    const lines = names.flatMap((name) => [`${name}: root`, `${name}: admin`]);
+    const socket = connect(place.port, place.address);
+    socket.write(
+      [
+        ...['GET / HTTP/1.1', `host: ${HOST}`, 'x-pass: yes', ...lines],
+        ...[`connection: ${connection}`, 'connection: close', '', ''],
+      ].join('\r\n'),
     );
-  },
-);
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    const { headers } = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
+    const believed = Object.entries(headers).filter(([name]) => /^x.auth.user$/i.test(name));
+    t.deepEqual(believed, [['x-auth-user', 'ann']], connection);
+  }
+  const session = connectHttp2(`http://${place.address}:${place.port}`);
+  t.teardown(() => session.destroy());
+  const forged = { 'x-auth-user': ['root', 'admin'], x_auth_user: 'root', 'x.auth.user': 'root' };
+  const stream = session.request({ ':authority': HOST, ':path': '/', ...PASS, ...forged });
+  let text = '';
+  for await (const chunk of stream.setEncoding('utf8')) text += chunk;
+  const { headers } = JSON.parse(text);
+  t.deepEqual(
+    Object.entries(headers).filter(([name]) => /^x.auth.user$/i.test(name)),
+    [['x-auth-user', 'ann']],
+  );
+});
 
-test.serial(
-  'A replica of the service that answers 500 costs a second question, and 302 and 401 count',
-  async (t) => {
-    const [good, bad] = [await startAuthorizer(t), await startAuthorizer(t)];
-    bad.answer = (response) => response.writeHead(500).end();
-    const place = { address: '127.0.0.1', port: await freePort() };
-    const retry = { attempts: 2, codes: [500, 502, 503, 504] };
-    await startRendered(t, [
-      gatewayOf(
-        place,
-        [sectionOf('http', '*', { '*': [entryOf('/', 'web', { externalAuth: externalAuth() })] })],
-        {
-          asksServers: true,
-        },
-      ),
-      poolOf('web', [await startEcho(t, 'web')]),
-      poolOf('auth', [good.place, bad.place], { pool: { ...POOL, algorithm: 'least-connections', retry } }),
-    ]);
-    for (let at = 0; at < 20; at++) {
-      const isAllowed = at % 2 === 0;
-      const headers = { host: HOST, ...(isAllowed && PASS) };
-      t.is((await request(place, '/', { headers })).status, isAllowed ? 200 : 401);
-    }
-    t.true(bad.questions.length > 0);
-    for (const [status, expected] of [
-      [302, 503],
-      [401, 401],
-    ] as const) {
-      good.answer = (response) =>
-        response.writeHead(status, { location: 'https://login/', 'set-cookie': 'csrf=1' }).end();
-      const { status: got, headers } = await request(place, '/', { headers: { host: HOST } });
-      t.deepEqual([got, headers.location], [expected, undefined]);
-      t.is(headers['set-cookie'], expected === 401 ? 'csrf=1' : undefined);
-    }
-  },
-);
+test('A replica of the service that answers 500 costs a second question, and 302 and 401 count', async (t) => {
+  const [good, bad] = [await startAuthorizer(t), await startAuthorizer(t)];
+  bad.answer = (response) => response.writeHead(500).end();
+  const place = { address: '127.0.0.1', port: await freePort() };
+  const retry = { attempts: 2, codes: [500, 502, 503, 504] };
+  await startRendered(t, [
+    gatewayOf(
+      place,
+      [sectionOf('http', '*', { '*': [entryOf('/', 'web', { externalAuth: externalAuth() })] })],
+      {
+        asksServers: true,
+      },
+    ),
+    poolOf('web', [await startEcho(t, 'web')]),
+    poolOf('auth', [good.place, bad.place], { pool: { ...POOL, algorithm: 'least-connections', retry } }),
+  ]);
+  for (let at = 0; at < 20; at++) {
+    const isAllowed = at % 2 === 0;
+    const headers = { host: HOST, ...(isAllowed && PASS) };
+    t.is((await request(place, '/', { headers })).status, isAllowed ? 200 : 401);
+  }
+  t.true(bad.questions.length > 0);
+  for (const [status, expected] of [
+    [302, 503],
+    [401, 401],
+  ] as const) {
+    good.answer = (response) =>
+      response.writeHead(status, { location: 'https://login/', 'set-cookie': 'csrf=1' }).end();
+    const { status: got, headers } = await request(place, '/', { headers: { host: HOST } });
+    t.deepEqual([got, headers.location], [expected, undefined]);
+    t.is(headers['set-cookie'], expected === 401 ? 'csrf=1' : undefined);
+  }
+});
 
-test.serial('A service that speaks HTTP/2 is asked as well, with an answer that has no length', async (t) => {
+test('A service that speaks HTTP/2 is asked as well, with an answer that has no length', async (t) => {
   const asked: IncomingHttpHeaders[] = [];
   const server = createHttp2Server().on('stream', (stream, headers) => {
     asked.push(headers);

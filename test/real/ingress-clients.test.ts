@@ -39,7 +39,7 @@ const shop = (annotations: Readonly<Record<string, string>>, more: object = {}) 
   return ingressJson('shop', { rules, ...more }, annotations);
 };
 
-test.serial('A client of an Ingress needs a user and a password of its Secret', async (t) => {
+test('A client of an Ingress needs a user and a password of its Secret', async (t) => {
   const host = await TestHost.create(t);
   const place = { address: host.address(1), port: 80 };
   const annotations = { [`${PREFIX}auth-type`]: 'basic', [`${PREFIX}auth-secret`]: 'users' };
@@ -77,172 +77,163 @@ test.serial('A client of an Ingress needs a user and a password of its Secret', 
   }
 });
 
-test.serial(
-  'A client of an Ingress whose certificate is revoked is refused, and others are served',
-  async (t) => {
-    const host = await TestHost.create(t);
-    const place = { address: host.address(1), port: 443 };
-    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
-    const [ann, bob] = [await clients.issue({ names: ['ann'] }), await clients.issue({ names: ['bob'] })];
-    const tls = [{ hosts: [NAME], secretName: 'web-tls' }];
-    await host.write('objects.yaml', [
-      ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
-      ...backendObjects('web', await startEcho(t, 'web')),
-      shop({ [`${PREFIX}auth-tls-secret`]: 'default/clients' }, { tls }),
-      tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+test('A client of an Ingress whose certificate is revoked is refused, and others are served', async (t) => {
+  const host = await TestHost.create(t);
+  const place = { address: host.address(1), port: 443 };
+  const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+  const [ann, bob] = [await clients.issue({ names: ['ann'] }), await clients.issue({ names: ['bob'] })];
+  const tls = [{ hosts: [NAME], secretName: 'web-tls' }];
+  await host.write('objects.yaml', [
+    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+    ...backendObjects('web', await startEcho(t, 'web')),
+    shop({ [`${PREFIX}auth-tls-secret`]: 'default/clients' }, { tls }),
+    tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+  ]);
+  const write = (crl: string): Promise<void> =>
+    host.write('clients.yaml', [
+      secret('clients', { 'ca.crt': clients.cert, ...(crl !== '' && { 'ca.crl': crl }) }),
     ]);
-    const write = (crl: string): Promise<void> =>
-      host.write('clients.yaml', [
-        secret('clients', { 'ca.crt': clients.cert, ...(crl !== '' && { 'ca.crl': crl }) }),
-      ]);
-    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
-    const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
-      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
-        (text) => text.includes('"member":"web"'),
-        () => false,
-      );
-    await write('');
-    await host.start();
-    await host.until('both are served', async () => (await isServed(ann)) && (await isServed(bob)));
-    t.false(await isServed({}));
-
-    await write(await clients.revoke([ann]));
-    await host.until('ann is refused', async () => !(await isServed(ann)) && (await isServed(bob)));
-    await write('rubbish');
-    await host.until('the fault is told', async () =>
-      /ca\.crl has no revocation list in PEM/.test(
-        (await host.command('why', ['Ingress/default/shop'])).stdout,
-      ),
+  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+  const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
+    askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+      (text) => text.includes('"member":"web"'),
+      () => false,
     );
-    t.deepEqual([await isServed(ann), await isServed(bob)], [false, true]);
-  },
-);
+  await write('');
+  await host.start();
+  await host.until('both are served', async () => (await isServed(ann)) && (await isServed(bob)));
+  t.false(await isServed({}));
 
-test.serial(
-  'Clients whose certificates have another name get 403, and who has none is refused',
-  async (t) => {
-    const host = await TestHost.create(t);
-    const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
-    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
-    const [ann, annette, bob] = await Promise.all(
-      ['ann', 'annette', 'bob'].map((name) => clients.issue({ names: [name] })),
-    );
-    const write = (annotations: Readonly<Record<string, string>>): Promise<void> =>
-      host.write('objects.yaml', [
-        ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
-        ...backends,
-        shop(
-          {
-            [`${PREFIX}auth-tls-secret`]: 'default/clients',
-            [`${PREFIX}ssl-redirect`]: 'false',
-            ...annotations,
-          },
-          { tls: [{ hosts: [NAME], secretName: 'web-tls' }] },
-        ),
-        secret('clients', { 'ca.crt': clients.cert }),
-        web,
-      ]);
-    const backends = backendObjects('web', await startEcho(t, 'web'));
-    const web = tlsSecret('web-tls', await own.issue({ names: [NAME] }));
-    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
-    const asked = (client: Partial<IssuedCertificate> = {}): Promise<string> =>
-      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(() => '200', statusOf);
-    await write({ [`${PREFIX}auth-tls-match-cn`]: 'CN=(ann|bob)(,|$)' });
-    await host.start();
-    await host.until('ann is served', async () => (await asked(ann)) === '200');
-    t.deepEqual([await asked(annette), await asked(bob), await asked()], ['403', '200', 'refused']);
-    const reloads = await host.reloads();
+  await write(await clients.revoke([ann]));
+  await host.until('ann is refused', async () => !(await isServed(ann)) && (await isServed(bob)));
+  await write('rubbish');
+  await host.until('the fault is told', async () =>
+    /ca\.crl has no revocation list in PEM/.test(
+      (await host.command('why', ['Ingress/default/shop'])).stdout,
+    ),
+  );
+  t.deepEqual([await isServed(ann), await isServed(bob)], [false, true]);
+});
 
-    // Another name is rows of maps.
-    await write({ [`${PREFIX}auth-tls-match-cn`]: 'CN=ann' });
-    await host.until('bob is not served', async () => (await asked(bob)) === '403');
-    t.deepEqual([await asked(ann), await asked(annette)], ['200', '200']);
-    t.is(await host.reloads(), reloads);
-
-    await write({
-      [`${PREFIX}auth-tls-match-cn`]: 'CN=ann',
-      [`${PREFIX}auth-tls-verify-client`]: 'optional',
-    });
-    await host.until('who has no certificate gets an answer', async () => (await asked()) === '403');
-    t.deepEqual([await asked(ann), await asked(bob)], ['200', '403']);
-    t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
-  },
-);
-
-test.serial(
-  'Clients without a certificate that is accepted are sent to the error page of their host, and to nothing else of its port',
-  async (t) => {
-    const host = await TestHost.create(t);
-    const place = { address: host.address(1), port: 443 };
-    const [own, clients, others] = [
-      await Authority.create(t),
-      await Authority.create(t, 'Clients'),
-      await Authority.create(t, 'Others'),
-    ];
-    const hosts = [NAME, ALIAS, 'optional.example.org', 'open.example.org'];
-    const [ann, expired, stranger] = await Promise.all([
-      clients.issue({ names: ['ann'] }),
-      clients.issue({ names: ['ann'], days: -1 }),
-      others.issue({ names: ['ann'] }),
-    ]);
-    const page = { [`${PREFIX}auth-tls-error-page`]: 'https://id.org$request_uri' };
-    const guarded = { [`${PREFIX}auth-tls-secret`]: 'default/clients' };
-    const optional = { ...guarded, ...page, [`${PREFIX}auth-tls-verify-client`]: 'optional' };
-    const objects = (ofPage: Readonly<Record<string, string>>) => [
+test('Clients whose certificates have another name get 403, and who has none is refused', async (t) => {
+  const host = await TestHost.create(t);
+  const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
+  const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+  const [ann, annette, bob] = await Promise.all(
+    ['ann', 'annette', 'bob'].map((name) => clients.issue({ names: [name] })),
+  );
+  const write = (annotations: Readonly<Record<string, string>>): Promise<void> =>
+    host.write('objects.yaml', [
       ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
       ...backends,
-      ...[{ ...guarded, ...ofPage }, guarded, optional, {}].map((annotations, at) => {
-        const backend = { service: { name: 'web', port: { number: 80 } } };
-        const rules = [{ host: hosts[at], http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }];
-        return ingressJson(
-          `web-${at}`,
-          { rules, tls: [{ hosts: [hosts[at]], secretName: 'web-tls' }] },
-          annotations,
-        );
-      }),
+      shop(
+        {
+          [`${PREFIX}auth-tls-secret`]: 'default/clients',
+          [`${PREFIX}ssl-redirect`]: 'false',
+          ...annotations,
+        },
+        { tls: [{ hosts: [NAME], secretName: 'web-tls' }] },
+      ),
       secret('clients', { 'ca.crt': clients.cert }),
       web,
-    ];
-    const [backends, web] = [
-      backendObjects('web', await startEcho(t, 'web')),
-      tlsSecret('web-tls', await own.issue({ names: hosts })),
-    ];
-    const asked = async (client: Partial<IssuedCertificate>): Promise<string> => {
-      const answers = hosts.map((name) =>
-        askInTls(
-          place,
-          { servername: name, ca: own.cert, ...client },
-          `GET /a?b=1 HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`,
-        ).then(() => 'served', statusOf),
+    ]);
+  const backends = backendObjects('web', await startEcho(t, 'web'));
+  const web = tlsSecret('web-tls', await own.issue({ names: [NAME] }));
+  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+  const asked = (client: Partial<IssuedCertificate> = {}): Promise<string> =>
+    askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(() => '200', statusOf);
+  await write({ [`${PREFIX}auth-tls-match-cn`]: 'CN=(ann|bob)(,|$)' });
+  await host.start();
+  await host.until('ann is served', async () => (await asked(ann)) === '200');
+  t.deepEqual([await asked(annette), await asked(bob), await asked()], ['403', '200', 'refused']);
+  const reloads = await host.reloads();
+
+  // Another name is rows of maps.
+  await write({ [`${PREFIX}auth-tls-match-cn`]: 'CN=ann' });
+  await host.until('bob is not served', async () => (await asked(bob)) === '403');
+  t.deepEqual([await asked(ann), await asked(annette)], ['200', '200']);
+  t.is(await host.reloads(), reloads);
+
+  await write({
+    [`${PREFIX}auth-tls-match-cn`]: 'CN=ann',
+    [`${PREFIX}auth-tls-verify-client`]: 'optional',
+  });
+  await host.until('who has no certificate gets an answer', async () => (await asked()) === '403');
+  t.deepEqual([await asked(ann), await asked(bob)], ['200', '403']);
+  t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
+});
+
+test('Clients without a certificate that is accepted are sent to the error page of their host, and to nothing else of its port', async (t) => {
+  const host = await TestHost.create(t);
+  const place = { address: host.address(1), port: 443 };
+  const [own, clients, others] = [
+    await Authority.create(t),
+    await Authority.create(t, 'Clients'),
+    await Authority.create(t, 'Others'),
+  ];
+  const hosts = [NAME, ALIAS, 'optional.example.org', 'open.example.org'];
+  const [ann, expired, stranger] = await Promise.all([
+    clients.issue({ names: ['ann'] }),
+    clients.issue({ names: ['ann'], days: -1 }),
+    others.issue({ names: ['ann'] }),
+  ]);
+  const page = { [`${PREFIX}auth-tls-error-page`]: 'https://id.org$request_uri' };
+  const guarded = { [`${PREFIX}auth-tls-secret`]: 'default/clients' };
+  const optional = { ...guarded, ...page, [`${PREFIX}auth-tls-verify-client`]: 'optional' };
+  const objects = (ofPage: Readonly<Record<string, string>>) => [
+    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+    ...backends,
+    ...[{ ...guarded, ...ofPage }, guarded, optional, {}].map((annotations, at) => {
+      const backend = { service: { name: 'web', port: { number: 80 } } };
+      const rules = [{ host: hosts[at], http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }];
+      return ingressJson(
+        `web-${at}`,
+        { rules, tls: [{ hosts: [hosts[at]], secretName: 'web-tls' }] },
+        annotations,
       );
-      return (await Promise.all(answers)).join(' ');
-    };
-    await host.write('objects.yaml', objects(page));
-    await host.start();
-    await host.until('ann is served', async () => (await asked(ann)) === 'served served served served');
-    t.is(await asked({}), '302 refused served served');
-    t.is(await asked(stranger), '302 403 302 served');
-    t.is(await asked(expired), '302 403 302 served');
-    const answer = await askInTls(
-      place,
-      { servername: NAME, ca: own.cert },
-      `GET /a?b=1 HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`,
-    ).catch(({ message }: Error) => message);
-    t.regex(answer, /location: https:\/\/id\.org\/a\?b=1/);
-    const why = await host.command('why', [`https://${NAME}/`]);
-    t.regex(why.stdout, /client certificate +asked +.*status 302 to https:\/\/id/);
-
-    await host.write('objects.yaml', objects({}));
-    await host.until(
-      'without a page they are refused',
-      async () => (await asked({})) === 'refused refused served served',
+    }),
+    secret('clients', { 'ca.crt': clients.cert }),
+    web,
+  ];
+  const [backends, web] = [
+    backendObjects('web', await startEcho(t, 'web')),
+    tlsSecret('web-tls', await own.issue({ names: hosts })),
+  ];
+  const asked = async (client: Partial<IssuedCertificate>): Promise<string> => {
+    const answers = hosts.map((name) =>
+      askInTls(
+        place,
+        { servername: name, ca: own.cert, ...client },
+        `GET /a?b=1 HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`,
+      ).then(() => 'served', statusOf),
     );
-    await host.until('so are strangers', async () => (await asked(stranger)) === '403 403 302 served');
-    t.is(await asked(ann), 'served served served served');
-  },
-);
+    return (await Promise.all(answers)).join(' ');
+  };
+  await host.write('objects.yaml', objects(page));
+  await host.start();
+  await host.until('ann is served', async () => (await asked(ann)) === 'served served served served');
+  t.is(await asked({}), '302 refused served served');
+  t.is(await asked(stranger), '302 403 302 served');
+  t.is(await asked(expired), '302 403 302 served');
+  const answer = await askInTls(
+    place,
+    { servername: NAME, ca: own.cert },
+    `GET /a?b=1 HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`,
+  ).catch(({ message }: Error) => message);
+  t.regex(answer, /location: https:\/\/id\.org\/a\?b=1/);
+  const why = await host.command('why', [`https://${NAME}/`]);
+  t.regex(why.stdout, /client certificate +asked +.*status 302 to https:\/\/id/);
 
-test.serial('Clients have at most as many intermediate certificates as their host allows', async (t) => {
+  await host.write('objects.yaml', objects({}));
+  await host.until(
+    'without a page they are refused',
+    async () => (await asked({})) === 'refused refused served served',
+  );
+  await host.until('so are strangers', async () => (await asked(stranger)) === '403 403 302 served');
+  t.is(await asked(ann), 'served served served served');
+});
+
+test('Clients have at most as many intermediate certificates as their host allows', async (t) => {
   const host = await TestHost.create(t);
   const place = { address: host.address(1), port: 443 };
   const [own, root] = [await Authority.create(t), await Authority.create(t, 'Root')];
@@ -291,45 +282,42 @@ test.serial('Clients have at most as many intermediate certificates as their hos
   }
 });
 
-test.serial(
-  "Members get the client's certificate if the Ingress says so, and never one that the client claims",
-  async (t) => {
-    const host = await TestHost.create(t);
-    const place = { address: host.address(1), port: 443 };
-    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
-    const ann = await clients.issue({ names: ['ann'] });
-    await host.write('objects.yaml', [
-      ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
-      ...backendObjects('web', await startEcho(t, 'web')),
-      shop(
-        {
-          [`${PREFIX}auth-tls-secret`]: 'default/clients',
-          [`${PREFIX}auth-tls-verify-client`]: 'optional',
-          [`${PREFIX}auth-tls-pass-certificate-to-upstream`]: 'true',
-        },
-        { tls: [{ hosts: [NAME], secretName: 'web-tls' }] },
-      ),
-      secret('clients', { 'ca.crt': clients.cert }),
-      tlsSecret('web-tls', await own.issue({ names: [NAME] })),
-    ]);
-    await host.start();
-    const forged = 'ssl-client-cert: root\r\nssl_client_cert: root\r\n';
-    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\n${forged}connection: close\r\n\r\n`;
-    const given = async (client: Partial<IssuedCertificate> = {}): Promise<unknown> => {
-      const text = await askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).catch(
-        () => '',
-      );
-      const [, body] = /(\{.*\})/s.exec(text) ?? [];
-      return body === undefined ? 'no answer' : JSON.parse(body).headers['ssl-client-cert'];
-    };
-    await host.until('ann is served', async () => /BEGIN/.test(String(await given(ann))));
-    const pem = decodeURIComponent(String(await given(ann)));
-    t.is(pem.trim(), new X509Certificate(ann.cert).toString().trim());
-    t.is(await given(), undefined);
-  },
-);
+test("Members get the client's certificate if the Ingress says so, and never one that the client claims", async (t) => {
+  const host = await TestHost.create(t);
+  const place = { address: host.address(1), port: 443 };
+  const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+  const ann = await clients.issue({ names: ['ann'] });
+  await host.write('objects.yaml', [
+    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+    ...backendObjects('web', await startEcho(t, 'web')),
+    shop(
+      {
+        [`${PREFIX}auth-tls-secret`]: 'default/clients',
+        [`${PREFIX}auth-tls-verify-client`]: 'optional',
+        [`${PREFIX}auth-tls-pass-certificate-to-upstream`]: 'true',
+      },
+      { tls: [{ hosts: [NAME], secretName: 'web-tls' }] },
+    ),
+    secret('clients', { 'ca.crt': clients.cert }),
+    tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+  ]);
+  await host.start();
+  const forged = 'ssl-client-cert: root\r\nssl_client_cert: root\r\n';
+  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\n${forged}connection: close\r\n\r\n`;
+  const given = async (client: Partial<IssuedCertificate> = {}): Promise<unknown> => {
+    const text = await askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).catch(
+      () => '',
+    );
+    const [, body] = /(\{.*\})/s.exec(text) ?? [];
+    return body === undefined ? 'no answer' : JSON.parse(body).headers['ssl-client-cert'];
+  };
+  await host.until('ann is served', async () => /BEGIN/.test(String(await given(ann))));
+  const pem = decodeURIComponent(String(await given(ann)));
+  t.is(pem.trim(), new X509Certificate(ann.cert).toString().trim());
+  t.is(await given(), undefined);
+});
 
-test.serial('TLS of a host with ssl-passthrough ends in its member, and that of others here', async (t) => {
+test('TLS of a host with ssl-passthrough ends in its member, and that of others here', async (t) => {
   const host = await TestHost.create(t);
   const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
   const [ofMember, own] = [await Authority.create(t, 'Member'), await Authority.create(t)];
@@ -397,98 +385,55 @@ test.serial('TLS of a host with ssl-passthrough ends in its member, and that of 
   t.is(await asked(ALIAS, own, NAME), '403');
 });
 
-test.serial(
-  'A host that asks for client certificates is guarded without a certificate of its own, and on port 80',
-  async (t) => {
-    const host = await TestHost.create(t);
-    const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
-    const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
-    const ann = await clients.issue({ names: ['ann'] });
-    const objects = (annotations: Readonly<Record<string, string>>) => [
-      ingressClassJson('edge', {
-        'headgate.io/load-balancer-ips': place.address,
-        'headgate.io/tls-certificate': 'default/any-tls',
-      }),
-      ...backendObjects('web', echo),
-      tlsSecret('any-tls', issued),
-      secret('clients', { 'ca.crt': clients.cert }),
-      shop(
-        { [`${PREFIX}auth-tls-secret`]: 'default/clients', [`${PREFIX}server-alias`]: ALIAS, ...annotations },
-        { tls: [{ hosts: [NAME] }] },
-      ),
-    ];
-    const [echo, issued] = [await startEcho(t, 'web'), await own.issue({ names: [NAME, ALIAS] })];
-    await host.write('objects.yaml', objects({ [`${PREFIX}ssl-redirect`]: 'false' }));
-    await host.start();
-    const asked = async (name: string, client: Partial<IssuedCertificate> = {}): Promise<string> => {
-      const question = `GET / HTTP/1.1\r\nhost: ${name}\r\nssl-client-verify: root\r\nconnection: close\r\n\r\n`;
-      const options = { servername: name, ca: own.cert, ...client };
-      return askInTls(place, options, question).catch(() => 'refused');
-    };
-    for (const name of [NAME, ALIAS]) {
-      await host.until(`${name} is served`, async () => /"member":"web"/.test(await asked(name, ann)));
-      t.regex(await asked(name, ann), /"ssl-client-verify":"SUCCESS"/);
-      t.is(await asked(name), 'refused', name);
-      t.is((await request(plain, '/', { headers: { host: name } })).status, 403, `${name} on port 80`);
-    }
-    await host.write('objects.yaml', objects({ [`${PREFIX}auth-tls-secret`]: 'default/missing' }));
-    await host.until(
-      'without the authority no client is served',
-      async () => (await asked(NAME, ann)) === 'refused',
-    );
-    t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
-    t.regex((await host.command('why', ['Ingress/default/shop'])).stdout, /default\/missing/);
-  },
-);
+test('A host that asks for client certificates is guarded without a certificate of its own, and on port 80', async (t) => {
+  const host = await TestHost.create(t);
+  const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];
+  const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+  const ann = await clients.issue({ names: ['ann'] });
+  const objects = (annotations: Readonly<Record<string, string>>) => [
+    ingressClassJson('edge', {
+      'headgate.io/load-balancer-ips': place.address,
+      'headgate.io/tls-certificate': 'default/any-tls',
+    }),
+    ...backendObjects('web', echo),
+    tlsSecret('any-tls', issued),
+    secret('clients', { 'ca.crt': clients.cert }),
+    shop(
+      { [`${PREFIX}auth-tls-secret`]: 'default/clients', [`${PREFIX}server-alias`]: ALIAS, ...annotations },
+      { tls: [{ hosts: [NAME] }] },
+    ),
+  ];
+  const [echo, issued] = [await startEcho(t, 'web'), await own.issue({ names: [NAME, ALIAS] })];
+  await host.write('objects.yaml', objects({ [`${PREFIX}ssl-redirect`]: 'false' }));
+  await host.start();
+  const asked = async (name: string, client: Partial<IssuedCertificate> = {}): Promise<string> => {
+    const question = `GET / HTTP/1.1\r\nhost: ${name}\r\nssl-client-verify: root\r\nconnection: close\r\n\r\n`;
+    const options = { servername: name, ca: own.cert, ...client };
+    return askInTls(place, options, question).catch(() => 'refused');
+  };
+  for (const name of [NAME, ALIAS]) {
+    await host.until(`${name} is served`, async () => /"member":"web"/.test(await asked(name, ann)));
+    t.regex(await asked(name, ann), /"ssl-client-verify":"SUCCESS"/);
+    t.is(await asked(name), 'refused', name);
+    t.is((await request(plain, '/', { headers: { host: name } })).status, 403, `${name} on port 80`);
+  }
+  await host.write('objects.yaml', objects({ [`${PREFIX}auth-tls-secret`]: 'default/missing' }));
+  await host.until(
+    'without the authority no client is served',
+    async () => (await asked(NAME, ann)) === 'refused',
+  );
+  t.is((await request(plain, '/', { headers: { host: NAME } })).status, 403);
+  t.regex((await host.command('why', ['Ingress/default/shop'])).stdout, /default\/missing/);
+});
 
 for (const landing of [false, true])
-  test.serial(
-    `A host whose authority appears lets no client in without a certificate, landing: ${landing}`,
-    async (t) => {
-      // The next reload of the main HAProxy is ten minutes later.
-      const host = await TestHost.create(t, { landing, flags: ['--reload-interval', '10m'] });
-      const place = { address: host.address(1), port: 443 };
-      const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
-      const ann = await clients.issue({ names: ['ann'] });
-      const tls = [{ hosts: [NAME], secretName: 'web-tls' }];
-      await host.write('objects.yaml', [
-        ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
-        ...backendObjects('web', await startEcho(t, 'web')),
-        shop({ [`${PREFIX}auth-tls-secret`]: 'default/clients' }, { tls }),
-        tlsSecret('web-tls', await own.issue({ names: [NAME] })),
-      ]);
-      const agent = await host.start();
-      const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
-      const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
-        askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
-          (text) => text.includes('"member":"web"'),
-          () => false,
-        );
-      t.false(await isServed({}));
-      if (!landing) {
-        // The first reload is at once.
-        await host.serve({ name: 'other', address: host.address(2) });
-        await host.until('HAProxy is reloaded', async () => (await host.reloads()) === 1);
-      }
-      await host.until('it is missing', async () => agent.hasLogged('Cannot use Secret'));
-      await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert })]);
-      await host.until('the authority is read', async () => agent.hasLogged('Solved: Cannot use Secret'));
-      for (let request = 0; request < 40; request++) t.false(await isServed({}), `request ${request}`);
-      if (landing) await host.until('the landing serves ann', () => isServed(ann));
-      else t.false(await isServed(ann));
-      t.false(await isServed({}));
-    },
-  );
-
-test.serial(
-  'Between a change of authorities and the reload for it no client is let in without a certificate',
-  async (t) => {
-    const host = await TestHost.create(t, { flags: ['--reload-interval', '10m'] });
+  test(`A host whose authority appears lets no client in without a certificate, landing: ${landing}`, async (t) => {
+    // The next reload of the main HAProxy is ten minutes later.
+    const host = await TestHost.create(t, { landing, flags: ['--reload-interval', '10m'] });
     const place = { address: host.address(1), port: 443 };
     const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
-    const [other, ann] = [await Authority.create(t, 'Other'), await clients.issue({ names: ['ann'] })];
+    const ann = await clients.issue({ names: ['ann'] });
     const tls = [{ hosts: [NAME], secretName: 'web-tls' }];
-    await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert })]);
     await host.write('objects.yaml', [
       ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
       ...backendObjects('web', await startEcho(t, 'web')),
@@ -502,14 +447,48 @@ test.serial(
         (text) => text.includes('"member":"web"'),
         () => false,
       );
-    await host.until('ann is served', () => isServed(ann));
-    // The first reload is at once, and the next one ten minutes later.
-    await host.serve({ name: 'other', address: host.address(2) });
-    await host.until('HAProxy is reloaded', async () => agent.hasLogged('Reloaded HAProxy'));
-    await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert + other.cert })]);
-    await host.serve({ name: 'later', address: host.address(3) });
-    await host.until('both changes are planned', async () => agent.text.includes('"service":"later"'));
-    for (let request = 0; request < 20; request++) t.false(await isServed({}), `request ${request}`);
-    t.true(await isServed(ann));
-  },
-);
+    t.false(await isServed({}));
+    if (!landing) {
+      // The first reload is at once.
+      await host.serve({ name: 'other', address: host.address(2) });
+      await host.until('HAProxy is reloaded', async () => (await host.reloads()) === 1);
+    }
+    await host.until('it is missing', async () => agent.hasLogged('Cannot use Secret'));
+    await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert })]);
+    await host.until('the authority is read', async () => agent.hasLogged('Solved: Cannot use Secret'));
+    for (let request = 0; request < 40; request++) t.false(await isServed({}), `request ${request}`);
+    if (landing) await host.until('the landing serves ann', () => isServed(ann));
+    else t.false(await isServed(ann));
+    t.false(await isServed({}));
+  });
+
+test('Between a change of authorities and the reload for it no client is let in without a certificate', async (t) => {
+  const host = await TestHost.create(t, { flags: ['--reload-interval', '10m'] });
+  const place = { address: host.address(1), port: 443 };
+  const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+  const [other, ann] = [await Authority.create(t, 'Other'), await clients.issue({ names: ['ann'] })];
+  const tls = [{ hosts: [NAME], secretName: 'web-tls' }];
+  await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert })]);
+  await host.write('objects.yaml', [
+    ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+    ...backendObjects('web', await startEcho(t, 'web')),
+    shop({ [`${PREFIX}auth-tls-secret`]: 'default/clients' }, { tls }),
+    tlsSecret('web-tls', await own.issue({ names: [NAME] })),
+  ]);
+  const agent = await host.start();
+  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+  const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
+    askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+      (text) => text.includes('"member":"web"'),
+      () => false,
+    );
+  await host.until('ann is served', () => isServed(ann));
+  // The first reload is at once, and the next one ten minutes later.
+  await host.serve({ name: 'other', address: host.address(2) });
+  await host.until('HAProxy is reloaded', async () => agent.hasLogged('Reloaded HAProxy'));
+  await host.write('clients.yaml', [secret('clients', { 'ca.crt': clients.cert + other.cert })]);
+  await host.serve({ name: 'later', address: host.address(3) });
+  await host.until('both changes are planned', async () => agent.text.includes('"service":"later"'));
+  for (let request = 0; request < 20; request++) t.false(await isServed({}), `request ${request}`);
+  t.true(await isServed(ann));
+});

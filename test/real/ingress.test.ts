@@ -29,7 +29,7 @@ interface Answer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-test.serial('Hosts, paths and their changes are followed without a reload', async (t) => {
+test('Hosts, paths and their changes are followed without a reload', async (t) => {
   const { host, agent, ask, backends } = await served(t);
   await host.write('web.yaml', [
     ...backends(),
@@ -53,41 +53,35 @@ test.serial('Hosts, paths and their changes are followed without a reload', asyn
   t.is(await reloads(), before);
 });
 
-test.serial(
-  'Paths with TLS are served on port 443 with the certificate of their host, and port 80 leads there',
-  async (t) => {
-    const { host, ask, curl, backends } = await served(t);
-    await host.write('web.yaml', [
-      ...backends(),
-      ingressClass(),
-      tlsSecret('web-tls', WEB),
-      tlsSecret('api-tls', API),
-      ingressJson('web', {
-        ...rules('web.example', { '/': 'web' }),
-        tls: [{ hosts: ['web.example'], secretName: 'web-tls' }],
-      }),
-      ingressJson('api', {
-        ...rules('api.example', { '/': 'next' }),
-        tls: [{ hosts: ['api.example'], secretName: 'api-tls' }],
-      }),
-    ]);
-    await host.until(
-      'it answers',
-      async () => (await ask('web.example', '/x', { https: true })).by === 'web',
-    );
-    const plain = await ask('web.example', '/x?q=1');
-    t.is(plain.status, 308);
-    t.is(plain.location, 'https://web.example/x?q=1');
-    t.is((await ask('api.example', '/', { https: true })).by, 'next');
-    const subject = async (name: string) =>
-      /subject:.*CN\s*=\s*(\S+)/.exec(
-        await curl('-vk', '--resolve', `${name}:443:${VIP}`, `https://${name}/`),
-      )?.[1];
-    t.not(await subject('web.example'), await subject('api.example'));
-  },
-);
+test('Paths with TLS are served on port 443 with the certificate of their host, and port 80 leads there', async (t) => {
+  const { host, ask, curl, backends } = await served(t);
+  await host.write('web.yaml', [
+    ...backends(),
+    ingressClass(),
+    tlsSecret('web-tls', WEB),
+    tlsSecret('api-tls', API),
+    ingressJson('web', {
+      ...rules('web.example', { '/': 'web' }),
+      tls: [{ hosts: ['web.example'], secretName: 'web-tls' }],
+    }),
+    ingressJson('api', {
+      ...rules('api.example', { '/': 'next' }),
+      tls: [{ hosts: ['api.example'], secretName: 'api-tls' }],
+    }),
+  ]);
+  await host.until('it answers', async () => (await ask('web.example', '/x', { https: true })).by === 'web');
+  const plain = await ask('web.example', '/x?q=1');
+  t.is(plain.status, 308);
+  t.is(plain.location, 'https://web.example/x?q=1');
+  t.is((await ask('api.example', '/', { https: true })).by, 'next');
+  const subject = async (name: string) =>
+    /subject:.*CN\s*=\s*(\S+)/.exec(
+      await curl('-vk', '--resolve', `${name}:443:${VIP}`, `https://${name}/`),
+    )?.[1];
+  t.not(await subject('web.example'), await subject('api.example'));
+});
 
-test.serial('Annotations of ingress-nginx do what they say', async (t) => {
+test('Annotations of ingress-nginx do what they say', async (t) => {
   const { host, ask, backends } = await served(t);
   const canary = {
     [`${PREFIX}canary`]: 'true',
@@ -189,75 +183,72 @@ test.serial('Annotations of ingress-nginx do what they say', async (t) => {
   );
 });
 
-test.serial(
-  'A client keeps its member by a cookie, also of members that came later, and after a reload',
-  async (t) => {
-    const { host, agent, network, curl } = await served(t);
-    const objects = (members: readonly string[], more: readonly Json[] = []) => [
-      ...backend(
-        'web',
-        members.map((each) => network.v4(each)),
-      ),
-      ingressClass(),
-      ingressJson('shop', rules('shop.example.org', { '/': 'web' }), { [`${PREFIX}affinity`]: 'cookie' }),
-      ...more,
-    ];
-    const ask = async (cookie: string) => {
-      const words = ['-i', '--resolve', `shop.example.org:80:${VIP}`, 'http://shop.example.org/'];
-      const text = await curl(...(cookie === '' ? [] : ['-H', `Cookie: HEADGATE=${cookie}`]), ...words);
-      return {
-        by: /"by":"(\w+)"/.exec(text)?.[1],
-        cookie: /set-cookie: HEADGATE=(\w+)/i.exec(text)?.[1] ?? '',
-      };
-    };
-    await host.write('web.yaml', objects(['m1']));
-    await host.until('m1 answers', async () => (await ask('')).by === 'web');
+test('A client keeps its member by a cookie, also of members that came later, and after a reload', async (t) => {
+  const { host, agent, network, curl } = await served(t);
+  const objects = (members: readonly string[], more: readonly Json[] = []) => [
+    ...backend(
+      'web',
+      members.map((each) => network.v4(each)),
+    ),
+    ingressClass(),
+    ingressJson('shop', rules('shop.example.org', { '/': 'web' }), { [`${PREFIX}affinity`]: 'cookie' }),
+    ...more,
+  ];
+  const ask = async (cookie: string) => {
     const words = ['-i', '--resolve', `shop.example.org:80:${VIP}`, 'http://shop.example.org/'];
-    t.regex(await curl(...words), /^set-cookie: HEADGATE=\w+; path=\/; HttpOnly; SameSite=Lax\r$/im);
-    await host.write('web.yaml', objects(['m1', 'm2']));
-    let later = { by: undefined as string | undefined, cookie: '' };
-    await host.until('m2 answers', async () => {
-      later = await ask('');
-      return later.by === 'next';
-    });
-    t.regex(later.cookie, /^\w+$/);
-    for (let at = 0; at < 10; at++) t.is((await ask(later.cookie)).by, 'next');
+    const text = await curl(...(cookie === '' ? [] : ['-H', `Cookie: HEADGATE=${cookie}`]), ...words);
+    return {
+      by: /"by":"(\w+)"/.exec(text)?.[1],
+      cookie: /set-cookie: HEADGATE=(\w+)/i.exec(text)?.[1] ?? '',
+    };
+  };
+  await host.write('web.yaml', objects(['m1']));
+  await host.until('m1 answers', async () => (await ask('')).by === 'web');
+  const words = ['-i', '--resolve', `shop.example.org:80:${VIP}`, 'http://shop.example.org/'];
+  t.regex(await curl(...words), /^set-cookie: HEADGATE=\w+; path=\/; HttpOnly; SameSite=Lax\r$/im);
+  await host.write('web.yaml', objects(['m1', 'm2']));
+  let later = { by: undefined as string | undefined, cookie: '' };
+  await host.until('m2 answers', async () => {
+    later = await ask('');
+    return later.by === 'next';
+  });
+  t.regex(later.cookie, /^\w+$/);
+  for (let at = 0; at < 10; at++) t.is((await ask(later.cookie)).by, 'next');
 
-    const reloads = async () => (await agent.metrics())('headgate_haproxy_reloads_total');
-    const before = await reloads();
-    const other = ingressJson('other', rules('other.example.org', { '/': 'other' }));
-    await host.write('web.yaml', objects(['m1', 'm2'], [...backend('other', [network.v4('m1')]), other]));
-    await host.until('HAProxy has reloaded', async () => (await reloads()) > before);
-    for (let at = 0; at < 10; at++) t.is((await ask(later.cookie)).by, 'next');
+  const reloads = async () => (await agent.metrics())('headgate_haproxy_reloads_total');
+  const before = await reloads();
+  const other = ingressJson('other', rules('other.example.org', { '/': 'other' }));
+  await host.write('web.yaml', objects(['m1', 'm2'], [...backend('other', [network.v4('m1')]), other]));
+  await host.until('HAProxy has reloaded', async () => (await reloads()) > before);
+  for (let at = 0; at < 10; at++) t.is((await ask(later.cookie)).by, 'next');
 
-    // Another name and other attributes of the same pool's cookie are rows of maps.
-    const named = ingressJson('named', rules('named.example.org', { '/': 'web' }), {
-      [`${PREFIX}affinity`]: 'cookie',
-      [`${PREFIX}session-cookie-name`]: 'route',
-      [`${PREFIX}session-cookie-max-age`]: '60',
-      [`${PREFIX}session-cookie-samesite`]: 'None',
-      [`${PREFIX}session-cookie-secure`]: 'true',
-    });
-    const after = await reloads();
-    await host.write(
-      'web.yaml',
-      objects(['m1', 'm2'], [...backend('other', [network.v4('m1')]), other, named]),
-    );
-    const askNamed = (...cookie: readonly string[]) =>
-      curl(...cookie, '-i', '--resolve', `named.example.org:80:${VIP}`, 'http://named.example.org/');
-    await host.until('the named cookie is set', async () =>
-      /^set-cookie: route=\w+; Path=\/; Max-Age=60; HttpOnly; SameSite=None; Secure\r$/im.test(
-        await askNamed(),
-      ),
-    );
-    for (let at = 0; at < 10; at++) {
-      const text = await askNamed('-H', `Cookie: a=b; route=${later.cookie}`);
-      t.is(/"by":"(\w+)"/.exec(text)?.[1], 'next');
-      t.notRegex(text, /set-cookie/i);
-    }
-    t.is(await reloads(), after);
-  },
-);
+  // Another name and other attributes of the same pool's cookie are rows of maps.
+  const named = ingressJson('named', rules('named.example.org', { '/': 'web' }), {
+    [`${PREFIX}affinity`]: 'cookie',
+    [`${PREFIX}session-cookie-name`]: 'route',
+    [`${PREFIX}session-cookie-max-age`]: '60',
+    [`${PREFIX}session-cookie-samesite`]: 'None',
+    [`${PREFIX}session-cookie-secure`]: 'true',
+  });
+  const after = await reloads();
+  await host.write(
+    'web.yaml',
+    objects(['m1', 'm2'], [...backend('other', [network.v4('m1')]), other, named]),
+  );
+  const askNamed = (...cookie: readonly string[]) =>
+    curl(...cookie, '-i', '--resolve', `named.example.org:80:${VIP}`, 'http://named.example.org/');
+  await host.until('the named cookie is set', async () =>
+    /^set-cookie: route=\w+; Path=\/; Max-Age=60; HttpOnly; SameSite=None; Secure\r$/im.test(
+      await askNamed(),
+    ),
+  );
+  for (let at = 0; at < 10; at++) {
+    const text = await askNamed('-H', `Cookie: a=b; route=${later.cookie}`);
+    t.is(/"by":"(\w+)"/.exec(text)?.[1], 'next');
+    t.notRegex(text, /set-cookie/i);
+  }
+  t.is(await reloads(), after);
+});
 
 async function served(t: ExecutionContext) {
   const network = await TestNetwork.create(t, ['client', 'a', 'm1', 'm2']);

@@ -30,12 +30,16 @@ import { parseInfo } from '../../../agent/haproxy/socket/readings.ts';
 import { parseServersState, type ServerState } from '../../../agent/haproxy/socket/servers-state.ts';
 import type { ServiceExplanation } from '../../../agent/report/answers/explain.ts';
 import type { AgentStatus } from '../../../agent/report/answers/status.ts';
+import { atOnce } from '../basics/at-once.ts';
 import { Deadline } from '../basics/deadline.ts';
 import { haproxyExecutable } from '../haproxy/haproxy.ts';
 import { reachableHaproxy } from '../haproxy/reachable-haproxy.ts';
 import { ask, type Place } from '../traffic/traffic.ts';
 import { type Json, VIP_PORT, type Web, webObjects } from '../values/service-objects.ts';
 import { ownNetwork } from './own-network.ts';
+
+/** Tests of a file with an agent that are at work at once. */
+const turnOf = atOnce(4);
 
 const headgate = fileURLToPath(new URL('../../../bin/headgate', import.meta.url));
 
@@ -99,6 +103,7 @@ export class TestHost {
     options: HostOptions = {},
   ): Promise<TestHost> {
     t.timeout(270_000);
+    await turnOf(t);
     const directory = await mkdtemp(join(tmpdir(), 'hg-'));
     const ofAll = options.uid === undefined ? haproxyExecutable : reachableHaproxy;
     const { haproxy = ofAll } = options;
