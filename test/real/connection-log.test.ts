@@ -19,7 +19,7 @@ import { MEMBER_PORT, VIP_PORT, webObjects } from '../support/values/service-obj
 
 const test = requires(ava, { haproxy: true, programs: ['python3'] });
 
-test.serial('Each request is a JSON line with the names of Kubernetes, also after a reload', async (t) => {
+test('Each request is a JSON line with the names of Kubernetes, also after a reload', async (t) => {
   const { host, log } = await logged(t, { mode: 'http', log: 'all' });
   t.is(await ask(host.place()), host.address(11));
   await host.soon('the request is logged', async () => log.lines().length === 1);
@@ -61,7 +61,7 @@ test.serial('Each request is a JSON line with the names of Kubernetes, also afte
   });
 });
 
-test.serial('A TCP connection is logged when it ends, with the pod that has gone meanwhile', async (t) => {
+test('A TCP connection is logged when it ends, with the pod that has gone meanwhile', async (t) => {
   const { host, log } = await logged(t, { log: 'all' });
   const client = await Client.connect(host.place());
   t.is(await client.ask(), host.address(11));
@@ -77,7 +77,7 @@ test.serial('A TCP connection is logged when it ends, with the pod that has gone
   );
 });
 
-test.serial('With `errors` only what fails is logged, and a member that has ended is named', async (t) => {
+test('With `errors` only what fails is logged, and a member that has ended is named', async (t) => {
   const { host, log, members } = await logged(t, { mode: 'http', log: 'errors' });
   for (let times = 0; times < 20; times++) await ask(host.place());
   // A probe of the port.
@@ -93,7 +93,7 @@ test.serial('With `errors` only what fails is logged, and a member that has ende
   t.like(log.lines()[1], { service: 'web', error: 'request' });
 });
 
-test.serial('With `errors` a TCP client that waits for a dead member to speak first is logged', async (t) => {
+test('With `errors` a TCP client that waits for a dead member to speak first is logged', async (t) => {
   const { host, log, members } = await logged(t, { log: 'errors' });
   await ask(host.place());
   await members[0]?.kill();
@@ -103,7 +103,7 @@ test.serial('With `errors` a TCP client that waits for a dead member to speak fi
   t.like(log.lines()[0], { ended: 'SC', bytesIn: 0, pod: 'web-0' });
 });
 
-test.serial('Each line is one JSON object, whatever bytes clients send', async (t) => {
+test('Each line is one JSON object, whatever bytes clients send', async (t) => {
   const { host, log } = await logged(t, { mode: 'http', log: 'all' });
   const byte = fc.oneof(
     fc.integer({ min: 0, max: 255 }),
@@ -137,7 +137,7 @@ test.serial('Each line is one JSON object, whatever bytes clients send', async (
   t.is(String(log.lines().at(-1)?.host).length, 255);
 });
 
-test.serial(
+test(
   'A client without its PROXY protocol header is logged, and one with it has its own address',
   async (t) => {
     const annotations = { 'accept-proxy-protocol': 'true', log: 'errors' };
@@ -154,7 +154,7 @@ test.serial(
   },
 );
 
-test.serial('A Service in the landing is logged with its pods, and also after it has moved', async (t) => {
+test('A Service in the landing is logged with its pods, and also after it has moved', async (t) => {
   const host = await TestHost.create(t, { landing: true });
   await startMembers(t, host, 1);
   const log = await udpReceiver(t, host.address(20));
@@ -177,7 +177,7 @@ test.serial('A Service in the landing is logged with its pods, and also after it
   await host.soon('it is named again', isNamed);
 });
 
-test.serial('The query of a request is not logged', async (t) => {
+test('The query of a request is not logged', async (t) => {
   const { host, log } = await logged(t, { mode: 'http', log: 'all' });
   await answer(host, 'GET /login?token=secret HTTP/1.0\r\n\r\n');
   await host.soon('it is logged', async () => log.lines().length === 1);
@@ -185,7 +185,7 @@ test.serial('The query of a request is not logged', async (t) => {
   t.notRegex(log.messages.join(), /secret/);
 });
 
-test.serial('A request of a Gateway is logged with its route, its rule, its client and its id', async (t) => {
+test('A request of a Gateway is logged with its route, its rule, its client and its id', async (t) => {
   const host = await TestHost.create(t);
   const log = await udpReceiver(t, host.address(20));
   const place = { address: host.address(1), port: VIP_PORT };
@@ -255,14 +255,14 @@ test.serial('A request of a Gateway is logged with its route, its rule, its clie
   t.is((await asked('/')).route, '-');
 });
 
-test.serial("HAProxy's own format has HAProxy's own lines", async (t) => {
+test("HAProxy's own format has HAProxy's own lines", async (t) => {
   const { host, log } = await logged(t, { mode: 'http', log: 'all' }, ['--connection-log-format', 'haproxy']);
   await ask(host.place());
   await host.soon('it is logged', async () => log.messages.length === 1);
   t.regex(String(log.messages[0]), /default:web:tcp:\d+:v4 .*"GET \/ HTTP\/1.1"/);
 });
 
-test.serial('A Service without the annotation has the log of the setting', async (t) => {
+test('A Service without the annotation has the log of the setting', async (t) => {
   const { host, log } = await logged(t, {}, ['--connection-log', 'all']);
   await ask(host.place());
   await host.soon('it is logged', async () => log.lines().length === 1);
@@ -279,7 +279,7 @@ for (const [state, prepare] of [
   ['away', async () => undefined],
   ['stuck', async (t: ExecutionContext, path: string) => (await socketReceiver(t, path)).pause()],
 ] as const) {
-  test.serial(`Requests do not wait for a log target that is ${state}`, async (t) => {
+  test(`Requests do not wait for a log target that is ${state}`, async (t) => {
     const host = await TestHost.create(t);
     await startMembers(t, host, 1);
     const path = join(host.directory, 'log.sock');
@@ -297,7 +297,7 @@ for (const [state, prepare] of [
   });
 }
 
-test.serial('A log target that comes back gets lines again, without a reload', async (t) => {
+test('A log target that comes back gets lines again, without a reload', async (t) => {
   const host = await TestHost.create(t);
   await startMembers(t, host, 1);
   const path = join(host.directory, 'log.sock');
@@ -314,7 +314,7 @@ test.serial('A log target that comes back gets lines again, without a reload', a
   );
 });
 
-test.serial('A file gets the lines without the agent, and is made again if it is gone', async (t) => {
+test('A file gets the lines without the agent, and is made again if it is gone', async (t) => {
   const { host, file, lines } = await loggedToFile(t);
   const agent = await host.start(['--connection-log-target', `file:${file}`]);
   await host.until('the writer runs', async () => agent.hasLogged('Started the log writer'));
@@ -354,7 +354,7 @@ test.serial('A file gets the lines without the agent, and is made again if it is
   await host.soon('without the setting no writer runs', async () => writersOf(host).length === 0);
 });
 
-test.serial('Requests do not wait for a disk that hangs', async (t) => {
+test('Requests do not wait for a disk that hangs', async (t) => {
   const { host, file, lines } = await loggedToFile(t);
   const agent = await host.start(['--connection-log-target', `file:${file}`]);
   await host.until('the writer runs', async () => agent.hasLogged('Started the log writer'));
@@ -369,7 +369,7 @@ test.serial('Requests do not wait for a disk that hangs', async (t) => {
   await host.soon('some lines were kept', async () => (await lines()).length > 0);
 });
 
-test.serial('A file in a folder that does not exist is a fault in the log, and stops nothing', async (t) => {
+test('A file in a folder that does not exist is a fault in the log, and stops nothing', async (t) => {
   const { host } = await loggedToFile(t);
   const agent = await host.start(['--connection-log-target', `file:${host.directory}/none/c.log`]);
   await host.soon('the log says why', async () => agent.hasLogged('Cannot write the connection log'));
@@ -378,7 +378,7 @@ test.serial('A file in a folder that does not exist is a fault in the log, and s
   t.regex(check.stdout, /BAD {2}connection log: there is no socket /);
 });
 
-test.serial('A file needs a HAProxy that the agent starts', async (t) => {
+test('A file needs a HAProxy that the agent starts', async (t) => {
   const host = await TestHost.create(t);
   const { status, stderr } = await host.command('run', [
     ...['--haproxy-supervisor', 'external', '--connection-log-target', 'file:/var/log/c.log'],

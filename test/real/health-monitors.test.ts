@@ -41,7 +41,7 @@ async function untilStates(host: TestHost, states: string): Promise<void> {
   await host.until(states, async () => (await statesOf(host, count)) === states);
 }
 
-test.serial('A probe sends the configured request and checks status and body', async (t) => {
+test('A probe sends the configured request and checks status and body', async (t) => {
   const host = await TestHost.create(t);
   const [good, other] = await probed(t, host, 2);
   if (good === undefined || other === undefined) return t.fail();
@@ -76,7 +76,7 @@ test.serial('A probe sends the configured request and checks status and body', a
   t.is(await host.reloads(), 0);
 });
 
-test.serial('An HTTPS probe sends the server name and checks the answer', async (t) => {
+test('An HTTPS probe sends the server name and checks the answer', async (t) => {
   const host = await TestHost.create(t);
   const pem = await readFile(await makeCredentials(host.directory), 'utf8');
   const start = (last: number) =>
@@ -100,7 +100,7 @@ test.serial('An HTTPS probe sends the server name and checks the answer', async 
   await untilStates(host, 'up up');
 });
 
-test.serial('A TLS probe requires a handshake', async (t) => {
+test('A TLS probe requires a handshake', async (t) => {
   const host = await TestHost.create(t);
   const pem = await readFile(await makeCredentials(host.directory), 'utf8');
   const good = await startProbedMember(t, host.address(11), MEMBER_PORT, { key: pem, cert: pem });
@@ -115,7 +115,7 @@ test.serial('A TLS probe requires a handshake', async (t) => {
   t.is(good.probes.length, 0);
 });
 
-test.serial(
+test(
   'A probe uses the port that the Service names, and the port of the member may be silent',
   async (t) => {
     const host = await TestHost.create(t);
@@ -143,7 +143,7 @@ test.serial(
 );
 
 for (const withTls of [false, true]) {
-  test.serial(`A gRPC probe checks the health of a server ${withTls ? 'with' : 'without'} TLS`, async (t) => {
+  test(`A gRPC probe checks the health of a server ${withTls ? 'with' : 'without'} TLS`, async (t) => {
     const host = await TestHost.create(t);
     const pem = withTls ? await readFile(await makeCredentials(host.directory), 'utf8') : '';
     const tls = withTls ? { key: pem, cert: pem } : undefined;
@@ -168,7 +168,7 @@ for (const withTls of [false, true]) {
   });
 }
 
-test.serial('HAProxy refuses no client while all members fail their checks', async (t) => {
+test('HAProxy refuses no client while all members fail their checks', async (t) => {
   const host = await TestHost.create(t);
   const members = await probed(t, host, 3);
   const annotations = { ...AT_ONCE, 'health-monitor': 'http', 'health-monitor-expected-codes': '200' };
@@ -219,7 +219,7 @@ test.serial('HAProxy refuses no client while all members fail their checks', asy
   t.is(await host.reloads(), 0);
 });
 
-test.serial('Failed checks stop the only member only if the Service configures that', async (t) => {
+test('Failed checks stop the only member only if the Service configures that', async (t) => {
   const host = await TestHost.create(t);
   const [member] = await probed(t, host, 1);
   if (member === undefined) return t.fail();
@@ -256,7 +256,7 @@ test.serial('Failed checks stop the only member only if the Service configures t
   await host.until('that is told, too', async () => (await host.why()).status === 'ONLINE');
 });
 
-test.serial('The agent reads the results of checks at the interval of the settings', async (t) => {
+test('The agent reads the results of checks at the interval of the settings', async (t) => {
   const host = await TestHost.create(t);
   const [member] = await probed(t, host, 1);
   if (member === undefined) return t.fail();
@@ -278,7 +278,7 @@ test.serial('The agent reads the results of checks at the interval of the settin
   await host.until('it is told, too', async () => (await told()) === 'ONLINE');
 });
 
-test.serial(
+test(
   'A new member, or a member of a new HAProxy, is down only after the configured number of failed checks',
   async (t) => {
     const host = await TestHost.create(t);
