@@ -16,13 +16,16 @@ export function externalAuth({ listener, request, client }: Way): CheckResult | 
   if (service === '') return refused('the authorization server has no pool', 'status 503');
   const server = `Service ${namespace}/${service.split('.', 1)[0]}, port ${port}`;
   const words = `that ${server}, lets in (${placeOf(asks)}, only by status ${asks.letsIn}${keptFor(asks)})`;
-  const { signIn } = asks.refusal;
-  const away = signIn === '' ? 'status 401, 403 or 503' : `status 302 to ${signIn}, 403 or 503`;
   const asked = request?.asked;
   return {
-    ...{ result: 'asked', detail: words, answer: away },
+    ...{ result: 'asked', detail: words, answer: refusalInWords(asks) },
     ...(asked && { question: questionOf(asks, asked, client, rule.auth?.removesHeader === true) }),
   };
+}
+
+function refusalInWords({ refusal: { signIn, passesRedirects } }: ExternalAuth): string {
+  if (signIn !== '') return `status 302 to ${signIn}, 403 or 503`;
+  return passesRedirects ? 'its redirect, status 401, 403 or 503' : 'status 401, 403 or 503';
 }
 
 /** All of it that decides, because `plan` compares these words. */
@@ -38,10 +41,11 @@ function keptFor({ cache }: ExternalAuth): string {
   return `, which counts for up to ${longest} s for the same ${cache.variables.join(', ')}`;
 }
 
-const OF_CONNECTIONS =
+/** As templates/haproxy/external-auth.lua has them. */
+export const OF_CONNECTIONS =
   namesIn(`connection keep-alive proxy-connection te trailer transfer-encoding upgrade http2-settings expect
   content-length content-encoding host`);
-const NEVER_ASKED =
+export const NEVER_ASKED =
   namesIn(`range if-match if-none-match if-modified-since if-unmodified-since if-range x-original-url x-original-uri
   x-original-method x-auth-request-redirect x-sent-from x-real-ip x-scheme x-forwarded-for x-forwarded-host x-forwarded-uri
   x-forwarded-method`);

@@ -11,7 +11,7 @@ import type { Client } from './client.ts';
 import { cookiesIn } from './cookies.ts';
 
 /** As templates/haproxy/jwt.lua. */
-const MOST_ADDED_BYTES = 8000;
+export const MOST_ADDED_BYTES = 8000;
 /** Digits of a key's hash: enough to see that it is another one. */
 const SHOWN_DIGITS = 12;
 
