@@ -4,6 +4,7 @@
 import { expressionOf, literalStart } from '../../base/expression/expression.ts';
 import { memoByIdentity } from '../../base/memo.ts';
 import { expressionText, oneSpelling } from '../../base/one-spelling.ts';
+import { answeringRule } from '../../model/answering-rule.ts';
 import type { HostRoutes, RouteEntry, RouteMatch, RouteRule, ValueMatch } from '../../model/routes.ts';
 import { conditionsText, pathText, patternText } from './encode.ts';
 import { replacesPrefix, ruleTarget } from './rule-rows.ts';
@@ -42,12 +43,7 @@ const faultOfRule = memoByIdentity((rule: RouteRule): string | undefined => {
 /** The route itself, or an answer to all requests that it could be meant for. */
 export function servable(entry: RouteEntry): RouteEntry {
   if (faultOf(entry) === undefined) return entry;
-  const { name, route } = entry.rule;
-  const changes = { cors: undefined, responseHeaders: undefined, limits: undefined };
-  return {
-    match: shortened(entry.match),
-    rule: { name, route, action: { kind: 'answer', status: 500 }, ...changes },
-  };
+  return { match: shortened(entry.match), rule: answeringRule(entry.rule, 500) };
 }
 
 function unreadable({ path, headers, query }: RouteMatch): string | undefined {

@@ -14,6 +14,7 @@ import type {
   RouteFilter,
   RouteTimeouts,
 } from '../../kubernetes/gateway/route-objects.ts';
+import { answeringRule, CLOSED } from '../../model/answering-rule.ts';
 import type { RefusalReason } from '../../model/object-status.ts';
 import type {
   Cors,
@@ -86,7 +87,7 @@ export function refusedRule(
   { kind, key }: { readonly kind: string; readonly key: string },
   index: number,
 ): RouteRule {
-  return { ...ruleNames(kind, key, index), ...NO_CHANGES, action: { kind: 'answer', status: 500 } };
+  return answeringRule(ruleNames(kind, key, index), 500);
 }
 
 /** Also of GRPCRoutes: what protects the route cannot be given. */
@@ -94,7 +95,7 @@ export function closedRule(
   { kind, key }: { readonly kind: string; readonly key: string },
   index: number,
 ): RouteRule {
-  return { ...ruleNames(kind, key, index), ...NO_CHANGES, action: { kind: 'answer', status: 403 } };
+  return answeringRule(ruleNames(kind, key, index), CLOSED.status);
 }
 
 export function ruleNames(kind: string, key: string, index: number): Pick<RouteRule, 'name' | 'route'> {

@@ -1,5 +1,6 @@
 // Gives canaries their part of the requests of other Ingresses, as ingress-nginx does: by weight, or by a header. Pure.
 
+import { CLOSED } from '../../model/answering-rule.ts';
 import type { Problem } from '../../model/load-balancer.ts';
 import { isGuarded } from '../../model/route-guards.ts';
 import type { ForwardAction, RouteEntry, RouteMatch } from '../../model/routes.ts';
@@ -43,7 +44,7 @@ export function withCanaries(
     if (choices.length === 0) return [byWeight];
     const guards = bothGuards(entry.rule, rule);
     const taken = { ...rule, action: { ...defaultBackendOf(action), ...rule.action } };
-    const guarded = guards === undefined ? { ...rule, action: REFUSED } : { ...taken, ...guards };
+    const guarded = guards === undefined ? { ...rule, action: CLOSED } : { ...taken, ...guards };
     // A match with more headers comes first, and of these the first.
     const chosen = choices.map(({ headers, takes }) => ({
       match: { ...entry.match, headers },
@@ -127,8 +128,6 @@ export function narrowerCanaries(all: readonly OwnedIngress[]): readonly Problem
     return [{ object: `Ingress ${ingress.key}`, reason: 'InvalidAnnotation', message }];
   });
 }
-
-const REFUSED = { kind: 'answer', status: 403 } as const;
 
 function isSamePath({ path: a }: RouteMatch, { path: b }: RouteMatch): boolean {
   return a.kind === b.kind && a.value === b.value;

@@ -7,6 +7,7 @@ import { expressionOf, isMatch } from '../../base/expression/expression.ts';
 import { withGroups } from '../../base/expression/groups.ts';
 import { memoByIdentity } from '../../base/memo.ts';
 import { encodedPath, expressionText, oneSpelling } from '../../base/one-spelling.ts';
+import { CLOSED } from '../../model/answering-rule.ts';
 import type { OwnerKey, Problem } from '../../model/load-balancer.ts';
 import {
   labelsOfListener,
@@ -84,7 +85,7 @@ function withFound(host: HostRoutes, found: ReadonlyMap<RouteRule, Found | strin
 function ruleWith(rule: RouteRule, answer: Found | string): RouteRule {
   if (typeof answer !== 'string') return { ...rule, externalAuth: answer.externalAuth };
   const { externalAuth: _, ...others } = rule;
-  return { ...others, action: { kind: 'answer', status: 403 }, cors: undefined };
+  return { ...others, action: CLOSED, cors: undefined };
 }
 
 /** A phrase that says why there is none, or the pool. */

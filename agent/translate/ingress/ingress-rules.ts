@@ -3,6 +3,7 @@
 
 import { Expressions } from '../../base/expression/expression.ts';
 import type { Ingress } from '../../kubernetes/ingress/ingress-objects.ts';
+import { CLOSED } from '../../model/answering-rule.ts';
 import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
 import { isOpen } from '../../model/route-guards.ts';
 import type { ForwardAction, PathRewrite, RouteEntry, RouteMatch, RouteRule } from '../../model/routes.ts';
@@ -107,7 +108,7 @@ export function readIngress(
   const closing = [...unverified, external.fault, unseen, proxySsl.fault].filter(Boolean);
   const faults = [...read.faults, fault, tokens.fault, errors.fault, ...closing].filter(Boolean);
   const isClosed = read.isClosed || closing.length > 0;
-  const refusal = isClosed || passes ? REFUSED : read.isBroken ? BROKEN : undefined;
+  const refusal = isClosed || passes ? CLOSED : read.isBroken ? BROKEN : undefined;
   const guards = { auth, jwt: tokens.jwt, external, memberTls };
   const rules = new Rules({ ingress, options, service, faults, guards, refusal });
   const expressions = new Expressions();
@@ -203,7 +204,6 @@ function unseenFault({ annotations }: Ingress, { asked }: ReadExternalAuth): str
   return asked?.isOfClass ? ASKED_OF_CLASS : passthroughFault(annotations);
 }
 
-const REFUSED = { kind: 'answer', status: 403 } as const;
 const ASKED_OF_CLASS =
   'Cannot pass TLS through: an authorization server of the class is asked about requests; set "enable-global-auth" to "false"; its requests get status 403';
 const NO_AUTHORITY =

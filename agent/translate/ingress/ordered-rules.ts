@@ -34,22 +34,13 @@ import { plainMatch } from './ingress-paths.ts';
 import { nextUpstreamOf } from './next-upstream.ts';
 import type { IngressOptions } from './nginx-annotations.ts';
 import type { PathEntries } from './path-entries.ts';
-import { isOfChallenges } from './plain-http.ts';
+import { isOfChallenges, TO_HTTPS } from './plain-http.ts';
 import { sessionCookieOf } from './session-cookie.ts';
 
 export type FindService = (key: string) => Service | undefined;
 
 /** What cannot be carried out keeps its match. */
 export const BROKEN = { kind: 'answer', status: 500 } as const;
-
-const TO_HTTPS: RedirectAction = {
-  kind: 'redirect',
-  status: 308,
-  scheme: 'https',
-  hostname: '',
-  port: 0,
-  path: undefined,
-};
 
 interface RulesOptions {
   readonly ingress: Ingress;

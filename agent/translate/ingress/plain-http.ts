@@ -1,13 +1,14 @@
 // What port 80 does with the requests of a host: it serves them, sends clients to https, or refuses what needs a client
 // certificate. Pure; the same value for the same routes.
 
+import { CLOSED } from '../../model/answering-rule.ts';
 import type { RedirectAction, RouteEntry, RouteRule } from '../../model/routes.ts';
 import type { RouteEntries } from '../routes/host-routes.ts';
 
 /** The path of ACME's HTTP-01 (RFC 8555, section 8.3), by which a host gets its first certificate, and the next one. */
 const CHALLENGES = '/.well-known/acme-challenge';
 
-const TO_HTTPS: RedirectAction = {
+export const TO_HTTPS: RedirectAction = {
   kind: 'redirect',
   status: 308,
   scheme: 'https',
@@ -48,7 +49,7 @@ export function isOfChallenges(path: string): boolean {
 }
 
 function refused(rule: RouteRule): RouteRule {
-  return { ...rule, action: { kind: 'answer', status: 403 }, cors: undefined };
+  return { ...rule, action: CLOSED, cors: undefined };
 }
 
 /** `change`: the rule that replaces an entry's; undefined: the entry stays. */

@@ -1,6 +1,7 @@
 // The end of a host that one namespace owns: status 404 for what its routes do not match, which otherwise a wider host gets, be it
 // of another namespace. Pure.
 
+import { answeringRule } from '../../model/answering-rule.ts';
 import type { RouteRule } from '../../model/routes.ts';
 import type { RouteEntries } from './host-routes.ts';
 
@@ -11,14 +12,7 @@ const rules = new WeakSet<RouteRule>();
 export function nothingElse(routes: RouteEntries, route: string): RouteEntries {
   const known = ends.get(routes);
   if (known !== undefined) return known;
-  const rule: RouteRule = {
-    name: `${route}#404`,
-    route,
-    action: { kind: 'answer', status: 404 },
-    cors: undefined,
-    responseHeaders: undefined,
-    limits: undefined,
-  };
+  const rule = answeringRule({ name: `${route}#404`, route }, 404);
   rules.add(rule);
   const match = { path: { kind: 'prefix' as const, value: '' }, method: '', headers: [], query: [] };
   const end = { created: Number.POSITIVE_INFINITY, key: `~~${routes.key}`, entries: [{ match, rule }] };

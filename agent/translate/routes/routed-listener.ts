@@ -3,6 +3,7 @@
 
 import { compactList } from '../../base/compact.ts';
 import { memoByIdentity } from '../../base/memo.ts';
+import { answeringRule, CLOSED } from '../../model/answering-rule.ts';
 import type {
   Family,
   Listener,
@@ -80,7 +81,4 @@ const closedHost = memoByIdentity(({ host, entries }: HostRoutes): HostRoutes =>
   return { host, entries: closed };
 });
 
-const closedRule = memoByIdentity(({ name, route }: RouteRule): RouteRule => {
-  const action = { kind: 'answer', status: 403 } as const;
-  return { name, route, action, cors: undefined, responseHeaders: undefined, limits: undefined };
-});
+const closedRule = memoByIdentity((rule: RouteRule): RouteRule => answeringRule(rule, CLOSED.status));

@@ -4,6 +4,7 @@ import type { Anchoring } from '../../../base/expression/automaton.ts';
 import { expressionOf, isMatch } from '../../../base/expression/expression.ts';
 import { expressionText, oneSpelling } from '../../../base/one-spelling.ts';
 import { quote } from '../../../base/quote.ts';
+import { answeringRule } from '../../../model/answering-rule.ts';
 import type { HostPattern, HttpRouting, RouteEntry, RouteMatch, ValueMatch } from '../../../model/routes.ts';
 import { isStrict } from '../../../model/strict-hosts.ts';
 import { valueInWords } from '../route-words.ts';
@@ -61,10 +62,7 @@ export function asServed(entry: RouteEntry): RouteEntry {
     [...headers, ...query].every(
       ({ kind, value }) => kind !== 'regex' || typeof expressionOf(value, 'whole') !== 'string',
     );
-  if (isReadable) return entry;
-  const { name, route } = entry.rule;
-  const nothing = { cors: undefined, responseHeaders: undefined, limits: undefined };
-  return { ...entry, rule: { name, route, action: { kind: 'answer', status: 500 }, ...nothing } };
+  return isReadable ? entry : { ...entry, rule: answeringRule(entry.rule, 500) };
 }
 
 export interface WhyNot {
