@@ -115,32 +115,29 @@ test('A TLS probe requires a handshake', async (t) => {
   t.is(good.probes.length, 0);
 });
 
-test(
-  'A probe uses the port that the Service names, and the port of the member may be silent',
-  async (t) => {
-    const host = await TestHost.create(t);
-    const [first] = await probed(t, host, 2);
-    const beside = await Promise.all(
-      [11, 12].map((last) => startProbedMember(t, host.address(last), MEMBER_PORT + 1)),
-    );
-    if (first === undefined) return t.fail();
-    first.answer = { status: 503 };
-    const annotations = {
-      ...AT_ONCE,
-      'health-monitor': 'http',
-      'health-monitor-port': String(MEMBER_PORT + 1),
-      'health-monitor-expected-codes': '200',
-    };
-    await host.serve({ members: [host.address(11), host.address(12)], annotations });
-    await host.start();
-    await host.until('all were probed', async () => beside.every(({ probes }) => probes.length > 0));
-    await untilStates(host, 'up up');
-    t.is(first.probes.length, 0);
-    const [, other] = beside;
-    if (other !== undefined) other.answer = { status: 500 };
-    await untilStates(host, 'up down');
-  },
-);
+test('A probe uses the port that the Service names, and the port of the member may be silent', async (t) => {
+  const host = await TestHost.create(t);
+  const [first] = await probed(t, host, 2);
+  const beside = await Promise.all(
+    [11, 12].map((last) => startProbedMember(t, host.address(last), MEMBER_PORT + 1)),
+  );
+  if (first === undefined) return t.fail();
+  first.answer = { status: 503 };
+  const annotations = {
+    ...AT_ONCE,
+    'health-monitor': 'http',
+    'health-monitor-port': String(MEMBER_PORT + 1),
+    'health-monitor-expected-codes': '200',
+  };
+  await host.serve({ members: [host.address(11), host.address(12)], annotations });
+  await host.start();
+  await host.until('all were probed', async () => beside.every(({ probes }) => probes.length > 0));
+  await untilStates(host, 'up up');
+  t.is(first.probes.length, 0);
+  const [, other] = beside;
+  if (other !== undefined) other.answer = { status: 500 };
+  await untilStates(host, 'up down');
+});
 
 for (const withTls of [false, true]) {
   test(`A gRPC probe checks the health of a server ${withTls ? 'with' : 'without'} TLS`, async (t) => {
@@ -278,36 +275,33 @@ test('The agent reads the results of checks at the interval of the settings', as
   await host.until('it is told, too', async () => (await told()) === 'ONLINE');
 });
 
-test(
-  'A new member, or a member of a new HAProxy, is down only after the configured number of failed checks',
-  async (t) => {
-    const host = await TestHost.create(t);
-    const [first, second] = await probed(t, host, 2);
-    if (first === undefined || second === undefined) return t.fail();
-    const annotations = {
-      'health-monitor': 'http',
-      'health-monitor-interval': '500ms',
-      'health-monitor-fall': '4',
-      'health-monitor-path': '/healthz',
-      'health-monitor-rise': '1',
-      'health-monitor-expected-codes': '200',
-    };
-    await host.serve({ annotations });
-    await host.start();
-    await untilStates(host, 'up');
-    second.answer = { status: 503 };
-    await host.serve({ members: [host.address(11), host.address(12)], annotations });
-    await untilStates(host, 'up down');
-    t.true(second.probes.length >= 4, `After ${second.probes.length} probes`);
+test('A new member, or a member of a new HAProxy, is down only after the configured number of failed checks', async (t) => {
+  const host = await TestHost.create(t);
+  const [first, second] = await probed(t, host, 2);
+  if (first === undefined || second === undefined) return t.fail();
+  const annotations = {
+    'health-monitor': 'http',
+    'health-monitor-interval': '500ms',
+    'health-monitor-fall': '4',
+    'health-monitor-path': '/healthz',
+    'health-monitor-rise': '1',
+    'health-monitor-expected-codes': '200',
+  };
+  await host.serve({ annotations });
+  await host.start();
+  await untilStates(host, 'up');
+  second.answer = { status: 503 };
+  await host.serve({ members: [host.address(11), host.address(12)], annotations });
+  await untilStates(host, 'up down');
+  t.true(second.probes.length >= 4, `After ${second.probes.length} probes`);
 
-    // The same over a reload.
-    await host.until('it has been found well', async () => first.probes.length >= 2);
-    const worker = await host.worker();
-    await host.serve({ name: 'api', address: host.address(2), members: [] });
-    await host.until('another worker serves', async () => (await host.worker()) !== worker);
-    first.answer = { status: 503 };
-    const before = first.probes.length;
-    await untilStates(host, 'down down');
-    t.true(first.probes.length - before >= 4, `After ${first.probes.length - before} probes`);
-  },
-);
+  // The same over a reload.
+  await host.until('it has been found well', async () => first.probes.length >= 2);
+  const worker = await host.worker();
+  await host.serve({ name: 'api', address: host.address(2), members: [] });
+  await host.until('another worker serves', async () => (await host.worker()) !== worker);
+  first.answer = { status: 503 };
+  const before = first.probes.length;
+  await untilStates(host, 'down down');
+  t.true(first.probes.length - before >= 4, `After ${first.probes.length - before} probes`);
+});
