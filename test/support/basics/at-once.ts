@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava';
 
 type Holder = Pick<ExecutionContext, 'teardown'>;
 
-/** Resolves when the test may go on; it holds its place until its end, whatever it starts in the meantime. */
+/** Resolves when the test may continue; it holds its place until its end, whatever it starts in the meantime. */
 export function atOnce(most: number): (t: Holder) => Promise<void> {
   const turns = new WeakMap<Holder, Promise<void>>();
   const waiting: (() => void)[] = [];
