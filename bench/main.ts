@@ -4,6 +4,7 @@
 // another result file, HAPROXY another HAProxy, BENCH_CHANGES the number of changes of `vips-churn`, BENCH_PATIENCE the
 // seconds to wait for a quiet machine before each benchmark. A missed target is printed and leaves the exit status at 0.
 
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -110,6 +111,15 @@ if (selected.size === 0) {
     `No row's name matches ${pattern}: there are ${benchmarks.flatMap(({ rows }) => rows).join(', ')}`,
   );
   process.exit(2);
+}
+
+// bin/headgate runs an agent from its sources if one is newer than the bundle, with 10 MB more. In a process of its own, because
+// esbuild's would stay beside what is measured.
+if (bench.scaled(100) >= 100) {
+  bench.report('Bundling the agent');
+  execFileSync(process.execPath, [fileURLToPath(new URL('../scripts/bundle.ts', import.meta.url))], {
+    stdio: 'inherit',
+  });
 }
 
 // Every process of a benchmark inherits it. The folder has all their files, also those of a process that is killed.
