@@ -14,6 +14,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const work = mkdtempSync(join(tmpdir(), 'headgate-test-deb-'));
 /** Without a passphrase, for this test alone. */
 const KEY = 'Headgate test <test@example.org>';
+/** lintian takes the maintainer of a package that nobody publishes, at localhost, for an error. */
+const MAINTAINER = { DEBFULLNAME: 'Headgate test', DEBEMAIL: 'test@example.org' };
 const keys = join(work, 'keys');
 mkdirSync(keys, { mode: 0o700 });
 
@@ -76,10 +78,25 @@ function testPackage(file: string, target: Architecture): void {
   headgate('render', '--manifests', join(root, 'examples/manifests'), '--output', files);
   const text = readFileSync(join(files, 'haproxy/haproxy.cfg'), 'utf8');
   expect(of('a rendered configuration'), text.includes('\nlisten '));
+  // Whatever is loaded late: here the package that reads the keys of tokens.
+  expect(
+    of('the reader of keys'),
+    checked(headgate).includes('warn https://127.0.0.1:9/: it cannot be read'),
+  );
   const units = everyText(join(tree, 'lib'));
   expect(of('no path of this repository'), units.length > 0 && !units.some((each) => each.includes(root)));
   for (const page of ['man8/headgate.8.gz', 'man5/headgate.yaml.5.gz'])
     expect(of(`the page ${page}`), readdirSync(join(tree, 'usr/share/man', page, '..')).length === 1);
+}
+
+/** Of a URL at which nobody answers; the host has other faults. */
+function checked(headgate: (...args: readonly string[]) => string): string {
+  const folders = ['--state-dir', join(work, 'state'), '--runtime-dir', join(work, 'run')];
+  try {
+    return headgate('check', '--jwks-urls', 'https://127.0.0.1:9/', ...folders);
+  } catch (error) {
+    return (error as { readonly stdout: string }).stdout;
+  }
 }
 
 /** Runs a program with the libraries that the package depends on, of Debian 12. */
@@ -130,7 +147,7 @@ function run(program: string, args: readonly string[], cwd = '/'): string {
   return execFileSync(program, args, {
     encoding: 'utf8',
     cwd,
-    env: { ...process.env, NODE_DISABLE_COMPILE_CACHE: '1', GNUPGHOME: keys },
+    env: { ...MAINTAINER, ...process.env, NODE_DISABLE_COMPILE_CACHE: '1', GNUPGHOME: keys },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
 }
