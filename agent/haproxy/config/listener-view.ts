@@ -209,6 +209,7 @@ export function poolView(listener: Listener): View {
     // Clients of a pool of routes may have addresses of both families.
     tableType: listener.family === 'v4' && !isRoutePool(listener) ? 'ip' : 'ipv6',
     isRoutePool: isRoutePool(listener) && mode === 'http',
+    isHttp: mode === 'http',
   };
 }
 
