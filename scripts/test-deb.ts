@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const work = mkdtempSync(join(tmpdir(), 'headgate-test-deb-'));
 /** Without a passphrase, for this test alone. */
 const KEY = 'Headgate test <test@example.org>';
-/** lintian takes the maintainer of a package that nobody publishes, at localhost, for an error. */
+/** For lintian the placeholder of a package that is not published is an error. */
 const MAINTAINER = { DEBFULLNAME: 'Headgate test', DEBEMAIL: 'test@example.org' };
 const keys = join(work, 'keys');
 mkdirSync(keys, { mode: 0o700 });
@@ -89,7 +89,7 @@ function testPackage(file: string, target: Architecture): void {
     expect(of(`the page ${page}`), readdirSync(join(tree, 'usr/share/man', page, '..')).length === 1);
 }
 
-/** Of a URL at which nobody answers; the host has other faults. */
+/** What `headgate check` prints of a URL at which no server answers; the host has other faults. */
 function checked(headgate: (...args: readonly string[]) => string): string {
   const folders = ['--state-dir', join(work, 'state'), '--runtime-dir', join(work, 'run')];
   try {
