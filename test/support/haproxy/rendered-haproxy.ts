@@ -58,6 +58,7 @@ export async function startRendered(
     dotSegments = 'reject',
     ambiguousPaths = 'reject-where-guarded',
     routeMetrics = false,
+    hardStopAfter = 3_000,
     logTarget = 'journald',
   }: {
     readonly executable?: string;
@@ -66,6 +67,7 @@ export async function startRendered(
     readonly dotSegments?: DotSegments;
     readonly ambiguousPaths?: AmbiguousPaths;
     readonly routeMetrics?: boolean;
+    readonly hardStopAfter?: number;
     /** The target of the connection log. */
     readonly logTarget?: string;
   } = {},
@@ -82,7 +84,7 @@ export async function startRendered(
     threads: 1,
     dotSegments,
     ambiguousPaths,
-    hardStopAfter: 3_000,
+    hardStopAfter,
     maxOldWorkers: 4,
     haproxyUser: '',
     haproxyGroup: '',
