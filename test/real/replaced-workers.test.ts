@@ -1,4 +1,4 @@
-// A worker that a reload has replaced has old rules: a client cannot go on with them by a connection of before.
+// A worker that a reload has replaced has old rules: a client cannot use them by a connection of before.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -65,7 +65,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** Of at most 126 bytes. */
+/** For at most 126 bytes. */
 function text(value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
