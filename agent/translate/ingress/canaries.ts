@@ -10,16 +10,13 @@ import type { Canary } from './ingress-rules.ts';
 import type { OwnedIngress } from './owned-hosts.ts';
 import { isSpelling, withRewrite } from './path-entries.ts';
 
-/** The same value if no canary of its namespace has one of its paths on this host. `by`: the Ingress of the routes. */
+/** The same value if no canary of its namespace has one of its paths. `canaries`: of its host; `by`: the Ingress of the routes. */
 export function withCanaries(
-  host: string,
   routes: RouteEntries,
   canaries: readonly Canary[],
   by?: OwnedIngress['read'],
 ): RouteEntries {
-  const ofHost = canaries.filter(
-    (canary) => canary.host === host && isOfNamespace(routes, canary) && !isLessVerified(canary, by),
-  );
+  const ofHost = canaries.filter((canary) => isOfNamespace(routes, canary) && !isLessVerified(canary, by));
   if (ofHost.length === 0) return routes;
   let isChanged = false;
   let last: Canary | undefined;

@@ -13,16 +13,12 @@ import { shownAddress } from '../../model/load-balancer.ts';
 import { objectOf, ownerOf } from '../../model/names.ts';
 import type { ObjectStatus } from '../../model/object-status.ts';
 import type { AskedTls, PoolUse } from '../../model/pool-uses.ts';
-import type { ExternalAuth, HostRoutes, HttpRouting, RouteSection, TlsRouting } from '../../model/routes.ts';
-import { isStrict } from '../../model/strict-hosts.ts';
+import type { ExternalAuth, TlsRouting } from '../../model/routes.ts';
 import { SERVE_WITHOUT } from '../../protection/judge-names.ts';
 import { ownAddresses } from '../own-addresses.ts';
-import { type JudgedTls, judgeAskedTls } from '../pool/asked-tls.ts';
 import { ageOf, precedenceOf } from '../precedence.ts';
 import { frontOptions } from '../routes/front-options.ts';
-import { ANY_HOST, hostKey, hostPattern, hostText } from '../routes/host-pattern.ts';
-import { byPrecedence, type RouteEntries } from '../routes/host-routes.ts';
-import { nothingElse } from '../routes/nothing-else.ts';
+import { byPrecedence } from '../routes/host-routes.ts';
 import { type TokenRoute, tokenKeySets } from '../routes/route-tokens.ts';
 import { type AuthRoute, userLists } from '../routes/route-users.ts';
 import { type RoutedPort, routedListener } from '../routes/routed-listener.ts';
@@ -30,20 +26,20 @@ import { SectionHosts } from '../routes/section-hosts.ts';
 import { shadowedRoutes } from '../routes/shadowed-routes.ts';
 import { loadBalancerOf } from '../service/plain-listener.ts';
 import { parseVip, withPublic } from '../service/service-vips.ts';
-import type { CertificatesView } from '../service/tls.ts';
 import type { TranslatorOptions } from '../service/translator-options.ts';
 import { NO_PORTS, type RequestedPorts, type Translation, type Translator } from '../translate.ts';
-import { narrowerCanaries, strangeCanaries, unverifiedCanaries, withCanaries } from './canaries.ts';
-import { withName } from './certificate-names.ts';
+import { narrowerCanaries, strangeCanaries, unverifiedCanaries } from './canaries.ts';
+import { plainHosts, secureHosts } from './class-hosts.ts';
+import { classRouting } from './class-routing.ts';
 import { type AskedService, CLASS_AUTH_ANNOTATIONS, classAuth } from './external-auth.ts';
 import { type AuthRoutes, withAuthRoutes } from './external-auth-routes.ts';
 import { type IngressGuards, ingressGuards } from './ingress-guards.ts';
+import { ingressProblems, memberTlsProblems } from './ingress-problems.ts';
 import { IngressReader } from './ingress-reader.ts';
-import type { Canary, HostEntries, ReadIngress } from './ingress-rules.ts';
+import type { ReadIngress } from './ingress-rules.ts';
 import { ingressTls } from './ingress-tls.ts';
 import { consentOf } from './nginx-annotations.ts';
-import { type OwnedHosts, type OwnedIngress, ownedHosts, sharedHosts, widerHosts } from './owned-hosts.ts';
-import { redirected, refusedAll, refusedInClear, withoutContent } from './plain-http.ts';
+import { ownedHosts, sharedHosts } from './owned-hosts.ts';
 import { passedHosts, passthroughOf } from './ssl-passthrough.ts';
 
 /** The part of the store of objects that translation reads. */
@@ -59,7 +55,6 @@ export type IngressTranslatorOptions = TranslatorOptions<IngressView>;
 
 const HTTP = 80;
 const HTTPS = 443;
-const SECTION = 'all';
 /** Annotations of a class besides those of its listeners, without a prefix. */
 const CLASS_ANNOTATIONS = ['load-balancer-ips', 'tls-certificate', SERVE_WITHOUT, ...CLASS_AUTH_ANNOTATIONS];
 
@@ -154,7 +149,7 @@ export class IngressTranslator implements Translator {
       ...auth.faults.map(
         (message): Problem => ({ object: objectOf(key), reason: 'InvalidAnnotation', message }),
       ),
-      ...all.flatMap(problemsOf),
+      ...all.flatMap(ingressProblems),
     ];
     const isShared = !this.#options.settings().hostsOfOneNamespace;
     const hosts = isShared ? sharedHosts(all) : ownedHosts(all, problems);
@@ -169,16 +164,11 @@ export class IngressTranslator implements Translator {
       secure: new SectionHosts('by-length'),
     };
     this.#memories.set(key, memory);
-    const plainHosts = hostRoutes(
-      hosts,
-      memory.plain,
-      (entries, by) => plainRoutes(entries, by, guards, isHttps),
-      ({ forcesTls }) => !forcesTls,
-    );
-    const secureHosts = hostRoutes(hosts, memory.secure, (entries, by) => secureRoutes(entries, by, guards));
-    const askedRoutes = askedBy(owned, tls === undefined ? [plainHosts] : [secureHosts, plainHosts], guards);
-    const plainAsking = withAuthRoutes(plainHosts, askedRoutes);
-    const secureAsking = withAuthRoutes(secureHosts, askedRoutes);
+    const inClear = plainHosts(hosts, memory.plain, guards, isHttps);
+    const inTls = secureHosts(hosts, memory.secure, guards);
+    const askedRoutes = askedBy(owned, tls === undefined ? [inClear] : [inTls, inClear], guards);
+    const plainAsking = withAuthRoutes(inClear, askedRoutes);
+    const secureAsking = withAuthRoutes(inTls, askedRoutes);
     const [plain, secure] = [plainAsking.hosts, secureAsking.hosts];
     problems.push(...(tls === undefined ? plainAsking : secureAsking).problems);
     problems.push(
@@ -201,10 +191,10 @@ export class IngressTranslator implements Translator {
     const ended = tls && owned.flatMap(({ read }) => read.hosts.map(({ host }) => host));
     const passing = front.isClosed ? undefined : passthroughOf(passed, ended);
     const ports = [
-      { port: HTTP, routing: httpRouting(sectionsOf(plain, NO_GUARDS)), tls: undefined },
+      { port: HTTP, routing: classRouting(plain), tls: undefined },
       ...(tls === undefined
         ? []
-        : [{ port: HTTPS, routing: httpRouting(sectionsOf(secure, guards.hosts)), tls, dispatch: passing }]),
+        : [{ port: HTTPS, routing: classRouting(secure, guards.hosts), tls, dispatch: passing }]),
       ...(tls === undefined && passing !== undefined ? [{ port: HTTPS, routing: passing, tls }] : []),
     ];
     const listeners = (all.length === 0 ? [] : (['v4', 'v6'] as const)).flatMap((family) =>
@@ -248,54 +238,6 @@ export class IngressTranslator implements Translator {
   }
 }
 
-function httpRouting(sections: readonly RouteSection[]): HttpRouting {
-  return { kind: 'http', sections, detectMisdirected: sections.some(({ name }) => name !== SECTION) };
-}
-
-const NO_GUARDS: IngressGuards['hosts'] = new Map();
-
-/**
- * A host whose clients need a certificate is a section of its own: a client that names another host in its handshake does not
- * get there. If all hosts are guarded, each of the others is a section.
- */
-function sectionsOf(hosts: readonly HostRoutes[], guards: IngressGuards['hosts']): readonly RouteSection[] {
-  const isAsked = (host: string): boolean => guards.has(host) && guards.get(host) !== 'closed';
-  const isAlone = ({ host }: HostRoutes): boolean =>
-    isAsked('') || isAsked(host.kind === 'any' ? '' : hostText(host));
-  const alone = hosts.filter(isAlone).map((each) => ({
-    name: hostText(each.host),
-    hostname: each.host,
-    hosts: [each],
-  }));
-  if (isAsked('')) return alone;
-  return [{ name: SECTION, hostname: ANY_HOST, hosts: hosts.filter((each) => !isAlone(each)) }, ...alone];
-}
-
-type ByHost = Pick<OwnedIngress, 'ingress'>;
-
-function secureRoutes({ host, entries }: HostEntries, by: ByHost, guards: IngressGuards): RouteEntries {
-  return isClosed(host, by, guards) ? refusedAll(entries) : withName(entries, guards.names.get(host));
-}
-
-function plainRoutes(
-  { host, entries, toHttps }: HostEntries,
-  by: ByHost,
-  guards: IngressGuards,
-  isHttps: (host: string) => boolean,
-): RouteEntries {
-  if (isClosed(host, by, guards)) return refusedInClear(entries);
-  const leads = toHttps === 'always' || (toHttps === 'if-served' && isHttps(host));
-  const routes = leads ? redirected(entries) : withName(entries, guards.names.get(host));
-  const guard = guards.hosts.get(host);
-  return guard !== undefined && guard !== 'closed' && guard.verify === 'required'
-    ? withoutContent(routes)
-    : routes;
-}
-
-function isClosed(host: string, { ingress }: ByHost, { hosts, isRefused }: IngressGuards): boolean {
-  return hosts.get(host) === 'closed' || isRefused(ingress.key, host);
-}
-
 function authRoutes(all: readonly OnClass[]): readonly AuthRoute[] {
   return all.flatMap(({ ingress, read }) =>
     read.usersSecret === '' ? [] : [{ object: `Ingress ${ingress.key}`, secret: read.usersSecret }],
@@ -307,65 +249,6 @@ function tokenRoutes(all: readonly OnClass[]): readonly TokenRoute[] {
     read.tokenKeys === '' ? [] : [{ object: `Ingress ${ingress.key}`, keys: read.tokenKeys }],
   );
 }
-
-function hostRoutes(
-  { ingresses, ownerOf }: OwnedHosts,
-  section: SectionHosts,
-  side: (entries: HostEntries, by: ByHost) => RouteEntries,
-  isShared: (canary: Canary) => boolean = () => true,
-): readonly HostRoutes[] {
-  const canaries = ingresses.flatMap(({ read }) => read.canaries).filter(isShared);
-  const own = new Map<string, (readonly [HostEntries, OwnedIngress])[]>();
-  const add = (entries: HostEntries, by: OwnedIngress): void => {
-    const found = own.get(entries.host);
-    if (found === undefined) own.set(entries.host, [[entries, by]]);
-    else found.push([entries, by]);
-  };
-  for (const each of ingresses) for (const entries of each.read.hosts) add(entries, each);
-  for (const each of ingresses) if (each.read.fallback !== undefined) add(each.read.fallback, each);
-  const byHost = new Map<string, RouteEntries[]>();
-  for (const [host, all] of own) {
-    const plain = all.map(([entries, by]) => side(entries, by));
-    // A guarded path in another spelling would get an open rule of the host, or of a wider one.
-    const needsSpellings =
-      all.some(([{ hasExpressions }]) => hasExpressions) && isStrict(plain.flatMap(({ entries }) => entries));
-    const routes = needsSpellings
-      ? all.map(([entries, by]) => side({ ...entries, entries: entries.inEverySpelling }, by))
-      : plain;
-    byHost.set(
-      host,
-      routes.map((each, at) => withCanaries(host, each, canaries, all[at]?.[1].read)),
-    );
-  }
-  for (const [host, entries] of byHost) {
-    const wider = widerHosts(host).find((each) => byHost.has(each));
-    const [first] = entries;
-    if (wider !== undefined && first !== undefined && ownerOf(wider) !== ownerOf(host))
-      entries.push(
-        nothingElse(first, first.entries[0]?.rule.route ?? `Ingress ${first.key.replace(/^~/, '')}`),
-      );
-  }
-  const routes = [...byHost].flatMap(([text, all]) => {
-    const host = hostPattern(text, 'one-label');
-    const hosts = [{ host, key: hostKey(host) }];
-    return all.map((entries) => ({ entries, hosts }));
-  });
-  return section.update(routes);
-}
-
-/** The Secret for TLS to members cannot be used. */
-function memberTlsProblems(
-  { ingress, read: { memberTls } }: OnClass,
-  certificates: CertificatesView,
-  reads: Set<Dependency>,
-): readonly Problem[] {
-  const { tls, fault } = memberTls ? judgeAskedTls(memberTls, certificates, reads) : NO_FAULT;
-  if (fault === '') return [];
-  const message = tls === undefined ? `${fault}; its requests get status 503` : fault;
-  return [{ object: `Ingress ${ingress.key}`, reason: 'InvalidCertificate', message }];
-}
-
-const NO_FAULT: JudgedTls = { tls: undefined, fault: '' };
 
 /** The services that are asked by a host of the class. */
 function askedBy(
@@ -391,28 +274,6 @@ function poolsOf(all: readonly OnClass[], asked: readonly PoolUse[]): readonly P
   const uses = new Map(asked.map((use) => [`${use.pool} ${use.port}`, use]));
   for (const { read } of all) for (const use of read.uses) uses.set(`${use.pool} ${use.port}`, use);
   return [...uses.values()];
-}
-
-/** More annotations are counted. */
-const MOST_NAMED = 5;
-
-function problemsOf({ ingress, read }: OnClass): readonly Problem[] {
-  const object = `Ingress ${ingress.key}`;
-  const problems = [
-    ...read.faults.map(
-      (message): Problem => ({
-        object,
-        reason: read.pathFaults.includes(message) ? 'InvalidRoute' : 'InvalidAnnotation',
-        message,
-      }),
-    ),
-    ...read.without.map((message): Problem => ({ object, reason: 'ProtectionMissing', message })),
-  ];
-  if (read.ignored.length === 0) return problems;
-  const named = read.ignored.slice(0, MOST_NAMED).map(quote).join(', ');
-  const more = read.ignored.length > MOST_NAMED ? ` (and ${read.ignored.length - MOST_NAMED} more)` : '';
-  const message = `These annotations have no effect here: ${named}${more}`;
-  return [...problems, { object, reason: 'AnnotationIgnored', message }];
 }
 
 function statusOf(
