@@ -164,7 +164,7 @@ test('Annotations of ingress-nginx do what they say', async (t) => {
   t.is(withQuery.location, 'https://new.example.org/x');
   for (const [host, url, status, location] of [
     ['moved', '/a/b?c=$uri', 301, 'https://new.example.org/old/a/b?c=$uri'],
-    ['named', '/%24host/e?c=1', 302, 'http://www.named.example.org/%24host/e?from=named.example.org'],
+    ['named', '/%24host/e?c=1', 302, 'http://www.named.example.org/$host/e?from=named.example.org'],
     ['root', '/', 302, 'http://root.example.org/a?x=1'],
   ] as const) {
     const moved = await ask(`${host}.example.org`, url);
