@@ -31,7 +31,7 @@ export const PROXY_SSL_ANNOTATIONS = {
   'proxy-ssl-verify': rule(
     oneOf('on', 'off'),
     'on or off',
-    'Members need a certificate of an authority in `ca.crt` of `proxy-ssl-secret`, with the name `proxy-ssl-name`: both are needed. A BackendTLSPolicy of the Service has precedence. Default: off.',
+    'Members need a certificate of an authority in `ca.crt` of `proxy-ssl-secret`, with the name `proxy-ssl-name`: both are needed. A BackendTLSPolicy of the Service has precedence. Like the others of the kind it holds for a Service that `auth-url` names by https, too. Default: off.',
   ),
   'proxy-ssl-verify-depth': rule(
     number(0, 99),
