@@ -183,10 +183,11 @@ export function urls(): Kind<readonly string[]> {
       ['http:', 'https:'].includes(url.protocol) &&
       url.username === '' &&
       url.password === '' &&
-      !url.host.includes(',')
+      !url.host.includes(',') &&
+      !/\s/.test(one)
     );
   });
-  return { ...kind, splitsAt: /,(?=https?:\/\/)/i };
+  return { ...kind, splitsAt: /,(?=\s*https?:\/\/|\s*$)/i };
 }
 
 /** A URL for people, in which the query may have placeholders, or nothing. */

@@ -81,6 +81,10 @@ test('The flag of a mapping takes several entries, and an empty value of a list 
     t.deepEqual(faults({ argv: ['--namespaces', text] }), [
       '--namespaces: "" is not the name of a namespace',
     ]);
+  t.deepEqual(read({ env: { HEADGATE_JWKS_URLS: 'https://a.example/,' } }).jwksUrls, ['https://a.example/']);
+  t.deepEqual(faults({ env: { HEADGATE_JWKS_URLS: 'https://a.example/, https://b.example/' } }), [
+    'HEADGATE_JWKS_URLS: " https://b.example/" is not a URL such as https://192.0.2.1:6443',
+  ]);
   const hosts = 'https://a.example.org,b.example.org';
   t.deepEqual(faults({ argv: ['--api-servers', hosts] }), [
     `--api-servers: "${hosts}" is not a URL such as https://192.0.2.1:6443`,
