@@ -1,5 +1,5 @@
 // The shipped rules with their own `for`, in real outages of ALERT_MINUTES on real hosts: each alert fires once, lasts as long
-// as the outage, and ends after it (`make alerts`; docs/operations.md has a table of a run). The outages run at the same time,
+// as the outage, and ends after it (`make alerts`; docs/operations.md says how long). The outages run at the same time,
 // each with a Prometheus of its own that scrapes and evaluates every 15 seconds.
 
 import { once } from 'node:events';
