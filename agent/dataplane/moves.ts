@@ -53,8 +53,11 @@ export interface MovesOptions {
 const MOST_WAIT_FOR_CHECKS_MS = 10_000;
 /** From the end of new connections to the landing until its sockets are closed: those that wait in them are accepted. */
 const WITHDRAWAL_MS = 100;
-/** A dispatcher waits so long for a client's first message of TLS, and then needs the listener that it leads to. */
-const DISPATCH_MS = 5_500;
+/**
+ * The same for listeners that HAProxy reaches by a socket of its own, which ends with them: a client has so long to send what is
+ * led there, its first message of TLS to a dispatcher (5 s, `inspect-delay`) or a request that an authorization server lets in.
+ */
+const LEADING_MS = 5_500;
 
 const NONE: readonly never[] = [];
 
@@ -97,7 +100,7 @@ export class Moves {
     const moved = keys.filter((key) => this.#isMoved(key));
     if (moved.length === 0) return;
     await this.#withdraw(moved.filter((key) => !this.#withdrawnAt.has(key)));
-    const ended = moved.filter((key) => !this.#isDispatching(key));
+    const ended = moved.filter((key) => !this.#leadsOn(key));
     for (const key of ended) this.forget(key);
     if (ended.length > 0) replan(ended);
   }
@@ -137,13 +140,12 @@ export class Moves {
     return isKnown || clock.monotonic() - (this.#since.get(key) ?? 0) > MOST_WAIT_FOR_CHECKS_MS;
   }
 
-  /** A client that the landing accepted may not have been led to its listener yet. */
-  #isDispatching(key: string): boolean {
+  /** A client that the landing accepted may still have to be led on. */
+  #leadsOn(key: string): boolean {
     const { desired, clock } = this.#options;
-    const since = clock.monotonic() - (this.#withdrawnAt.get(key) ?? 0);
-    return (
-      since < DISPATCH_MS &&
-      (desired.get(key)?.listeners ?? NONE).some(({ dispatch }) => dispatch !== undefined)
+    if (clock.monotonic() - (this.#withdrawnAt.get(key) ?? 0) >= LEADING_MS) return false;
+    return (desired.get(key)?.listeners ?? NONE).some(
+      ({ dispatch, asksServers, replacesErrors }) => dispatch ?? asksServers ?? replacesErrors,
     );
   }
 

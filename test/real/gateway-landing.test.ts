@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { Agent, get } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createServer } from 'node:tls';
@@ -14,6 +14,7 @@ import { requires } from '../support/basics/requirements.ts';
 import { processesOf, signal, TestHost } from '../support/host/agent.ts';
 import { TestNetwork } from '../support/host/namespaces.ts';
 import { goneBack, readMetrics } from '../support/report/metrics-text.ts';
+import { startAuthorizer } from '../support/traffic/authorizer.ts';
 import { type Answer, request, startEcho } from '../support/traffic/echo.ts';
 import { serveNames, startHttpLoad, type Target } from '../support/traffic/namespace-http.ts';
 import { slowHandshake } from '../support/traffic/slow-hello.ts';
@@ -36,7 +37,7 @@ type Json = Readonly<Record<string, unknown>>;
 const PORT = 8080;
 const HTTPS = 8443;
 const NEW = 2;
-/** Whose first message of TLS takes a second. */
+/** Whose first message takes a second. */
 const SLOW_CLIENTS = 12;
 
 /** A host whose main HAProxy serves the Gateway `edge` at address 1; nothing moves from the landing before `rest()`. */
@@ -470,6 +471,47 @@ test.serial('A Gateway that passes TLS on, ends TLS and forwards TCP lands and m
   await moved();
   t.deepEqual(await names(), all);
   t.deepEqual(failed, []);
+});
+
+test.serial('A slow request is let in by its authorization server while the landing lets go', async (t) => {
+  const { host, gateway, rest, moved, landed } = await served(t);
+  const authorizer = await startAuthorizer(t);
+  authorizer.answer = (response) => void response.end();
+  await host.write('service-auth.yaml', backendObjects('auth', authorizer.place));
+  const externalAuth = { protocol: 'HTTP', backendRef: { name: 'auth', port: 80 }, http: { path: '/check' } };
+  await host.write('route-new.yaml', [
+    routeJson('new', [{ name: 'new' }], {
+      hostnames: ['web.example'],
+      rules: [
+        { filters: [{ type: 'ExternalAuth', externalAuth }], backendRefs: [{ name: 'web', port: 80 }] },
+      ],
+    }),
+  ]);
+  await gateway('new', NEW, [HTTP]);
+  const place = { address: host.address(NEW), port: PORT };
+  const asked = async (between: () => Promise<unknown>): Promise<string> => {
+    const socket = connect(place.port, place.address).setEncoding('utf8');
+    socket.write('GET / HTTP/1.1\r\nhost: web.example\r\n');
+    await between();
+    socket.write('connection: close\r\n\r\n');
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    return text.split(' ')[1] ?? 'nothing';
+  };
+  const status = (between = async () => undefined as unknown): Promise<string> =>
+    asked(between).catch((error: Error) => error.message);
+  await t.notThrowsAsync(eventually(status, (found) => found === '200'));
+  t.is(await landed(), 1);
+  const statuses = new Set<string>();
+  let isOver = false;
+  const slow = Array.from({ length: SLOW_CLIENTS }, async () => {
+    while (!isOver) statuses.add(await status(() => delay(1_000)));
+  });
+  await rest();
+  await moved();
+  isOver = true;
+  await Promise.all(slow);
+  t.deepEqual([...statuses], ['200']);
 });
 
 inNamespaces.serial('No request fails while Gateways land, change, get a port and move', async (t) => {

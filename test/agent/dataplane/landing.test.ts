@@ -57,25 +57,27 @@ test('Load balancers move together when nothing has landed for a while, and the 
   t.deepEqual([both.served(shop.key), both.status().landed], [shop, 0]);
 });
 
-test('The landing keeps a listener with a dispatcher until its clients have been led on', async (t) => {
-  const { landing, main, set, loop, reload, advance } = await setUp({ landingRest: 2_000 });
-  const listeners = shop.listeners.map((listener) => ({
-    ...listener,
-    dispatch: { kind: 'tls' as const, hosts: [] },
-  }));
-  await set({ ...shop, listeners });
-  landing.reload();
-  await loop();
-  await advance(3_000);
-  await reload(main);
-  await advance(2_000);
-  t.deepEqual(landing.seen, ['start', `withdraw ${shop.key}`]);
-  await advance(3_000);
-  t.false(landing.isDue, 'a client may not have said yet which host it means');
-  await advance(4_000);
-  t.true(landing.isDue);
-  t.deepEqual(landing.seen, ['start', `withdraw ${shop.key}`], 'only once');
-});
+for (const [what, leading] of [
+  ['a dispatcher', { dispatch: { kind: 'tls', hosts: [] } }],
+  ['authorization servers', { asksServers: true }],
+  ['pages of errors', { replacesErrors: true }],
+] as const)
+  test(`The landing keeps a listener with ${what} until its clients have been led on`, async (t) => {
+    const { landing, main, set, loop, reload, advance } = await setUp({ landingRest: 2_000 });
+    const listeners = shop.listeners.map((listener) => ({ ...listener, ...leading }));
+    await set({ ...shop, listeners });
+    landing.reload();
+    await loop();
+    await advance(3_000);
+    await reload(main);
+    await advance(2_000);
+    t.deepEqual(landing.seen, ['start', `withdraw ${shop.key}`]);
+    await advance(3_000);
+    t.false(landing.isDue, 'a client may not have sent its first message yet');
+    await advance(4_000);
+    t.true(landing.isDue);
+    t.deepEqual(landing.seen, ['start', `withdraw ${shop.key}`], 'only once');
+  });
 
 test('Load balancers that land all the time move after ten rests', async (t) => {
   const { main, set, loop, landing, reload, advance } = await setUp({ landingRest: 5_000 });
