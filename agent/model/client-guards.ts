@@ -63,9 +63,16 @@ function newlyGuarded(tls: Tls | undefined, before: Tls | undefined): ReadonlySe
 }
 
 function guardedNames(tls: Tls | undefined): ReadonlySet<string> {
-  const sections = tls?.sections?.filter(({ clients }) => clients?.verify === 'required') ?? [];
-  const names = sections.map(({ hostname }) => nameOf(hostname));
-  return new Set(tls?.clients?.verify === 'required' ? [ALL, ...names] : names);
+  if (tls === undefined) return new Set();
+  return new Set([...(tls.clients?.verify === 'required' ? [ALL] : []), ...guardedSections(tls)]);
+}
+
+/** The hosts whose clients must show a certificate, in order; not those of the section for all others. */
+export function guardedSections({ sections = [] }: Tls): readonly string[] {
+  return sections
+    .filter(({ clients }) => clients?.verify === 'required')
+    .map(({ hostname }) => nameOf(hostname))
+    .sort();
 }
 
 function nameOf({ kind, suffix }: HostPattern): string {

@@ -115,6 +115,43 @@ test('A client of an Ingress whose certificate is revoked is refused, and others
   t.deepEqual([await isServed(ann), await isServed(bob)], [false, true]);
 });
 
+test('A further host whose clients need a certificate of the same authority is served, too', async (t) => {
+  const host = await TestHost.create(t);
+  const place = { address: host.address(1), port: 443 };
+  const [own, clients] = [await Authority.create(t), await Authority.create(t, 'Clients')];
+  const ann = await clients.issue({ names: ['ann'] });
+  const backends = backendObjects('web', await startEcho(t, 'web'));
+  const web = tlsSecret('web-tls', await own.issue({ names: [NAME, ALIAS] }));
+  const guarded = (name: string, hostname: string) => {
+    const backend = { service: { name: 'web', port: { number: 80 } } };
+    const rules = [{ host: hostname, http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }];
+    const tls = [{ hosts: [hostname], secretName: 'web-tls' }];
+    return ingressJson(name, { rules, tls }, { [`${PREFIX}auth-tls-secret`]: 'default/clients' });
+  };
+  const write = (...more: readonly ReturnType<typeof ingressJson>[]): Promise<void> =>
+    host.write('objects.yaml', [
+      ingressClassJson('edge', { 'headgate.io/load-balancer-ips': place.address }),
+      ...backends,
+      web,
+      secret('clients', { 'ca.crt': clients.cert }),
+      guarded('shop', NAME),
+      ...more,
+    ]);
+  const asked = (name: string, client: Partial<IssuedCertificate> = {}): Promise<string> => {
+    const question = `GET / HTTP/1.1\r\nhost: ${name}\r\nconnection: close\r\n\r\n`;
+    return askInTls(place, { servername: name, ca: own.cert, ...client }, question).then(
+      () => '200',
+      statusOf,
+    );
+  };
+  await write();
+  await host.start();
+  await host.until('the first host is served', async () => (await asked(NAME, ann)) === '200');
+  await write(guarded('alias', ALIAS));
+  await host.soon('the further host is served', async () => (await asked(ALIAS, ann)) === '200');
+  t.deepEqual([await asked(ALIAS), await asked(NAME), await asked(NAME, ann)], ['refused', 'refused', '200']);
+});
+
 test('Clients whose certificates have another name get 403, and who has none is refused', async (t) => {
   const host = await TestHost.create(t);
   const [plain, place] = [80, 443].map((port) => ({ address: host.address(1), port })) as [Place, Place];

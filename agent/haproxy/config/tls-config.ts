@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import { memoByIdentity } from '../../base/memo.ts';
-import { asksForCertificates, contentOf, hasErrorPage } from '../../model/client-guards.ts';
+import { asksForCertificates, contentOf, guardedSections, hasErrorPage } from '../../model/client-guards.ts';
 import type {
   Authority,
   Certificate,
@@ -192,6 +192,8 @@ export function tlsStructure({ tls }: Pick<Listener, 'tls'>): unknown {
     tls.alpn,
     ...(hasErrorPage(tls) ? ['error page'] : []),
     ...new Set(others.sort()),
+    // With the next worker their rows come, because only that one surely asks for certificates there.
+    ...guardedSections(tls),
   ];
 }
 
