@@ -15,7 +15,6 @@ const TITLES: Readonly<Record<Outcome, string>> = {
   differs: 'differs',
   ignored: 'no effect',
   closed: '403',
-  broken: '500',
 };
 
 export function migrationPage(): string {

@@ -155,8 +155,8 @@ export interface RedirectAction {
   readonly port: number;
   readonly path: PathRewrite | undefined;
   /**
-   * The whole location instead of its parts, without the query of the request: an http or https URL, with `$host`, `$scheme`, `$uri`
-   * and `$request_uri` for those of the request.
+   * The whole location instead of its parts, without the query of the request: an http or https URL, with `$host`, `$scheme`, `$uri`,
+   * `$request_uri`, `$is_args` and `$args` for those of the request.
    */
   readonly location?: string;
 }

@@ -295,7 +295,11 @@ core.register_fetches('one_spelling', function(txn) return oneSpelling(txn.f:pat
 
 -- Of a redirect `STATUS|location|URL`: the URL with what it has of the request.
 core.register_fetches('location', function(txn)
+  local query = txn.f:query() or ''
   local values = {
+    args = query,
+    is_args = query == '' and '' or '?',
+    query_string = query,
     host = txn:get_var('txn.host') or '',
     request_uri = txn.f:pathq(),
     scheme = txn:get_var('txn.scheme'),

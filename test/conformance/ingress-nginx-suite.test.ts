@@ -14,7 +14,6 @@ const ALLOWED: Readonly<Record<Outcome, readonly Judged[]>> = {
   differs: ['served'],
   ignored: ['ignored'],
   closed: ['closed'],
-  broken: ['broken'],
 };
 
 const WEB = service({ ports: [{ port: 80 }] });

@@ -110,6 +110,15 @@ test('Annotations of ingress-nginx do what they say', async (t) => {
       [`${PREFIX}temporal-redirect`]: '$scheme://www.$host$uri?from=$host',
     }),
     ingressJson('root', rules('root.example.org', { '/': 'web' }), { [`${PREFIX}app-root`]: '/a?x=1' }),
+    ingressJson('asked', rules('asked.example.org', { '/': 'web' }), {
+      [`${PREFIX}app-root`]: '/login$is_args$args',
+    }),
+    ingressJson('away', rules('away.example.org', { '/old/?(.*)': 'web' }), {
+      [`${PREFIX}rewrite-target`]: 'https://new.example.org:8443/in/$1',
+    }),
+    ingressJson('fixed', rules('fixed.example.org', { '/old': 'web' }), {
+      [`${PREFIX}rewrite-target`]: 'https://new.example.org/$1',
+    }),
     ingressJson('small', rules('small.example.org', { '/': 'web' }), { [`${PREFIX}proxy-body-size`]: '10' }),
     ingressJson('own', rules('own.example.org', { '/': 'web' }), {
       [`${PREFIX}whitelist-source-range`]: '192.0.2.0/24',
@@ -166,6 +175,11 @@ test('Annotations of ingress-nginx do what they say', async (t) => {
     ['moved', '/a/b?c=$uri', 301, 'https://new.example.org/old/a/b?c=$uri'],
     ['named', '/%24host/e?c=1', 302, 'http://www.named.example.org/$host/e?from=named.example.org'],
     ['root', '/', 302, 'http://root.example.org/a?x=1'],
+    ['asked', '/', 302, 'http://asked.example.org/login'],
+    ['asked', '/?a=$host&b=2', 302, 'http://asked.example.org/login?a=$host&b=2'],
+    ['away', '/old/a/b?c=1', 302, 'https://new.example.org:8443/in/a/b?c=1'],
+    ['away', '/Old', 302, 'https://new.example.org:8443/in/'],
+    ['fixed', '/old/a', 302, 'https://new.example.org/'],
   ] as const) {
     const moved = await ask(`${host}.example.org`, url);
     t.deepEqual([moved.status, moved.location], [status, location]);
@@ -196,16 +210,16 @@ test('A client keeps its member by a cookie, also of members that came later, an
   ];
   const ask = async (cookie: string) => {
     const words = ['-i', '--resolve', `shop.example.org:80:${VIP}`, 'http://shop.example.org/'];
-    const text = await curl(...(cookie === '' ? [] : ['-H', `Cookie: HEADGATE=${cookie}`]), ...words);
+    const text = await curl(...(cookie === '' ? [] : ['-H', `Cookie: INGRESSCOOKIE=${cookie}`]), ...words);
     return {
       by: /"by":"(\w+)"/.exec(text)?.[1],
-      cookie: /set-cookie: HEADGATE=(\w+)/i.exec(text)?.[1] ?? '',
+      cookie: /set-cookie: INGRESSCOOKIE=(\w+)/i.exec(text)?.[1] ?? '',
     };
   };
   await host.write('web.yaml', objects(['m1']));
   await host.until('m1 answers', async () => (await ask('')).by === 'web');
   const words = ['-i', '--resolve', `shop.example.org:80:${VIP}`, 'http://shop.example.org/'];
-  t.regex(await curl(...words), /^set-cookie: HEADGATE=\w+; path=\/; HttpOnly; SameSite=Lax\r$/im);
+  t.regex(await curl(...words), /^set-cookie: INGRESSCOOKIE=\w+; path=\/; HttpOnly; SameSite=Lax\r$/im);
   await host.write('web.yaml', objects(['m1', 'm2']));
   let later = { by: undefined as string | undefined, cookie: '' };
   await host.until('m2 answers', async () => {

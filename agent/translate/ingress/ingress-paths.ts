@@ -7,6 +7,7 @@ import { quote } from '../../base/quote.ts';
 import type { IngressPath } from '../../kubernetes/ingress/ingress-objects.ts';
 import type { PathRewrite, RouteMatch } from '../../model/routes.ts';
 import type { IngressOptions } from './nginx-annotations.ts';
+import { targetOf } from './rewrite-target.ts';
 
 export interface ReadPath {
   /** Expressions match in any case, as in ingress-nginx; a prefix that is written as one does not. */
@@ -38,18 +39,19 @@ export function readPath(
   expressions = new Expressions(),
 ): ReadPath {
   const { path, type } = each;
-  const target = options['rewrite-target'];
-  const groups = referencesIn(target ?? '');
-  if (!isExpression(each, options)) {
-    const match = plainMatch(path, type);
-    if (groups.length > 0)
-      return refused(
-        match,
-        `annotation "rewrite-target" has group $${groups[0]}, and path "${path}" has no groups`,
-      );
-    return read(match, target === undefined ? undefined : full(target));
-  }
+  const target = pathOfTarget(options);
+  if (!isExpression(each, options))
+    return read(plainMatch(path, type), target === undefined ? undefined : full(withoutGroups(target)));
   return prefixed(path, target) ?? regex(path, target, expressions);
+}
+
+function pathOfTarget({ 'rewrite-target': target }: IngressOptions): string | undefined {
+  return target === undefined ? undefined : targetOf(target)?.path;
+}
+
+/** Groups of a path that is no expression are empty, as in ingress-nginx. */
+function withoutGroups(target: string): string {
+  return target.replace(/\$\d/g, '');
 }
 
 /** The expression is a plain prefix; undefined if it is not, or if the target has more of it than its rest. */
@@ -111,7 +113,7 @@ export function inEverySpelling(
   const { path } = each;
   if (fault !== '' || match.path.kind === 'regex' || path === '/' || path === '') return undefined;
   const own = isExpression(each, options)
-    ? regex(path, options['rewrite-target'], expressions)
+    ? regex(path, pathOfTarget(options), expressions)
     : read(regexMatch(inAnyCase(expressionOfLetters(path).pattern)), undefined);
   return { ...own, match: withLength(own.match, path) };
 }

@@ -22,6 +22,7 @@ import {
   number,
   oneOf,
   PATH,
+  pathWithVariables,
   rule,
   SECRET,
   seconds,
@@ -37,12 +38,13 @@ import { CUSTOM_ERRORS_ANNOTATIONS } from './custom-errors.ts';
 import { EXTERNAL_AUTH_ANNOTATIONS } from './external-auth-annotations.ts';
 import { RETRY_ANNOTATIONS } from './next-upstream.ts';
 import { PROXY_SSL_ANNOTATIONS } from './proxy-ssl.ts';
+import { rewriteTarget } from './rewrite-target.ts';
 import { COOKIE_ANNOTATIONS } from './session-cookie.ts';
 
-const APP_ROOT = /^\/[^\s\p{Cc}"'\\$]{0,1023}$/u;
 const HASH_BY =
   /^(?=.*\$)(?:\$(?:(?:binary_)?remote_addr|request_uri|uri|host|(?:http|arg|cookie)_[A-Za-z0-9_]{1,64})(?![A-Za-z0-9_])|[A-Za-z0-9._/:|-]){1,128}$/;
-const LOCATION = 'an http or https URL; $host, $scheme, $uri and $request_uri in it are those of the request';
+const VARIABLES = '$host, $scheme, $uri, $request_uri, $is_args and $args in it';
+const LOCATION = `an http or https URL; ${VARIABLES} are those of the request`;
 
 function certificateName(text: string): string | undefined {
   if (!/^CN=\P{Cc}{1,250}$/u.test(text)) return undefined;
@@ -74,9 +76,9 @@ export const INGRESS_ANNOTATIONS = {
     'TLS of its hosts is passed through to the Service of their path /, by the name in the handshake; clients of port 80 are sent to https. Beside what protects by requests or certificates it closes, and on a host of which an older Ingress ends TLS.',
   ),
   'rewrite-target': rule(
-    matching(PATH),
-    'a path; $1 to $9 in it are capture groups of the path of the Ingress',
-    'The path that members get.',
+    rewriteTarget,
+    'a path, or an http or https URL without a query; $1 to $9 in its path are capture groups of the path of the Ingress',
+    'The path that members get. A URL: clients are sent there, with status 302 and their query.',
   ),
   'use-regex': rule(
     bool,
@@ -84,8 +86,8 @@ export const INGRESS_ANNOTATIONS = {
     'The paths of type ImplementationSpecific are regular expressions, anchored at the beginning.',
   ),
   'app-root': rule(
-    matching(APP_ROOT),
-    'a path, with a query or without',
+    pathWithVariables,
+    `a path, with a query or without; ${VARIABLES} are those of the request`,
     'Clients that ask for / are sent there.',
   ),
   'permanent-redirect': rule(location, LOCATION, 'All requests are sent there, with status 301.'),

@@ -35,6 +35,7 @@ import { nextUpstreamOf } from './next-upstream.ts';
 import type { IngressOptions } from './nginx-annotations.ts';
 import type { PathEntries } from './path-entries.ts';
 import { isOfChallenges, TO_HTTPS } from './plain-http.ts';
+import { targetOf } from './rewrite-target.ts';
 import { sessionCookieOf } from './session-cookie.ts';
 
 export type FindService = (key: string) => Service | undefined;
@@ -120,7 +121,9 @@ export class Rules {
 
   /** `path`: of the Ingress. The class's own authorization server is not asked about challenges, as in ingress-nginx. */
   next(backend: IngressBackend, rewrite: PathRewrite | undefined, path = ''): RouteRule {
-    const rule = this.#rule(this.#redirect() ?? this.#action(backend, rewrite));
+    const rule = this.#rule(
+      this.#redirect() ?? this.#rewriteElsewhere(rewrite) ?? this.#action(backend, rewrite),
+    );
     const asked = this.#asked;
     if (asked === undefined || rule.action.kind !== 'forward' || (asked.isOfClass && isOfChallenges(path)))
       return rule;
@@ -166,6 +169,13 @@ export class Rules {
         ? (this.#options['permanent-redirect-code'] ?? 301)
         : (this.#options['temporal-redirect-code'] ?? 302);
     return { ...TO_HTTPS, status: Number(code) as RedirectAction['status'], location: target };
+  }
+
+  /** `rewrite-target` is a URL. */
+  #rewriteElsewhere(path: PathRewrite | undefined): RedirectAction | undefined {
+    const target = this.#options['rewrite-target'];
+    const to = target === undefined ? undefined : targetOf(target)?.to;
+    return to && { ...TO_HTTPS, status: 302, ...to, path };
   }
 
   #action(backend: IngressBackend, rewrite: PathRewrite | undefined): RouteRule['action'] {

@@ -27,7 +27,11 @@ export function isSpelling({ path: { kind, length } }: RouteMatch): boolean {
 
 export function withRewrite(rule: RouteRule, path: PathRewrite | undefined): RouteRule {
   const { action } = rule;
-  if (path === undefined || action.kind !== 'forward') return rule;
+  if (path === undefined) return rule;
+  // The parts of a redirect's location; one that is given whole has no path.
+  if (action.kind === 'redirect' && action.path !== undefined)
+    return { ...rule, action: { ...action, path } };
+  if (action.kind !== 'forward') return rule;
   return {
     ...rule,
     action: { ...action, rewrite: { hostname: action.rewrite?.hostname ?? '', path } },

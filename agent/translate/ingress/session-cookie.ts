@@ -14,7 +14,7 @@ export const COOKIE_ANNOTATIONS = {
   'session-cookie-name': rule(
     matching(NAME),
     'letters, digits, _ and -, at most 64',
-    'The name of the cookie of `affinity`. Default: HEADGATE.',
+    'The name of the cookie of `affinity`. Default: INGRESSCOOKIE.',
   ),
   'session-cookie-path': rule(matching(PATH), 'a path', 'Its path. Default: /.'),
   'session-cookie-domain': rule(matching(DOMAIN), 'a domain', 'Its domain. Default: the host alone.'),
@@ -24,17 +24,16 @@ export const COOKIE_ANNOTATIONS = {
   'session-cookie-secure': rule(bool, BOOL, 'Default: by https.'),
 } as const;
 
-/** undefined: as HAProxy makes it. */
+/** undefined: without affinity. */
 export function sessionCookieOf(
   options: OptionsOf<typeof COOKIE_ANNOTATIONS> & { readonly affinity?: 'cookie' },
 ): SessionCookie | undefined {
-  const given = Object.keys(COOKIE_ANNOTATIONS).some((name) => Object.hasOwn(options, name));
-  if (options.affinity === undefined || !given) return undefined;
+  if (options.affinity === undefined) return undefined;
   const domain = options['session-cookie-domain'];
   const maxAge = options['session-cookie-max-age'] ?? options['session-cookie-expires'];
   const secure = options['session-cookie-secure'];
   return {
-    name: options['session-cookie-name'] ?? 'HEADGATE',
+    name: options['session-cookie-name'] ?? 'INGRESSCOOKIE',
     secure: secure === undefined ? 'https' : secure ? 'always' : 'never',
     attributes: [
       `Path=${options['session-cookie-path'] ?? '/'}`,

@@ -47,8 +47,15 @@ export const seconds: Parse<number> = (text) => {
   return digits === undefined ? undefined : Number(digits) * 1000;
 };
 
-/** Variables of nginx; another `$` is refused. */
-const VARIABLES = /\$(?:host|request_uri|uri)(?![A-Za-z0-9_])/g;
+/** Variables of nginx; another `$` is refused. `is_args` is `?` if the request has a query. */
+const VARIABLES = /\$(?:host|request_uri|uri|is_args|args|query_string)(?![A-Za-z0-9_])/g;
+/** For the check of the whole; others stand for a path. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  $host: 'host',
+  $is_args: '?',
+  $args: 'a',
+  $query_string: 'a',
+};
 /** The host is the author's or the one that the client has asked for, never a part of a path. */
 const HOST_FIRST = /^https?:\/\/(?:[A-Za-z0-9.:[\]_-]|\$host(?![A-Za-z0-9_]))+(?:[/?#]|\$(?:request_)?uri|$)/;
 
@@ -56,13 +63,17 @@ const HOST_FIRST = /^https?:\/\/(?:[A-Za-z0-9.:[\]_-]|\$host(?![A-Za-z0-9_]))+(?
 export const location: Parse<string> = (text) => {
   if (/[\s\p{Cc}"'\\{}|^`<>]/u.test(text) || text.length > 1024) return undefined;
   const withScheme = text.replace(/^\$scheme(?=:)/, 'http');
-  const plain = withScheme.replace(VARIABLES, (name) => (name === '$host' ? 'host' : '/'));
+  const plain = withScheme.replace(VARIABLES, (name) => EXAMPLES[name] ?? '/');
   if (plain.includes('$') || !URL.canParse(plain) || !/^https?:\/\//.test(plain)) return undefined;
   const { username, href } = new URL(plain);
   if (username !== '') return undefined;
   if (plain === text) return href;
   return HOST_FIRST.test(withScheme) ? text : undefined;
 };
+
+/** A path on the host of the request, with a query or without; variables as in a location. */
+export const pathWithVariables: Parse<string> = (text) =>
+  text.startsWith('/') && location(`http://$host${text}`) !== undefined ? text : undefined;
 
 export const cidr: Parse<string> = (text) => parseCidrOrAddress(text)?.cidr;
 

@@ -2,7 +2,12 @@
 // ingress-nginx does with an annotation.
 
 import test from 'ava';
-import type { ForwardAction, HttpRouting, RouteRule } from '../../../../agent/model/routes.ts';
+import type {
+  ForwardAction,
+  HttpRouting,
+  RedirectAction,
+  RouteRule,
+} from '../../../../agent/model/routes.ts';
 import { service } from '../../../support/values/build.ts';
 import { secret } from '../../../support/values/certificates.ts';
 import { ADDRESS, GatewayWorld } from '../../../support/values/gateway-world.ts';
@@ -242,6 +247,55 @@ test('rewrite-target leaves the path as it is if the only group is all of it', (
   t.is((ruleOf(given).action as ForwardAction).rewrite, undefined);
 });
 
+for (const [target, path, to] of [
+  ['https://bar.example.net/$1', '/old', { hostname: 'bar.example.net', path: { kind: 'full', value: '/' } }],
+  ['https://bar.example.net', '/old', { hostname: 'bar.example.net', path: { kind: 'full', value: '/' } }],
+  [
+    'http://bar.example.net:8080/new/$1',
+    '/old/(.*)',
+    { scheme: 'http', hostname: 'bar.example.net', port: 8080, path: { kind: 'prefix', value: '/new' } },
+  ],
+  [
+    'https://bar.example.net/$1',
+    '/old/?(.*)',
+    { hostname: 'bar.example.net', path: { kind: 'groups', value: '/$1', pattern: '(?i)/old/?(.*)' } },
+  ],
+] as const)
+  test(`rewrite-target ${target} sends clients of ${path} there`, (t) => {
+    const given = annotated(
+      { 'rewrite-target': target },
+      rules([{ path, pathType: 'ImplementationSpecific' }]),
+    );
+    t.deepEqual(problems(given), []);
+    t.deepEqual(ruleOf(given).action as RedirectAction, {
+      kind: 'redirect',
+      status: 302,
+      scheme: 'https',
+      port: 0,
+      ...to,
+    });
+  });
+
+for (const target of [
+  'https://bar.example.net$1',
+  'https://$1.example.net/',
+  'https://bar.example.net/?a=$1',
+  'https://user@bar.example.net/',
+  'https://bar.example.net:70000/',
+  'ftp://bar.example.net/',
+])
+  test(`rewrite-target ${target} is refused, and its paths answer 500`, (t) => {
+    const given = annotated({ 'rewrite-target': target });
+    t.regex(problems(given)[0] ?? '', /InvalidAnnotation/);
+    t.deepEqual(ruleOf(given).action, { kind: 'answer', status: 500 });
+  });
+
+test('Groups of a rewrite-target are empty for a path that is no expression', (t) => {
+  const given = annotated({ 'rewrite-target': '/app/$2' });
+  t.deepEqual(problems(given), []);
+  t.deepEqual((ruleOf(given).action as ForwardAction).rewrite?.path, { kind: 'full', value: '/app/' });
+});
+
 test('A rewrite-target with groups that the path does not have is refused by name, and its path answers 500', (t) => {
   const given = annotated(
     { 'rewrite-target': '/$4' },
@@ -303,6 +357,11 @@ for (const [annotations, status, location] of [
   ],
   [{ 'permanent-redirect': 'https://www.$host/new$uri' }, 301, 'https://www.$host/new$uri'],
   [{ 'permanent-redirect': '$scheme://$host:8443/' }, 301, '$scheme://$host:8443/'],
+  [
+    { 'permanent-redirect': 'https://new.example.org$uri$is_args$args' },
+    301,
+    'https://new.example.org$uri$is_args$args',
+  ],
   [
     { 'temporal-redirect': 'http://new.example.org:81/', 'temporal-redirect-code': '307' },
     307,
@@ -460,7 +519,8 @@ test('app-root, from-to-www-redirect and server-alias add paths and hosts', (t) 
     routes(annotated({ 'app-root': '/app' })).map((text) => text.replace(/ \(.*/, '')),
     ['example.org=/ → redirect 302', `example.org/ ${TO_WEB}`],
   );
-  t.like(ruleOf(annotated({ 'app-root': '/a?x=1' })).action, { location: '$scheme://$host/a?x=1' });
+  for (const root of ['/a?x=1', '/a$is_args$args'])
+    t.like(ruleOf(annotated({ 'app-root': root })).action, { location: `$scheme://$host${root}` });
   t.deepEqual(
     routes(annotated({ 'from-to-www-redirect': 'true' })).map((text) => text.replace(/ \(.*/, '')),
     [`example.org/ ${TO_WEB}`, 'www.example.org/ → redirect 308'],

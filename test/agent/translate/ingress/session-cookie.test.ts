@@ -10,7 +10,11 @@ const read = (given: Readonly<Record<string, string>>) =>
 
 for (const [title, given, expected] of [
   ['without affinity there is none', { 'session-cookie-name': 'route' }, undefined],
-  ['without its annotations it is as HAProxy makes it', { affinity: 'cookie' }, undefined],
+  [
+    'its name is that of ingress-nginx',
+    { affinity: 'cookie' },
+    { name: 'INGRESSCOOKIE', secure: 'https', attributes: ['Path=/', 'HttpOnly', 'SameSite=Lax'] },
+  ],
   [
     'a name alone keeps the rest',
     { affinity: 'cookie', 'session-cookie-name': 'route' },
@@ -37,7 +41,11 @@ for (const [title, given, expected] of [
   [
     'it expires, and is not secure',
     { affinity: 'cookie', 'session-cookie-expires': '60', 'session-cookie-secure': 'false' },
-    { name: 'HEADGATE', secure: 'never', attributes: ['Path=/', 'Max-Age=60', 'HttpOnly', 'SameSite=Lax'] },
+    {
+      name: 'INGRESSCOOKIE',
+      secure: 'never',
+      attributes: ['Path=/', 'Max-Age=60', 'HttpOnly', 'SameSite=Lax'],
+    },
   ],
 ] as const)
   test(`The cookie of an Ingress: ${title}`, (t) => {
@@ -60,5 +68,5 @@ for (const [name, value] of [
     const { options, faults, isClosed } = read({ affinity: 'cookie', [name]: value });
     t.is(faults.length, 1);
     t.false(isClosed);
-    t.is(sessionCookieOf(options), undefined);
+    t.deepEqual(sessionCookieOf(options), sessionCookieOf({ affinity: 'cookie' }));
   });
