@@ -1,5 +1,5 @@
-// The value of `rewrite-target`: the path that members get, or an http or https URL, to which clients are sent, as in
-// ingress-nginx. Pure.
+// What the author of an Ingress makes of the paths of its requests: the path that members get, or an http or https URL, to
+// which clients are sent, as in ingress-nginx. Pure.
 
 import type { RedirectAction } from '../../model/routes.ts';
 import { PATH } from '../routes/annotation-values.ts';
