@@ -22,7 +22,8 @@ const MEMBER = ({ cert, key }: IssuedCertificate, ca: string) => `
     response.setHeader('x-asked-by', peer);
     const asked = headers['x-asked-by'] === undefined ? [] : ['after', headers['x-asked-by']];
     response.end([peer, socket.getProtocol(), socket.servername, ...asked].join(' '));
-  }).listen(${MEMBER_PORT});`;
+  }).listen(${MEMBER_PORT});
+  require('http').createServer(({ headers }, response) => response.end('plain after ' + headers['x-asked-by'])).listen(8080);`;
 
 test('Members of an Ingress are verified, and get its certificate and the next one', async (t) => {
   const [network, root, other] = await Promise.all([
@@ -63,6 +64,11 @@ test('Members of an Ingress are verified, and get its certificate and the next o
       secret('lists', { 'ca.crt': root.cert }),
       ingress('by-host', { 'auth-url': 'https://good.example.org/', ...ASKED }),
       ingress('by-name', { 'auth-url': 'https://web.default.svc:443/', ...ASKED }),
+      ingress(
+        'plain',
+        { 'auth-url': 'https://web.default.svc:443/', 'backend-protocol': 'HTTP', ...ASKED },
+        80,
+      ),
       ingress('by-a-bad-one', { 'auth-url': 'https://authority.example.org/', ...ASKED }),
       ingress('one', { 'proxy-ssl-verify-depth': '1' }),
       ingress('none', { 'proxy-ssl-verify-depth': '0' }),
@@ -92,6 +98,7 @@ test('Members of an Ingress are verified, and get its certificate and the next o
     ['one', 'first TLSv1.3 web.example 200'],
     ['by-host', 'first TLSv1.3 web.example after first 200'],
     ['by-name', 'first TLSv1.3 web.example after first 200'],
+    ['plain', 'plain after first 200'],
     ['by-a-bad-one', / 503$/],
     ['none', / 503$/],
     ['name', / 503$/],
@@ -114,7 +121,7 @@ test('Members of an Ingress are verified, and get its certificate and the next o
 
 const ASKED = { 'auth-response-headers': 'X-Asked-By' };
 
-function ingress(name: string, annotations: Readonly<Record<string, string>>): Json {
+function ingress(name: string, annotations: Readonly<Record<string, string>>, port = 443): Json {
   const all = {
     'backend-protocol': 'HTTPS',
     'proxy-ssl-secret': 'default/members',
@@ -122,7 +129,7 @@ function ingress(name: string, annotations: Readonly<Record<string, string>>): J
     'proxy-ssl-name': 'web.example',
     ...annotations,
   };
-  const backend = { service: { name: 'web', port: { number: 443 } } };
+  const backend = { service: { name: 'web', port: { number: port } } };
   const paths = [{ path: '/', pathType: 'Prefix', backend }];
   const rules = [{ host: `${name}.example.org`, http: { paths } }];
   return ingressJson(
@@ -139,15 +146,19 @@ function secret(name: string, stringData: Readonly<Record<string, string>>): Jso
 
 function backend(address: string): readonly Json[] {
   const port = { name: 'https', port: 443, protocol: 'TCP', targetPort: MEMBER_PORT };
+  const plain = { name: 'http', port: 80, protocol: 'TCP', targetPort: 8080 };
   return [
-    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec: { ports: [port] } },
+    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec: { ports: [port, plain] } },
     {
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',
       metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
       addressType: 'IPv4',
       endpoints: [{ addresses: [address] }],
-      ports: [{ name: 'https', port: MEMBER_PORT, protocol: 'TCP' }],
+      ports: [
+        { name: 'https', port: MEMBER_PORT, protocol: 'TCP' },
+        { name: 'http', port: 8080, protocol: 'TCP' },
+      ],
     },
   ];
 }

@@ -99,7 +99,7 @@ export interface IngressAuthOptions {
   readonly ofClass: ClassAuth;
   readonly findService: (key: string) => Service | undefined;
   /** TLS to its members: as in ingress-nginx, a Service that its own annotation names is asked with the same. */
-  readonly memberTls: AskedTls | undefined;
+  readonly askedTls: AskedTls | undefined;
 }
 
 const NOTHING: ReadExternalAuth = { asked: undefined, use: undefined, service: '', fault: '' };
@@ -115,11 +115,11 @@ export function ingressAuth({
   namespace,
   ofClass,
   findService,
-  memberTls,
+  askedTls,
 }: IngressAuthOptions): ReadExternalAuth {
   const { 'auth-url': own, 'enable-global-auth': wantsGlobal } = options;
   const { global } = ofClass;
-  if (own !== undefined) return asking(options, own, false, { namespace, ofClass, findService, memberTls });
+  if (own !== undefined) return asking(options, own, false, { namespace, ofClass, findService, askedTls });
   if (wantsGlobal !== false && global !== undefined) {
     if (global === 'closed' || global['auth-url'] === undefined)
       return closed('the annotations of its class that name one cannot be used');
@@ -127,7 +127,7 @@ export function ingressAuth({
       namespace,
       ofClass,
       findService,
-      memberTls: undefined,
+      askedTls: undefined,
     });
   }
   if (wantsGlobal === true)
@@ -139,11 +139,16 @@ export function ingressAuth({
 /** As pods write them. */
 const SERVICE = /^([a-z0-9-]{1,63})\.([a-z0-9-]{1,63})\.svc(?:\.[a-z0-9.-]+)?$/;
 
+/** A Service that is asked with TLS. */
+export function isServiceWithTls({ scheme, host }: AuthUrl): boolean {
+  return scheme === 'https' && SERVICE.test(host);
+}
+
 function asking(
   options: AuthOptions,
   url: AuthUrl,
   isOfClass: boolean,
-  { namespace, ofClass, findService, memberTls }: Omit<IngressAuthOptions, 'options'>,
+  { namespace, ofClass, findService, askedTls }: Omit<IngressAuthOptions, 'options'>,
 ): ReadExternalAuth {
   const [, name, ofNamespace] = SERVICE.exec(url.host) ?? [];
   const externalAuth = askedFor(options, url);
@@ -164,7 +169,7 @@ function asking(
   if (!service.ports.some(({ port, protocol }) => protocol === 'TCP' && port === url.port))
     return none(`Service "${key}" has no TCP port ${url.port}`, key);
   const isTls = url.scheme === 'https';
-  const tls = isTls ? memberTls : undefined;
+  const tls = isTls ? askedTls : undefined;
   const profile = askedProfile(withAskedTls(tls, isTls ? TLS_PROFILE : HTTP_PROFILE));
   const pool = poolKey(ofNamespace, name, profile);
   const listener = poolListener(pool, url.port);

@@ -33,11 +33,11 @@ export function ingressProblems({ ingress, read }: OnClass): readonly Problem[] 
 
 /** The Secret for TLS to members cannot be used. */
 export function memberTlsProblems(
-  { ingress, read: { memberTls } }: OnClass,
+  { ingress, read: { askedTls } }: OnClass,
   certificates: CertificatesView,
   reads: Set<Dependency>,
 ): readonly Problem[] {
-  const { tls, fault } = memberTls ? judgeAskedTls(memberTls, certificates, reads) : NO_FAULT;
+  const { tls, fault } = askedTls ? judgeAskedTls(askedTls, certificates, reads) : NO_FAULT;
   if (fault === '') return [];
   const message = tls === undefined ? `${fault}; its requests get status 503` : fault;
   return [{ object: `Ingress ${ingress.key}`, reason: 'InvalidCertificate', message }];

@@ -73,6 +73,8 @@ export interface ReadIngress {
   readonly asked: AskedService | undefined;
   /** TLS to its members, if it says more than whether there is any. */
   readonly memberTls: AskedTls | undefined;
+  /** The same, or that of the Service that `auth-url` names alone. */
+  readonly askedTls: AskedTls | undefined;
   /** Answers of members are replaced. */
   readonly replacesErrors: boolean;
   readonly faults: readonly string[];
@@ -100,8 +102,9 @@ export function readIngress(
   const tokens = tokensOf(options, namespace);
   const unverified = verifiesNothing(options) ? [NO_AUTHORITY] : [];
   const proxySsl = proxySslOf(options, namespace);
-  const { asked: memberTls } = proxySsl;
-  const external = ingressAuth({ options, namespace, ofClass, findService: service, memberTls });
+  const { asked: askedTls, isForQuestionsOnly } = proxySsl;
+  const memberTls = isForQuestionsOnly ? undefined : askedTls;
+  const external = ingressAuth({ options, namespace, ofClass, findService: service, askedTls });
   const passes = options['ssl-passthrough'] === true;
   const unseen = passes ? unseenFault(ingress, external) : '';
   const errors = customErrorsOf(options);
@@ -191,6 +194,7 @@ export function readIngress(
     tokenKeys: tokens.jwt?.keys ?? '',
     asked: external.asked,
     memberTls,
+    askedTls,
     replacesErrors: errors.codes.length > 0,
     faults: rules.faults,
     pathFaults: rules.pathFaults,

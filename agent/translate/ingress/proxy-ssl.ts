@@ -5,6 +5,8 @@ import type { TlsVersions } from '../../model/load-balancer.ts';
 import type { AskedTls } from '../../model/pool-uses.ts';
 import { HOSTS, matching, number, oneOf, rule, SECRET } from '../routes/annotation-values.ts';
 import type { OptionsOf } from '../routes/route-annotations.ts';
+import { isServiceWithTls } from './external-auth.ts';
+import type { AuthUrl } from './external-auth-annotations.ts';
 
 const VERSION = /^TLSv1\.([23])$/;
 
@@ -26,7 +28,7 @@ export const PROXY_SSL_ANNOTATIONS = {
   'proxy-ssl-secret': rule(
     matching(SECRET),
     'NAMESPACE/NAME of a Secret with ca.crt, or with tls.crt and tls.key',
-    "Members that ask for a certificate get that of this Secret, which is in the Ingress' namespace; `backend-protocol` must be HTTPS or GRPCS. While the Secret cannot be used, requests get 503.",
+    "Members that ask for a certificate get that of this Secret, which is in the Ingress' namespace; `backend-protocol` must be HTTPS or GRPCS, or `auth-url` name a Service by https. While the Secret cannot be used, requests get 503.",
   ),
   'proxy-ssl-verify': rule(
     oneOf('on', 'off'),
@@ -55,11 +57,16 @@ export const PROXY_SSL_ANNOTATIONS = {
   ),
 } as const;
 
-type ProxySslOptions = OptionsOf<typeof PROXY_SSL_ANNOTATIONS> & { readonly 'backend-protocol'?: string };
+type ProxySslOptions = OptionsOf<typeof PROXY_SSL_ANNOTATIONS> & {
+  readonly 'backend-protocol'?: string;
+  readonly 'auth-url'?: AuthUrl;
+};
 
 export interface ReadProxySsl {
   /** undefined: members are as `backend-protocol` says. */
   readonly asked: AskedTls | undefined;
+  /** Members have no TLS: it is for the Service that `auth-url` names. */
+  readonly isForQuestionsOnly: boolean;
   /** Why no client is let in, a sentence; '' if it can be asked for. */
   readonly fault: string;
 }
@@ -73,11 +80,14 @@ export function proxySslOf(options: ProxySslOptions, namespace: string): ReadPro
     'proxy-ssl-protocols': range,
     'proxy-ssl-ciphers': list = [],
     'backend-protocol': protocol = 'HTTP',
+    'auth-url': authUrl,
   } = options;
   const isVerified = verify === 'on';
-  const isTls = protocol === 'HTTPS' || protocol === 'GRPCS';
+  const hasTlsMembers = protocol === 'HTTPS' || protocol === 'GRPCS';
+  const isTls = hasTlsMembers || (authUrl !== undefined && isServiceWithTls(authUrl));
   const protects = given !== undefined || isVerified || range !== undefined || list.length > 0;
-  if (!protects && !(isTls && serverName !== '')) return { asked: undefined, fault: '' };
+  if (!protects && !(isTls && serverName !== ''))
+    return { asked: undefined, isForQuestionsOnly: false, fault: '' };
   if (!isTls) return refused('annotation "backend-protocol" is not HTTPS or GRPCS');
   const secret = given === undefined || given.includes('/') ? (given ?? '') : `${namespace}/${given}`;
   if (secret !== '' && !secret.startsWith(`${namespace}/`))
@@ -93,6 +103,7 @@ export function proxySslOf(options: ProxySslOptions, namespace: string): ReadPro
       ...(range && { versions: range }),
       ...(list.length > 0 && { ciphers: list }),
     },
+    isForQuestionsOnly: !hasTlsMembers,
     fault: '',
   };
 }
@@ -100,6 +111,7 @@ export function proxySslOf(options: ProxySslOptions, namespace: string): ReadPro
 function refused(why: string): ReadProxySsl {
   return {
     asked: undefined,
+    isForQuestionsOnly: false,
     fault: `Cannot use TLS to members as it is meant: ${why}; its requests get status 403`,
   };
 }

@@ -86,6 +86,7 @@ test('A service is asked with the certificate and the verification of its route,
     [{}, true],
     [{ ...withTls, ...named('https') }, true],
     [named('https'), false],
+    [{ ...withTls, ...named('https'), [`${OWN}backend-protocol`]: 'HTTP' }, true],
     [{ ...withTls, ...named('http') }, false],
   ] as const) {
     const off = { [`${OWN}enable-global-auth`]: 'false' };
@@ -98,6 +99,20 @@ test('A service is asked with the certificate and the verification of its route,
     t.is(tls?.authority?.name, isWithTls ? 'secret default/members' : undefined);
     t.is(problemsOf(world), '');
   }
+});
+
+test('Members without TLS get none of the service that is asked with it, whose Secret is missed', (t) => {
+  const members = {
+    [`${OWN}proxy-ssl-secret`]: 'missing',
+    [`${OWN}auth-url`]: 'https://proxy.default.svc:80/auth',
+  };
+  const world = worldOf({}, of('web', '/', members));
+  const { action } = rulesOf(world)['Ingress default/web'] ?? {};
+  t.is(action?.kind === 'forward' && action.backends[0]?.pool, 'pool:default:web:tcp:80:v4');
+  t.regex(problemsOf(world), /default\/web: Cannot use Secret "default\/missing" .* status 503/);
+  const byHost = { ...members, [`${OWN}auth-url`]: 'https://example.org/oauth2/auth' };
+  const closed = worldOf({}, of('web', '/', byHost), of('proxy', '/oauth2', {}, { to: 'proxy' }));
+  t.deepEqual(rulesOf(closed)['Ingress default/web']?.action, { kind: 'answer', status: 403 });
 });
 
 test('An authorization server behind its own question closes instead of going in a circle', (t) => {
