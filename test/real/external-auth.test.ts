@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import ava, { type ExecutionContext } from 'ava';
 import { haproxyVersion } from '../../agent/haproxy/socket/version.ts';
 import type { AuthCache, ExternalAuth, RouteEntry } from '../../agent/model/routes.ts';
+import { eventually } from '../support/basics/eventually.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
 import { haproxyExecutable } from '../support/haproxy/haproxy.ts';
@@ -544,8 +545,21 @@ test('An HTTPRoute that gets the filter asks from then on, and `why` names the s
   const why = await host.command('why', [`http://${place.address}:${place.port}/a`]);
   t.regex(
     why.stdout,
-    /authorization +asked +that Service default\/auth, port 80, lets in \(\/check\/…, only by status 200\); otherwise status 401/,
+    /authorization +asked +that Service default\/auth, port 80, lets in \(\/check\/…, only by status 200\); otherwise its redirect, status 401/,
   );
+  // Longer than rows stay that no rule needs.
+  auth.answer = (response) => setTimeout(() => response.end(), 2_000);
+  const slow = ask(place, '/slow', PASS);
+  await eventually(
+    async () => auth.questions.at(-1)?.url,
+    (url) => url === '/check/slow',
+  );
+  const changed = {
+    type: 'RequestHeaderModifier',
+    requestHeaderModifier: { set: [{ name: 'x-b', value: '1' }] },
+  };
+  await route([externalAuthOf('auth'), changed]);
+  t.is((await slow).status, 200, 'A request that waits for the service follows the rule of before');
   await route([externalAuthOf('missing')]);
   await host.until(
     'without the service it is closed',

@@ -33,9 +33,9 @@ export class Lingering {
   }
 
   /** It is not needed; the first time counts. */
-  note(key: string): void {
+  note(key: string, restMs = REST_MS): void {
     if (this.#due.has(key)) return;
-    const due = this.#clock.monotonic() + REST_MS;
+    const due = this.#clock.monotonic() + restMs;
     this.#due.set(key, due);
     this.#timer.wakeAt(due);
   }

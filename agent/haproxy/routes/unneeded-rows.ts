@@ -1,9 +1,13 @@
 // Which rows are no longer needed and not deleted yet: each may be deleted a second after the row that led to it was changed,
-// because a request of another thread may be between two look-ups.
+// because a request of another thread may be between two look-ups. If a rule asks an authorization server, a request may be there
+// for as long as the server takes.
 
 import type { Clock } from '../../base/clock.ts';
 import { Lingering } from './lingering.ts';
 import { type MapRow, rowId } from './maps.ts';
+
+/** Three attempts of five seconds, and some more. */
+const ASKED_REST_MS = 20_000;
 
 export class UnneededRows {
   readonly #lingering: Lingering;
@@ -24,7 +28,8 @@ export class UnneededRows {
       const position = `${listener}\0${table}`;
       const now = new Set(rows.map((row) => keyOf(listener, table, row)));
       for (const key of this.#rows.get(position) ?? []) if (!now.has(key)) this.#lingering.forget(key);
-      for (const key of now) this.#lingering.note(key);
+      const rest = rows.some(({ map }) => map === 'external-auth') ? ASKED_REST_MS : undefined;
+      for (const key of now) this.#lingering.note(key, rest);
       if (now.size > 0) this.#rows.set(position, now);
       else this.#rows.delete(position);
     }

@@ -22,6 +22,19 @@ test('UnneededRows reports a listener a second after its rows were no longer nee
   t.deepEqual(due, [['l'], ['l']]);
 });
 
+test('UnneededRows lets the rows of a rule that asks be until its server must have answered', async (t) => {
+  const clock = new FakeClock();
+  const due: (readonly string[])[] = [];
+  const rows = new UnneededRows((listeners) => due.push(listeners), clock);
+  const asks: MapRow = { map: 'external-auth', key: 'r:1', value: 'x' };
+  rows.note('l', new Map([['t', [{ map: 'backend', key: 'r:1', value: 'y' }, asks]]]));
+  await clock.advance(16_000);
+  t.deepEqual(due, []);
+  await clock.advance(4_000);
+  t.deepEqual(due, [['l']]);
+  t.true(rows.isDue('l', 't', asks));
+});
+
 test('UnneededRows forgets a row that is needed again', async (t) => {
   const clock = new FakeClock();
   const due: (readonly string[])[] = [];
