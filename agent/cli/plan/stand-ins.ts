@@ -13,9 +13,10 @@ type State = Pick<DesiredState, 'loadBalancers'>;
 export function standIns(before: State, after: State): readonly [before: StandIns, after: StandIns] {
   const [old, now] = [ownersWithout(before), ownersWithout(after)];
   const both = old.filter((key) => now.includes(key));
+  const addresses = freeAddresses(Math.max(old.length, now.length), [before, after]);
   const numbered = (keys: readonly string[]): StandIns => {
     const only = keys.filter((key) => !both.includes(key));
-    return new Map([...both, ...only].map((key, at) => [key, addressAt(at)]));
+    return new Map([...both, ...only].map((key, at) => [key, addresses[at] ?? '']));
   };
   return [numbered(old), numbered(now)];
 }
@@ -27,8 +28,16 @@ function ownersWithout({ loadBalancers }: State): readonly string[] {
     .sort();
 }
 
-/** RFC 2544 has 198.18.0.0/15 for tests. */
-function addressAt(at: number): string {
-  const number = at + 1;
-  return `198.${18 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
+/** RFC 2544 has 198.18.0.0/15 for tests; some of it may be in use in one. */
+function freeAddresses(count: number, states: readonly State[]): readonly string[] {
+  const vips = states.flatMap(({ loadBalancers }) =>
+    [...loadBalancers.values()].flatMap((each) => each.vips),
+  );
+  const taken = new Set(vips.map(({ address }) => address));
+  const free: string[] = [];
+  for (let number = 1; free.length < count; number++) {
+    const address = `198.${18 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
+    if (!taken.has(address)) free.push(address);
+  }
+  return free;
 }
