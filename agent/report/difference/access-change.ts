@@ -15,6 +15,8 @@ export interface AccessChange {
   /** `Open to everybody`. */
   readonly before: string;
   readonly after: string;
+  /** It was closed and stays so, and some clients get another answer. */
+  readonly isRefusedOtherwise: boolean;
 }
 
 type OwnWay = Omit<Way, 'client'> | undefined;
@@ -35,21 +37,29 @@ const RANKS: Readonly<Record<Access['verdict'], number>> = {
 
 export function accessChange(before: OwnWay, after: OwnWay, client: Client = ANY_CLIENT): AccessChange {
   const [old, now] = [accessFor(before, client), accessFor(after, client)];
-  const words = { before: old.sentence, after: now.sentence };
-  const rank = RANKS[now.verdict] - RANKS[old.verdict];
+  const isSame = old.sentence === now.sentence;
+  const words = { before: old.sentence, after: now.sentence, isRefusedOtherwise: false };
+  const rank = RANKS[now.verdict] - RANKS[old.verdict] || RANKS[endOf(now)] - RANKS[endOf(old)];
   if (rank !== 0) return { kind: rank > 0 ? 'opens' : 'closes', ...words };
-  if (old.verdict === 'refused' || before === undefined || after === undefined)
-    return { kind: 'same', ...words };
+  if (before === undefined || after === undefined) return { kind: 'same', ...words };
   const [was, is] = [guardsOf(before), guardsOf(after)];
+  const own = {
+    before: withGuards(old.sentence, isSame ? inWords(was, is) : []),
+    after: withGuards(now.sentence, isSame ? inWords(is, was) : []),
+  };
+  if (old.verdict === 'refused')
+    return { kind: 'same', ...own, isRefusedOtherwise: own.before !== own.after };
   // A client whose address is known was compared by it.
   const isAny = client.from === undefined;
   const isOpening = opens(was, is) || (isAny && letsMoreIn(before, after));
   const isClosing = opens(is, was) || (isAny && letsMoreIn(after, before));
-  const own = {
-    before: withGuards(old.sentence, old.sentence === now.sentence ? inWords(was, is) : []),
-    after: withGuards(now.sentence, old.sentence === now.sentence ? inWords(is, was) : []),
-  };
-  return { kind: isOpening ? 'opens' : isClosing ? 'closes' : 'same', ...own };
+  return { kind: isOpening ? 'opens' : isClosing ? 'closes' : 'same', ...own, isRefusedOtherwise: false };
+}
+
+/** What becomes of a client that has all that is asked for. */
+function endOf({ checks }: Access): Access['verdict'] {
+  const results = checks.map(({ result }) => result);
+  return (['refused', 'redirected', 'answered'] as const).find((each) => results.includes(each)) ?? 'open';
 }
 
 function accessFor(way: OwnWay, client: Client): Access {

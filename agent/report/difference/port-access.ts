@@ -24,7 +24,10 @@ export function portAccessChanges(before: State, after: State): readonly PortAcc
   const [old, now] = [portsOf(before), portsOf(after)];
   return [...new Set([...old.keys(), ...now.keys()])].flatMap((port) => {
     const [was, is] = [old.get(port), now.get(port)];
-    const { kind, ...words } = accessChange(was && wayOf(was.listener), is && wayOf(is.listener));
+    const { kind, isRefusedOtherwise: _, ...words } = accessChange(
+      was && wayOf(was.listener),
+      is && wayOf(is.listener),
+    );
     if (kind === 'same') return [];
     const [ownerBefore, ownerAfter] = [was, is].map((each) =>
       each === undefined ? '' : objectOf(each.loadBalancer.key),

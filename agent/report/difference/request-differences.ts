@@ -110,8 +110,8 @@ export class RequestDifferences {
 
 /** undefined if nothing differs. The words are those for any client, so that requests of many clients are one group. */
 function compared(before: Treatment, after: Treatment, client: Client): Compared | undefined {
-  const { kind } = accessKind(before, after, client);
-  const { kind: _, ...words } = accessKind(before, after);
+  const { kind, isRefusedOtherwise } = accessKind(before, after, client);
+  const { kind: _, isRefusedOtherwise: __, ...words } = accessKind(before, after);
   if (before.guards !== after.guards && kind !== 'same') return { kind, ...words };
   if (before.answer !== after.answer) {
     // A backend instead of an answer, or an answer instead of a backend; members that come and go open and close nothing.
@@ -120,6 +120,7 @@ function compared(before: Treatment, after: Treatment, client: Client): Compared
     if (kind !== 'same' && isForwarded && isAboutRules) return { kind, ...words };
     return { kind: 'answer', before: wordsOf(before), after: wordsOf(after) };
   }
+  if (isRefusedOtherwise) return { kind: 'answer', ...words };
   if (before.backends !== after.backends)
     return { kind: 'backend', before: before.backends, after: after.backends };
   if (before.handling === after.handling) return undefined;

@@ -58,8 +58,15 @@ function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
-/** What happens besides, by its name in words: its values as JSON, in their order. `pools`: what members of its backends get. */
-export function handlingOf(rule: RouteRule | undefined, pools: Readonly<Record<string, unknown>>): string {
+/**
+ * What happens besides, by its name in words: its values as JSON, in their order. `pools`: what members of its backends get.
+ * `wrongCertificate`: what clients with one get; '' if none is wrong.
+ */
+export function handlingOf(
+  rule: RouteRule | undefined,
+  pools: Readonly<Record<string, unknown>>,
+  wrongCertificate: string,
+): string {
   if (rule === undefined) return '';
   // What says who may come in is compared as such.
   const {
@@ -88,6 +95,7 @@ export function handlingOf(rule: RouteRule | undefined, pools: Readonly<Record<s
     taken: externalAuth?.responseHeaders,
     refusal: externalAuth?.refusal,
     members: Object.keys(pools).length > 0 ? pools : undefined,
+    wrongCertificate: wrongCertificate || undefined,
   };
   return JSON.stringify(
     Object.fromEntries(Object.entries(fields).map(([key, value]) => [wordsFor(key), value])),
@@ -115,6 +123,7 @@ const WORDS: Readonly<Record<string, string>> = {
   taken: 'headers of the authorization server for members',
   refusal: 'what clients get that the authorization server refuses',
   members: 'connections to members',
+  wrongCertificate: 'what clients get whose certificate is refused',
 };
 
 function wordsFor(field: string): string {

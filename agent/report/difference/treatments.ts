@@ -6,6 +6,7 @@ import type { Family, Listener, LoadBalancer } from '../../model/load-balancer.t
 import { objectOf, ownerOfListener } from '../../model/names.ts';
 import type { HostPattern, RouteRule, RouteSection, WeightedBackend } from '../../model/routes.ts';
 import type { AskedRequest } from '../answers/access/asked-request.ts';
+import { answerToWrong } from '../answers/access/certificate-checks.ts';
 import { CLOSED, type RequestWay, type Way } from '../answers/access/check.ts';
 import { mostSpecific } from '../answers/access/hosts.ts';
 import { type PathSettings, type ReadPath, readPath } from '../answers/access/path-rules.ts';
@@ -223,7 +224,7 @@ export class Treatments {
       rule: rule?.name ?? objectOf(loadBalancer.key),
       backends: answer === '' || request.pools.length > 0 ? sharesOf(request.pools) : '',
       answer,
-      handling: handlingOf(rule, this.#connectionsOf(rule)),
+      handling: handlingOf(rule, this.#connectionsOf(rule), answerToWrong(way)),
       way: withMembers(way),
       guards: guardsInText(withMembers(way)),
     };

@@ -1,7 +1,7 @@
 // The hosts of an Ingress class as sections of a port, by the client certificates that they ask for. Pure.
 
 import type { HostRoutes, HttpRouting, RouteSection } from '../../model/routes.ts';
-import { ANY_HOST, hostText } from '../routes/host-pattern.ts';
+import { ANY_HOST, hostText, wildcardOf } from '../routes/host-pattern.ts';
 import type { IngressGuards } from './ingress-guards.ts';
 
 const SECTION = 'all';
@@ -17,12 +17,12 @@ export function classRouting(
 
 /**
  * A host whose clients need a certificate is a section of its own: a client that names another host in its handshake does not
- * get there. If all hosts are guarded, each of the others is a section.
+ * get there. Each of the others is a section if all hosts are guarded, or its wildcard, which would take its requests.
  */
 function sectionsOf(hosts: readonly HostRoutes[], guards: IngressGuards['hosts']): readonly RouteSection[] {
   const isAsked = (host: string): boolean => guards.has(host) && guards.get(host) !== 'closed';
   const isAlone = ({ host }: HostRoutes): boolean =>
-    isAsked('') || isAsked(host.kind === 'any' ? '' : hostText(host));
+    isAsked('') || (host.kind !== 'any' && [hostText(host), wildcardOf(hostText(host))].some(isAsked));
   const alone = hosts.filter(isAlone).map((each) => ({
     name: hostText(each.host),
     hostname: each.host,

@@ -19,12 +19,20 @@ export function clientCertificate(way: Way): CheckResult | undefined {
   const condition = `${ofAuthority(authority)}${crl === undefined ? '' : ' that is not revoked'}`;
   if (verify === 'ignored') return passed('with any certificate, or without');
   const fault = faultOf(way, clients);
-  const answer = tls && hasErrorPage(tls) ? answerOf(clients) : NO_HANDSHAKE;
+  const answer = answerToWrong(way);
   if (fault !== '') return refused(`${condition}: the client's ${fault}`, answer);
   if (given !== undefined) return passed(condition);
   if (verify === 'optional') return passed(`${condition}, or without`);
   const absent = errorPage === undefined ? NO_HANDSHAKE : answer;
   return way.client.hasCertificate ? passed(condition) : asked(condition, absent);
+}
+
+/** What a client gets whose certificate is refused; '' if none is. */
+export function answerToWrong(way: Pick<Way, 'listener' | 'serverName'>): string {
+  const { tls } = way.listener;
+  const clients = askedOf(way);
+  if (tls === undefined || clients === undefined || clients.verify === 'ignored') return '';
+  return hasErrorPage(tls) ? answerOf(clients) : NO_HANDSHAKE;
 }
 
 /** If handshakes continue with any certificate. */
@@ -42,7 +50,7 @@ export function hostCertificate(way: Way): CheckResult | undefined {
   const given = askedOf(way);
   if (needed?.verify !== 'required' || given?.verify === 'required') return undefined;
   const condition = ofAuthority(needed.authority);
-  const answer = 'status 403';
+  const answer = answerOf(needed);
   if (given === undefined) return refused(`${condition}, which the handshake does not ask for`, answer);
   return client.hasCertificate || client.certificates !== undefined
     ? passed(condition)

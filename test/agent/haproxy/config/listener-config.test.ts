@@ -18,9 +18,12 @@ import { planLoadBalancer } from '../../../../agent/haproxy/plan.ts';
 import { Running } from '../../../../agent/haproxy/running.ts';
 import { commandText } from '../../../../agent/haproxy/socket/command-text.ts';
 import { capabilitiesOf, parseVersion } from '../../../../agent/haproxy/socket/version.ts';
-import type { Listener } from '../../../../agent/model/load-balancer.ts';
+import type { Listener, LoadBalancer, Tls } from '../../../../agent/model/load-balancer.ts';
 import { service } from '../../../support/values/build.ts';
+import { CertificateTexts } from '../../../support/values/certificate-texts.ts';
+import { AUTHORITY, WEB } from '../../../support/values/certificates.ts';
 import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/values/load-balancers.ts';
+import { gatewayOf, matchOf, patternOf, ruleOf, sectionOf as hostSection } from '../../../support/values/routes.ts';
 import { listenerOf, translated } from '../../../support/values/translated.ts';
 
 const CONTEXT = renderContext(
@@ -148,4 +151,34 @@ test('A check on its own port does not send the PROXY protocol header, a check o
     'id 5 weight 16 send-proxy-v2 check inter 5000ms rise 2 fall 3 port 80 check-send-proxy',
     'The port is written, but it is the one that gets traffic with the header',
   );
+});
+
+test('Another name for which clients need a certificate is another structure: its rows wait for that reload', (t) => {
+  const texts = new CertificateTexts();
+  const certificate = texts.pair('default/tls', WEB);
+  const clients = texts.clients('secret default/ca', AUTHORITY);
+  const guarding = (...guarded: readonly string[]): LoadBalancer => {
+    const hosts = ['a.example', 'b.example'];
+    const sections = hosts.map((name) => ({
+      hostname: patternOf(name),
+      certificates: [certificate],
+      ...{ clients: guarded.includes(name) ? clients : undefined },
+    }));
+    const tls: Tls = {
+      ...{ certificates: [certificate], minVersion: '1.2', ciphers: [], alpn: [], clients: undefined, sections },
+    };
+    const entries = [{ match: matchOf('/'), rule: ruleOf('-') }];
+    const routing = hosts.map((name) => hostSection(name, name, { [name]: entries }));
+    return gatewayOf({ address: '192.0.2.1', port: 443 }, routing, { tls });
+  };
+  const structure = (of: LoadBalancer): string => of.listeners.map(structureOf).join();
+  for (const [before, after] of [
+    [['a.example'], ['b.example']],
+    [['a.example'], ['a.example', 'b.example']],
+  ] as const) {
+    const [old, now] = [guarding(...before), guarding(...after)];
+    const running = Running.booted([old], new AclIds().idOf);
+    t.is(planLoadBalancer({ key: now.key, running, before: old, after: now }).reload, 'listener-changed');
+    t.not(structure(old), structure(now));
+  }
 });

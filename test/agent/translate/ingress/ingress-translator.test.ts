@@ -8,6 +8,9 @@ import type {
   RedirectAction,
   RouteRule,
 } from '../../../../agent/model/routes.ts';
+import { askedRequest } from '../../../../agent/report/answers/access/asked-request.ts';
+import { findRule } from '../../../../agent/report/answers/access/find-rule.ts';
+import { readPath } from '../../../../agent/report/answers/access/path-rules.ts';
 import { service } from '../../../support/values/build.ts';
 import { secret } from '../../../support/values/certificates.ts';
 import { ADDRESS, GatewayWorld } from '../../../support/values/gateway-world.ts';
@@ -666,6 +669,36 @@ test('Clients of a host with auth-tls-secret need a certificate, also by the nam
     'all hosts of its rules, not only those of its tls',
   );
   t.true(detectMisdirected);
+});
+
+test('A host without auth-tls-secret keeps its requests beside a wildcard that asks for certificates', (t) => {
+  const content = { fingerprint: 'abc' } as never;
+  const tls = (host: string): Json => ({ tls: [{ hosts: [host], secretName: 'web-tls' }] });
+  const given = world(
+    secret('web-tls'),
+    { ...secret('clients'), authority: { content, fault: '' } },
+    ingressJson(
+      'wide',
+      { ...tls('*.example.org'), ...rules([{ path: '/' }], '*.example.org') },
+      { 'nginx.ingress.kubernetes.io/auth-tls-secret': 'default/clients' },
+    ),
+    ingressJson('own', { ...tls('open.example.org'), ...rules([{ path: '/' }], 'open.example.org') }),
+  );
+  const { tls: asked, routing } = given.listener(443, 'tcp', KEY);
+  const { section, found } = findRule(
+    routing as HttpRouting,
+    askedRequest('https://open.example.org/'),
+    readPath('/', { dotSegments: 'reject', ambiguousPaths: 'pass' }),
+  );
+  t.is(section?.name, 'open.example.org');
+  t.is(found?.entry.rule.route, 'Ingress default/own');
+  t.deepEqual(
+    asked?.sections?.map(({ hostname, clients }) => [hostname.kind, hostname.suffix, clients?.verify]),
+    [
+      ['exact', 'open.example.org', undefined],
+      ['one-label', 'example.org', 'required'],
+    ],
+  );
 });
 
 test('An Ingress that is deleted, or gets another class, takes its routes and status with it', (t) => {
