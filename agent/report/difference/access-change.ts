@@ -15,7 +15,9 @@ export interface AccessChange {
   /** `Open to everybody`. */
   readonly before: string;
   readonly after: string;
-  /** It was closed and stays so, and some clients get another answer. */
+  /** It was closed and stays so: what else differs is seen by nobody. */
+  readonly isClosed: boolean;
+  /** Some clients get another answer of those that it is closed to. */
   readonly isRefusedOtherwise: boolean;
 }
 
@@ -38,22 +40,35 @@ const RANKS: Readonly<Record<Access['verdict'], number>> = {
 export function accessChange(before: OwnWay, after: OwnWay, client: Client = ANY_CLIENT): AccessChange {
   const [old, now] = [accessFor(before, client), accessFor(after, client)];
   const isSame = old.sentence === now.sentence;
-  const words = { before: old.sentence, after: now.sentence, isRefusedOtherwise: false };
+  const words = { before: old.sentence, after: now.sentence, isClosed: false, isRefusedOtherwise: false };
   const rank = RANKS[now.verdict] - RANKS[old.verdict] || RANKS[endOf(now)] - RANKS[endOf(old)];
   if (rank !== 0) return { kind: rank > 0 ? 'opens' : 'closes', ...words };
-  if (before === undefined || after === undefined) return { kind: 'same', ...words };
+  if (before === undefined || after === undefined)
+    return {
+      kind: 'same',
+      ...words,
+      isRefusedOtherwise: before !== after && answersOf(old) !== answersOf(now),
+    };
   const [was, is] = [guardsOf(before), guardsOf(after)];
   const own = {
     before: withGuards(old.sentence, isSame ? inWords(was, is) : []),
     after: withGuards(now.sentence, isSame ? inWords(is, was) : []),
   };
-  if (old.verdict === 'refused')
-    return { kind: 'same', ...own, isRefusedOtherwise: own.before !== own.after };
+  if (old.verdict === 'refused') {
+    const isRefusedOtherwise = answersOf(old) !== answersOf(now) || (isSame && own.before !== own.after);
+    return { kind: 'same', ...own, isClosed: true, isRefusedOtherwise };
+  }
   // A client whose address is known was compared by it.
   const isAny = client.from === undefined;
   const isOpening = opens(was, is) || (isAny && letsMoreIn(before, after));
   const isClosing = opens(is, was) || (isAny && letsMoreIn(after, before));
-  return { kind: isOpening ? 'opens' : isClosing ? 'closes' : 'same', ...own, isRefusedOtherwise: false };
+  return { ...words, kind: isOpening ? 'opens' : isClosing ? 'closes' : 'same', ...own };
+}
+
+/** What clients get by what they lack of what is asked for, up to the check that ends all requests. */
+function answersOf({ checks }: Access): string {
+  const reached = checks.filter(({ result }) => result === 'asked' || result === 'refused');
+  return reached.map(({ answer }) => answer).join();
 }
 
 /** What becomes of a client that has all that is asked for. */

@@ -24,10 +24,9 @@ export function portAccessChanges(before: State, after: State): readonly PortAcc
   const [old, now] = [portsOf(before), portsOf(after)];
   return [...new Set([...old.keys(), ...now.keys()])].flatMap((port) => {
     const [was, is] = [old.get(port), now.get(port)];
-    const { kind, isRefusedOtherwise: _, ...words } = accessChange(
-      was && wayOf(was.listener),
-      is && wayOf(is.listener),
-    );
+    const change = accessChange(was && wayOf(was.listener), is && wayOf(is.listener));
+    const { kind } = change;
+    const words = { before: change.before, after: change.after };
     if (kind === 'same') return [];
     const [ownerBefore, ownerAfter] = [was, is].map((each) =>
       each === undefined ? '' : objectOf(each.loadBalancer.key),

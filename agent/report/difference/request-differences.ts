@@ -5,7 +5,7 @@ import { isMapping } from '../../base/validate.ts';
 import type { AskedRequest } from '../answers/access/asked-request.ts';
 import type { Client } from '../answers/access/client.ts';
 import { ANY_CLIENT } from '../answers/access/client.ts';
-import { type AccessChange, accessChange } from './access-change.ts';
+import { accessChange } from './access-change.ts';
 import { NO_MEMBER, type Treatment } from './treatment.ts';
 import type { RequestPlace, Treatments } from './treatments.ts';
 
@@ -26,6 +26,7 @@ export interface RequestGroup {
   readonly examples: string[];
 }
 
+const ORDER: readonly DifferenceKind[] = ['opens', 'closes', 'answer', 'backend', 'handling'];
 const MOST_EXAMPLES = 3;
 /** Clients whose access was compared; others are compared again. */
 const MOST_CLIENTS = 100_000;
@@ -83,9 +84,8 @@ export class RequestDifferences {
 
   /** What opens first; of a kind the group with most requests. */
   groups(): readonly RequestGroup[] {
-    const order: readonly DifferenceKind[] = ['opens', 'closes', 'answer', 'backend', 'handling'];
     return [...this.#groups.values()].sort(
-      (a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || b.count - a.count,
+      (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.count - a.count,
     );
   }
 
@@ -108,10 +108,19 @@ export class RequestDifferences {
   }
 }
 
-/** undefined if nothing differs. The words are those for any client, so that requests of many clients are one group. */
+/** undefined if nothing differs. If only HAProxy can tell which rule takes the request, the most that differs of any counts. */
 function compared(before: Treatment, after: Treatment, client: Client): Compared | undefined {
-  const { kind, isRefusedOtherwise } = accessKind(before, after, client);
-  const { kind: _, isRefusedOtherwise: __, ...words } = accessKind(before, after);
+  const found = pairsOf(before, after).flatMap(([was, is]) => comparedOne(was, is, client) ?? []);
+  return found.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))[0];
+}
+
+/** The words are those for any client, so that requests of many clients are one group. */
+function comparedOne(before: Treatment, after: Treatment, client: Client): Compared | undefined {
+  if (isAlike(before, after)) return undefined;
+  const { kind, isClosed, isRefusedOtherwise } = accessChange(before.way, after.way, client);
+  const ofAny = accessChange(before.way, after.way);
+  const words = { before: ofAny.before, after: ofAny.after };
+  if (isClosed) return isRefusedOtherwise ? { kind: 'answer', ...words } : undefined;
   if (before.guards !== after.guards && kind !== 'same') return { kind, ...words };
   if (before.answer !== after.answer) {
     // A backend instead of an answer, or an answer instead of a backend; members that come and go open and close nothing.
@@ -120,25 +129,32 @@ function compared(before: Treatment, after: Treatment, client: Client): Compared
     if (kind !== 'same' && isForwarded && isAboutRules) return { kind, ...words };
     return { kind: 'answer', before: wordsOf(before), after: wordsOf(after) };
   }
-  if (isRefusedOtherwise) return { kind: 'answer', ...words };
   if (before.backends !== after.backends)
     return { kind: 'backend', before: before.backends, after: after.backends };
   if (before.handling === after.handling) return undefined;
   return { kind: 'handling', ...handlingWords(before.handling, after.handling) };
 }
 
-/** If only HAProxy can tell which rule takes the request, what any of them opens counts. */
-function accessKind(before: Treatment, after: Treatment, client?: Client): AccessChange {
-  const [old, now] = [before.each ?? [before], after.each ?? [after]];
-  const pairs = old.length === now.length ? old.map((each, at) => [each, now[at]] as const) : [];
-  const changes = pairs.map(([was, is]) => accessChange(was.way, is?.way, client));
-  const own = accessChange(before.way, after.way, client);
-  // Rules that come or go may take requests from those that stay.
-  if (pairs.length === 0 && before.guards !== after.guards) return { ...own, kind: 'opens' };
-  const [found] = (['opens', 'closes'] as const).flatMap((kind) =>
-    changes.filter((each) => each.kind === kind),
+function isAlike(a: Treatment, b: Treatment): boolean {
+  return (
+    a.guards === b.guards && a.answer === b.answer && a.backends === b.backends && a.handling === b.handling
   );
-  return found ?? own;
+}
+
+/** The treatments before and after that one request can have, if what each rule asks for is had or not independently of the others. */
+function pairsOf(before: Treatment, after: Treatment): readonly (readonly [Treatment, Treatment])[] {
+  const [old, now] = [before, after].map((each) => each.each ?? [{ words: '', treatment: each }]);
+  const lacking = new Set<string>();
+  return (now ?? []).flatMap(({ words, treatment }) => {
+    const pairs: (readonly [Treatment, Treatment])[] = [];
+    for (const was of old ?? []) {
+      if (lacking.has(was.words)) continue;
+      pairs.push([was.treatment, treatment]);
+      if (was.words === words || was.words === '') break;
+    }
+    lacking.add(words);
+    return pairs;
+  });
 }
 
 const NOTHING = 'nothing';

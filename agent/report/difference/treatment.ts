@@ -21,8 +21,14 @@ export interface Treatment {
   readonly way: Omit<Way, 'client'> | undefined;
   /** Everything that decides about it. For comparison only. */
   readonly guards: string;
-  /** If only HAProxy can tell which rule takes the requests: the treatment of each, in their order. */
-  readonly each?: readonly Treatment[];
+  /** If only HAProxy can tell which rule takes the requests: each rule, in their order. */
+  readonly each?: readonly PerhapsTreated[];
+}
+
+export interface PerhapsTreated {
+  /** What a request has that it takes; '' for any. */
+  readonly words: string;
+  readonly treatment: Treatment;
 }
 
 export const NO_MEMBER = 'answers 503: no member takes requests';
@@ -164,10 +170,7 @@ export function guardsInText(way: Omit<Way, 'client'>): string {
 }
 
 /** One treatment out of those of several rules, of which only HAProxy can tell which takes the request. */
-export function joined(
-  own: Treatment,
-  others: readonly { readonly words: string; readonly treatment: Treatment }[],
-): Treatment {
+export function joined(own: Treatment, others: readonly PerhapsTreated[]): Treatment {
   const all = (part: (treatment: Treatment) => string): string =>
     [...others.map(({ words, treatment }) => `${part(treatment)} (${words})`), part(own)].join(', or ');
   return {
@@ -177,6 +180,6 @@ export function joined(
     handling: all(({ handling }) => handling),
     way: own.way,
     guards: all(({ guards }) => guards),
-    each: [...others.map(({ treatment }) => treatment), own],
+    each: [...others, { words: '', treatment: own }],
   };
 }

@@ -23,7 +23,13 @@ import { service } from '../../../support/values/build.ts';
 import { CertificateTexts } from '../../../support/values/certificate-texts.ts';
 import { AUTHORITY, WEB } from '../../../support/values/certificates.ts';
 import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/values/load-balancers.ts';
-import { gatewayOf, matchOf, patternOf, ruleOf, sectionOf as hostSection } from '../../../support/values/routes.ts';
+import {
+  gatewayOf,
+  sectionOf as hostSection,
+  matchOf,
+  patternOf,
+  ruleOf,
+} from '../../../support/values/routes.ts';
 import { listenerOf, translated } from '../../../support/values/translated.ts';
 
 const CONTEXT = renderContext(
@@ -165,7 +171,14 @@ test('Another name for which clients need a certificate is another structure: it
       ...{ clients: guarded.includes(name) ? clients : undefined },
     }));
     const tls: Tls = {
-      ...{ certificates: [certificate], minVersion: '1.2', ciphers: [], alpn: [], clients: undefined, sections },
+      ...{
+        certificates: [certificate],
+        minVersion: '1.2',
+        ciphers: [],
+        alpn: [],
+        clients: undefined,
+        sections,
+      },
     };
     const entries = [{ match: matchOf('/'), rule: ruleOf('-') }];
     const routing = hosts.map((name) => hostSection(name, name, { [name]: entries }));

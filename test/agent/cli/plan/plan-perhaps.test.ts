@@ -1,0 +1,67 @@
+// What opens where only HAProxy can tell which rule takes a logged request, and what differs where nothing is open.
+
+import test, { type ExecutionContext } from 'ava';
+import type { RequestGroup } from '../../../../agent/report/difference/request-differences.ts';
+import { Folders, GATEWAY, route } from '../../../support/values/plan-folders.ts';
+
+const LINE = '{"method":"GET","url":"/","host":"shop.example.org","client":"192.0.2.7","scheme":"http"}';
+const CLOSED = { annotations: 'headgate.io/whitelist-source-range: 10.0.0.0/8' };
+
+/** With the route of `open` only for requests with this value of the header x-a. */
+function byHeader(name: string, value: string, more: Parameters<typeof route>[2] = {}): string {
+  const match = `{path: {type: PathPrefix, value: /}, headers: [{name: x-a, value: "${value}"}]}`;
+  return route(name, '/', more).replace('{path: {type: PathPrefix, value: /}}', match);
+}
+
+async function ofLog(t: ExecutionContext, before: string, after: string): Promise<RequestGroup | undefined> {
+  const { log } = await new Folders(t).compare(GATEWAY + before, GATEWAY + after, [LINE]);
+  return log?.groups[0];
+}
+
+test('A rule that may take a logged request opens or closes by the rule that takes it otherwise', async (t) => {
+  const [all, closed] = [route('all', '/'), route('all', '/', CLOSED)];
+  const kindOf = async (before: string, after: string) => (await ofLog(t, before, after))?.kind;
+  t.is(await kindOf(closed, closed + byHeader('own', '1')), 'opens');
+  t.is(await kindOf(closed + byHeader('own', '1'), closed), 'closes');
+  t.is(await kindOf(all + byHeader('own', '1', CLOSED), all), 'opens');
+  t.is(await kindOf(all, all + byHeader('own', '1', CLOSED)), 'closes');
+  const open = closed + byHeader('own', '1');
+  t.is(await kindOf(open, closed + byHeader('own', '2')), 'opens', 'another value of the header');
+  t.is(
+    await kindOf(open, open + byHeader('z', '2', CLOSED)),
+    undefined,
+    'those that it takes were closed out',
+  );
+  t.is(await kindOf(open, open + byHeader('a', '2', CLOSED)), 'closes', 'a request may have both values');
+});
+
+test('What opens has the words of the rule by which it does', async (t) => {
+  const group = await ofLog(t, route('all', '/', CLOSED), route('all', '/', CLOSED) + byHeader('own', '1'));
+  t.deepEqual(
+    [group?.before, group?.after],
+    ['Open only to clients from 10.0.0.0/8', 'Open to everybody'],
+    'and the log has no client that both let in',
+  );
+});
+
+test('A request that nobody may send differs by the answer only', async (t) => {
+  const closed = (backends: string): string =>
+    route('all', '/', { annotations: 'headgate.io/denylist-source-range: 0.0.0.0/0', backends });
+  t.is(
+    await ofLog(t, closed('{name: web, port: 80}'), closed('{name: canary, port: 80}')),
+    undefined,
+    'its backend gets none of them',
+  );
+  const group = await ofLog(t, closed('{name: web, port: 80}'), '');
+  t.deepEqual([group?.kind, group?.after.includes('404')], ['answer', true]);
+});
+
+test('A redirect that becomes a backend opens also where clients need a password', async (t) => {
+  const asking = { annotations: 'headgate.io/auth-type: basic, headgate.io/auth-secret: users' };
+  const secret =
+    'apiVersion: v1\nkind: Secret\nmetadata: {name: users, namespace: shop}\nstringData: {auth: "ann:$5$abcd$fx5zb4bSMQ0LtI8v.P8Q6GTFe1GVodrRa94HcXAi000"}\n---\n';
+  const redirect = '{type: RequestRedirect, requestRedirect: {hostname: away.example.org}}';
+  const leading = route('all', '/', { ...asking, filters: redirect }).replace(/ {4}backendRefs.*\n/, '');
+  const group = await ofLog(t, secret + leading, secret + route('all', '/', asking));
+  t.is(group?.kind, 'opens');
+});
