@@ -252,7 +252,7 @@ function marks(mark: number): readonly Json[] {
   ];
 }
 
-/** '' if what the plan says is what clients saw: nothing, or some difference, and first of all that somebody gets in. */
+/** '' if what the plan says is what clients saw: nothing, or some difference, and first of all that a client gets in. */
 function faultOf(
   kind: string | undefined,
   clients: readonly EdgeClient[],

@@ -15,7 +15,7 @@ export interface AccessChange {
   /** `Open to everybody`. */
   readonly before: string;
   readonly after: string;
-  /** It was closed and stays so: what else differs is seen by nobody. */
+  /** It was closed and stays so: no client sees what else differs. */
   readonly isClosed: boolean;
   /** Some clients get another answer of those that it is closed to. */
   readonly isRefusedOtherwise: boolean;

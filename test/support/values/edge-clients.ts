@@ -138,7 +138,7 @@ export async function ask(request: EdgeRequest, client: EdgeClient): Promise<Got
   }
 }
 
-/** Of HAProxy's moment, and not of its rules. */
+/** They follow from the moment, not from rules. */
 const VOLATILE = new Set([
   'date',
   'content-length',

@@ -28,7 +28,7 @@ export interface Said {
   readonly rule: string;
 }
 
-/** What the authorization server of the edge answers: `/check` wants a header or a cookie, `/none` lets nobody in. */
+/** What the authorization server of the edge answers: `/check` wants a header or a cookie, `/none` lets no request in. */
 export function answerOfAuthorizer(path: string, headers: Json): number {
   if (path.startsWith('/any')) return 200;
   if (path.startsWith('/none')) return 403;

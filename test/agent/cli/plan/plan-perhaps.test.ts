@@ -1,4 +1,4 @@
-// What opens where only HAProxy can tell which rule takes a logged request, and what differs where nothing is open.
+// What opens where only HAProxy can tell which rule takes a logged request, and what differs if nothing is open.
 
 import test, { type ExecutionContext } from 'ava';
 import type { RequestGroup } from '../../../../agent/report/difference/request-differences.ts';
@@ -44,7 +44,7 @@ test('What opens has the words of the rule by which it does', async (t) => {
   );
 });
 
-test('A request that nobody may send differs by the answer only', async (t) => {
+test('A request that no client may send differs by the answer only', async (t) => {
   const closed = (backends: string): string =>
     route('all', '/', { annotations: 'headgate.io/denylist-source-range: 0.0.0.0/0', backends });
   t.is(
@@ -56,7 +56,7 @@ test('A request that nobody may send differs by the answer only', async (t) => {
   t.deepEqual([group?.kind, group?.after.includes('404')], ['answer', true]);
 });
 
-test('A redirect that becomes a backend opens also where clients need a password', async (t) => {
+test('A redirect that becomes a backend opens also if clients need a password', async (t) => {
   const asking = { annotations: 'headgate.io/auth-type: basic, headgate.io/auth-secret: users' };
   const secret =
     'apiVersion: v1\nkind: Secret\nmetadata: {name: users, namespace: shop}\nstringData: {auth: "ann:$5$abcd$fx5zb4bSMQ0LtI8v.P8Q6GTFe1GVodrRa94HcXAi000"}\n---\n';
