@@ -27,8 +27,12 @@ local OF_CONNECTIONS = setOf([[connection keep-alive proxy-connection te trailer
 local NEVER_ASKED = setOf([[range if-match if-none-match if-modified-since if-unmodified-since if-range x-original-url x-original-uri
   x-original-method x-auth-request-redirect x-sent-from x-real-ip x-scheme x-forwarded-for x-forwarded-host x-forwarded-uri
   x-forwarded-method]])
--- If members get all headers of an answer.
-local NEVER_COPIED = setOf('content-type content-language content-location date server set-cookie age etag last-modified vary')
+-- If members get all headers of an answer: without those of HAProxy's own.
+local NEVER_COPIED = setOf([[content-type content-language content-location date server set-cookie age etag last-modified vary
+  x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto forwarded x-real-ip x-request-id]])
+local function isCopied(word)
+  return not NEVER_COPIED[word] and not word:find('^x%-headgate%-') and not word:find('^x?%-?ssl%-client')
+end
 -- Cookies reach the client with these, as from nginx.
 local GOOD_STATUSES = setOf('200 201 204 206 301 302 303 304 307 308')
 local REDIRECTS = setOf('301 302 303 307 308')
@@ -237,9 +241,11 @@ local function giveToMember(txn, asked, answer)
   local http, taken, bytes = txn.http, {}, 0
   for name, values in pairs(answer.headers or {}) do
     local word = plain(name)
-    local isMeant = asked.taken == nil and not NEVER_COPIED[word] or asked.taken ~= nil and asked.taken[word] ~= nil
+    local isMeant = asked.taken == nil and isCopied(word) or asked.taken ~= nil and asked.taken[word] ~= nil
     if isMeant and not OF_CONNECTIONS[word] then
       for at = 0, #values do
+        -- HAProxy takes it from a server, and not from a client.
+        if values[at]:find('\0', 1, true) then return false end
         table.insert(taken, { name = name, value = values[at] })
         bytes = bytes + #name + #values[at] + 4
       end

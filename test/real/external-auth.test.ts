@@ -101,6 +101,8 @@ test('A service that is away, breaks off, or sends what is no answer lets no cli
     'ends within its headers': (response) => void response.socket?.end('HTTP/1.1 200 OK\r\nx-a: '),
     'ends within its body': (response) =>
       void response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'),
+    'has a header with a zero': (response) =>
+      void response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-auth-user: a\0b\r\n\r\n'),
     'has a body without an end': (response) => void response.writeHead(200).end('x'.repeat(100_000)),
     'has headers without an end': (response) =>
       void response.writeHead(200, { 'x-auth-user': 'x'.repeat(15_000) }).end(),
@@ -206,7 +208,7 @@ test('Members get the named headers of the answer, and never those of the client
   t.false(/x-auth-user/i.test(echo?.headers.connection ?? ''), echo?.headers.connection);
 });
 
-test('Without a list, members get all headers of the answer but those of its connection and body', async (t) => {
+test("Without a list, members get all headers of the answer but those of its connection and body, and HAProxy's own", async (t) => {
   const { place, auth } = await guarded(t, { responseHeaders: undefined });
   auth.answer = (response) =>
     response
@@ -217,6 +219,10 @@ test('Without a list, members get all headers of the answer but those of its con
         'content-type': 'text/evil',
         'set-cookie': 'a=1',
         connection: 'close',
+        'x-forwarded-for': '192.0.2.1',
+        'ssl-client-verify': 'SUCCESS',
+        'X-SSL-Client-CN': 'root',
+        'x-forwarded-user': 'ann',
       })
       .end('body');
   const { echo } = await ask(place, '/', { 'x-one': 'forged', 'content-type': 'text/plain' });
@@ -224,6 +230,9 @@ test('Without a list, members get all headers of the answer but those of its con
   t.is(echo?.headers['x-two'], '2, 3');
   t.deepEqual([echo?.headers.host, echo?.headers['content-type']], [HOST, 'text/plain']);
   t.is(echo?.headers['set-cookie'], undefined);
+  t.is(echo?.headers['x-forwarded-for'], '127.0.0.1');
+  t.is(echo?.headers['x-forwarded-user'], 'ann');
+  t.false(Object.keys(echo?.headers ?? {}).some((name) => name.includes('ssl-client')));
 });
 
 test('Headers of an answer for which there is no room let no client in', async (t) => {
