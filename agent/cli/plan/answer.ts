@@ -219,7 +219,7 @@ export function planMarkdown(answer: PlanAnswer): readonly string[] {
     answer.problems.map((problem) => ({ text: problemLine(problem), below: [] })),
   );
   add(
-    'Not compared',
+    'Notes',
     notesOf(answer).map((text) => ({ text, below: [] })),
   );
   return lines;
