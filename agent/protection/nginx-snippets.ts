@@ -12,7 +12,12 @@ const HARMLESS = new Set([
   ...['proxy_connect_timeout', 'send_timeout', 'keepalive_timeout', 'proxy_cookie_path'],
   ...['http2_push_preload', 'proxy_cache', 'proxy_cache_valid', 'proxy_cache_key', 'proxy_cache_bypass'],
   ...['proxy_no_cache', 'large_client_header_buffers', 'client_body_buffer_size', 'tcp_nodelay'],
-  ...['tcp_nopush', 'sendfile'],
+  ...['tcp_nopush', 'sendfile', 'client_header_buffer_size', 'client_header_timeout', 'client_body_timeout'],
+  ...['proxy_max_temp_file_size', 'proxy_temp_file_write_size', 'proxy_redirect'],
+  ...['chunked_transfer_encoding', 'gzip_disable', 'gzip_buffers', 'gzip_http_version', 'gzip_static'],
+  ...['proxy_cache_lock', 'proxy_cache_use_stale', 'proxy_ignore_headers', 'proxy_socket_keepalive'],
+  ...['absolute_redirect', 'port_in_redirect', 'server_name_in_redirect', 'server_tokens'],
+  ...['keepalive_requests', 'reset_timedout_connection', 'override_charset'],
 ]);
 
 /** Headers that members get from the load balancer itself, or that say nothing of a client. */
@@ -73,6 +78,8 @@ function isRule(
 ): boolean {
   if (directive === '' || HARMLESS.has(directive)) return false;
   if (directive === 'return') return !(isByHost && /^3\d\d$/.test(first));
+  // No limit.
+  if (directive === 'client_max_body_size') return first !== '0';
   if (directive !== 'proxy_set_header') return true;
   // Whatever the client has sent is replaced; an empty value removes it.
   const name = unquoted(first).toLowerCase();

@@ -15,6 +15,9 @@ for (const harmless of [
   'proxy_set_header Host $host;\nproxy_set_header X-Forwarded-Proto https;',
   'proxy_set_header Accept-Encoding "";',
   'set $a b',
+  'client_max_body_size 0;',
+  'client_header_buffer_size 64k;\nlarge_client_header_buffers 4 128k;',
+  'proxy_set_header Upgrade $http_upgrade;\nproxy_set_header Connection "upgrade";\nproxy_max_temp_file_size 0;',
 ])
   test(`A snippet that restricts nothing: ${JSON.stringify(harmless)}`, (t) => {
     t.false(hasRules(harmless));
@@ -38,6 +41,8 @@ for (const rule of [
   'proxy_set_header "X-Tenant" a;',
   "proxy_set_header X-Real-IP '';",
   'rewrite ^/a$ /b last;',
+  'client_max_body_size 1k;',
+  'underscores_in_headers off;',
   'more_set_input_headers "X-User: a";',
   'access_by_lua_block { ngx.exit(403) }',
   'if ($http_x ~ "a{2}") { return 302 /; }',
