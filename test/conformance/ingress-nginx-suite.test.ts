@@ -4,7 +4,7 @@ import test from 'ava';
 import { readIngress } from '../../agent/translate/ingress/ingress-rules.ts';
 import { service } from '../support/values/build.ts';
 import { ingress } from '../support/values/gateways.ts';
-import { FEATURES, type Outcome, type Scenario, SUITE } from './ingress-nginx-tests.ts';
+import { FEATURES, type Outcome, RUN, type Scenario, SUITE } from './ingress-nginx-tests.ts';
 
 /** `served`: with all that it asks for. */
 type Judged = 'served' | 'ignored' | 'closed' | 'broken';
@@ -25,6 +25,10 @@ test('Each test of the suite is named once', (t) => {
   const names = named.flatMap(({ scenario }) => scenario.tests.split(' '));
   t.is(names.length, SUITE.tests);
   t.is(new Set(names).size, SUITE.tests);
+  t.deepEqual(
+    RUN.failed.split(' ').filter((name) => !names.includes(name)),
+    [],
+  );
 });
 
 for (const { feature, scenario } of named)
