@@ -11,7 +11,7 @@ export const SUITE = {
 export const RUN = {
   date: '2026-11-29',
   haproxy: '2.6.12',
-  /** Of ingress-nginx, and the nginx that it had. */
+  /** The version of ingress-nginx, and the nginx that it had. */
   controller: '1.15.1',
   nginx: '1.22.1',
   /** Names, without "Test" at their beginning; all others passed. */
