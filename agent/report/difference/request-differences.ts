@@ -168,9 +168,20 @@ function handlingWords(before: string, after: string): Pick<Compared, 'before' |
   );
   const words = (fields: Readonly<Record<string, unknown>>): string =>
     differing
-      .map((name) => `${name} ${(JSON.stringify(fields[name]) ?? NOTHING).slice(0, MAX_SHOWN)}`)
+      .map(
+        (name) => `${name} ${(JSON.stringify(fields[name], withoutSecrets) ?? NOTHING).slice(0, MAX_SHOWN)}`,
+      )
       .join(', ') || NOTHING;
-  return { before: words(old), after: words(now) };
+  const [was, is] = [words(old), words(now)];
+  return { before: was, after: was === is ? `${is}, which differs in what is not shown` : is };
+}
+
+const OF_CREDENTIALS = /auth|cookie|token|key|secret|session|password|credential/i;
+
+/** A route may give its members a password in a header: plans are shown in merge requests. */
+function withoutSecrets(_: string, value: unknown): unknown {
+  if (!isMapping(value) || typeof value.name !== 'string' || typeof value.value !== 'string') return value;
+  return OF_CREDENTIALS.test(value.name) ? { ...value, value: '…' } : value;
 }
 
 function fieldsOf(handling: string): Readonly<Record<string, unknown>> {

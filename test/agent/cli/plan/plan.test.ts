@@ -141,6 +141,23 @@ test('Another backend, its weights, a redirect and other headers are different k
   ]);
 });
 
+test('A password that a route gives its members is not shown, and that it differs is', async (t) => {
+  const giving = (password: string): string => {
+    const filters = `{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Authorization, value: "Basic ${password}"}, {name: x-a, value: "${password.length}"}]}}`;
+    return `${GATEWAY}${route('all', '/', { filters })}`;
+  };
+  for (const [before, after, words] of [
+    ['abc', 'abcd', '"value":"4"'],
+    ['abc', 'xyz', 'which differs in what is not shown'],
+  ] as const) {
+    const answer = await new Folders(t).compare(giving(before), giving(after));
+    const text = shown(answer).join('\n');
+    t.is(answer.requests[0]?.kind, 'handling');
+    t.true(text.includes('"name":"Authorization","value":"…"') && text.includes(words), text);
+    t.false(/Basic|abc|xyz/.test(text + JSON.stringify(answer)));
+  }
+});
+
 test('Each load balancer has what it takes: commands, or the landing and a reload', async (t) => {
   const folders = new Folders(t);
   const { loadBalancers } = await folders.compare(
