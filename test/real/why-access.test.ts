@@ -137,7 +137,23 @@ interface Asking {
   readonly from: string;
   readonly user: string;
   readonly hasCertificate: boolean;
+  /** What it sends in X-Forwarded-For; '' for nothing. */
+  readonly forwarded: string;
 }
+
+const FORWARDED = [
+  ...[
+    '',
+    '',
+    '127.7.2.1',
+    '127.7.2.1, 127.7.3.1',
+    '127.7.2.1,127.7.3.2, 127.7.3.1',
+    '127.7.3.9',
+    'x',
+    '127.7.2.1, x',
+  ],
+  ...['127.7.2.2,127.7.3.4,127.7.3.3,127.7.3.2', '127.7.2.1:80', ',127.7.1.1', '127.7.1.1,', '2001:db8::1'],
+];
 
 const clients: fc.Arbitrary<Asking> = fc.record({
   host: fc.constantFrom(HOST, HOST, ...HOSTS),
@@ -162,6 +178,7 @@ const clients: fc.Arbitrary<Asking> = fc.record({
   from: fc.constantFrom(...ADDRESSES),
   user: fc.constantFrom('', 'ann', 'eve'),
   hasCertificate: fc.boolean(),
+  forwarded: fc.constantFrom(...FORWARDED),
 });
 
 /** Whatever is drawn, each verdict is met: "/" is open, "/admin" asks, "=/admin" redirects, and "/re" is refused. */
@@ -197,7 +214,7 @@ const EACH_VERDICT: Guarded = {
   changes: {},
 };
 const ITS_CLIENTS = ['/', '/admin', '/admin/x', '/re/x'].map(
-  (path): Asking => ({ host: HOST, path, from: '127.0.0.1', user: '', hasCertificate: false }),
+  (path): Asking => ({ host: HOST, path, from: '127.0.0.1', user: '', hasCertificate: false, forwarded: '' }),
 );
 
 interface Served {
@@ -279,8 +296,9 @@ async function ask(host: Host, { port, listener }: Served, asking: Asking): Prom
     }
     const password =
       asking.user === '' ? '' : `Authorization: ${basic(asking.user, 'open').authorization}\r\n`;
+    const forwarded = asking.forwarded === '' ? '' : `X-Forwarded-For: ${asking.forwarded}\r\n`;
     socket.write(
-      `GET ${asking.path} HTTP/1.1\r\nHost: ${asking.host}:${port}\r\n${password}Connection: close\r\n\r\n`,
+      `GET ${asking.path} HTTP/1.1\r\nHost: ${asking.host}:${port}\r\n${password}${forwarded}Connection: close\r\n\r\n`,
     );
     let text = '';
     for await (const chunk of socket) text += chunk;
@@ -372,8 +390,10 @@ function accessOf({ listener, port }: Served, asking: Asking, sources: StatusSou
   const scheme = listener.tls === undefined ? 'http' : 'https';
   const url = `${scheme}://${asking.host}:${port}${asking.path}`;
   const from = { address: asking.from, family: 'v4' } as const;
-  const { user, hasCertificate } = asking;
-  const { answers } = explainRequest(url, sources, { from, user, hasCertificate });
+  const { user, hasCertificate, forwarded } = asking;
+  const headers = new Map([['x-forwarded-for', [forwarded]]]);
+  const client = { from, user, hasCertificate, ...(forwarded !== '' && { headers }) };
+  const { answers } = explainRequest(url, sources, client);
   const access = answers.find(({ addresses }) => addresses.length > 0)?.access;
   if (access === undefined) throw new Error(`No answer to ${url}`);
   const isUnclear = access.checks.some(

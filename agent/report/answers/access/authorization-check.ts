@@ -6,6 +6,7 @@ import type { ExternalAuth } from '../../../model/routes.ts';
 import type { AskedRequest } from './asked-request.ts';
 import { type CheckResult, refused, type Way } from './check.ts';
 import type { Client } from './client.ts';
+import { forwardedClient } from './forwarded-client.ts';
 
 export function externalAuth({ listener, request, client }: Way): CheckResult | undefined {
   const rule = request?.rule;
@@ -19,7 +20,14 @@ export function externalAuth({ listener, request, client }: Way): CheckResult | 
   const asked = request?.asked;
   return {
     ...{ result: 'asked', detail: words, answer: refusalInWords(asks) },
-    ...(asked && { question: questionOf(asks, asked, client, rule.auth?.removesHeader === true) }),
+    ...(asked && {
+      question: questionOf(
+        asks,
+        asked,
+        { ...client, from: forwardedClient(listener, client) },
+        rule.auth?.removesHeader === true,
+      ),
+    }),
   };
 }
 

@@ -8,6 +8,7 @@ import { ownerOfListener } from '../../../model/names.ts';
 import { actionInWords } from '../route-words.ts';
 import { asked, type CheckResult, CLOSED, limited, passed, refused, type Way } from './check.ts';
 import type { Client } from './client.ts';
+import { forwardedClient } from './forwarded-client.ts';
 import { admittedBy, type Ranges, rangesInWords, rangesResult } from './ranges.ts';
 
 export function path({ request }: Way): CheckResult | undefined {
@@ -59,6 +60,8 @@ export function routeRanges(way: Way): CheckResult | undefined {
 function rangesBehindProxies(ranges: Ranges, { listener, client }: Way, answer: string): CheckResult {
   const proxy = proxyInWords(listener, client);
   if (proxy === '') return rangesResult(ranges, listener.family, client, answer);
+  const from = forwardedClient(listener, client);
+  if (from !== undefined) return rangesResult(ranges, from.family, { ...client, from }, answer);
   const sets = (['v4', 'v6'] as const).map((family) => [admittedBy(ranges, family), family] as const);
   if (sets.every(([set, family]) => hasAll(set, family))) return passed('all addresses');
   if (sets.every(([set]) => set.length === 0)) return refused('no address', answer);
