@@ -68,8 +68,8 @@ export async function readManifests(cluster: Cluster, places: readonly string[])
 }
 
 export interface TranslatedOptions {
-  /** Told which Secrets the load balancers ask for. */
-  readonly onSecret?: (key: string) => void;
+  /** Told which Secrets and ConfigMaps the load balancers ask for. */
+  readonly onAsked?: (plural: 'secrets' | 'configmaps', key: string) => void;
   /** By owner: addresses instead of those of pools. */
   readonly standIns?: ReadonlyMap<string, string>;
 }
@@ -77,7 +77,7 @@ export interface TranslatedOptions {
 export async function translated(
   { cluster, owners, problems }: ReadObjects,
   settings: Settings,
-  { onSecret = () => undefined, standIns = new Map() }: TranslatedOptions = {},
+  { onAsked = () => undefined, standIns = new Map() }: TranslatedOptions = {},
 ): Promise<ReadState> {
   const desired = emptyDesiredState(() => settings);
   const onChange = (secrets: readonly Secret[]): void =>
@@ -87,10 +87,13 @@ export async function translated(
   const { addresses, problems: ofAddresses } = await allocated(cluster, settings, translating);
   const certificates = new Certificates({
     secret: (key) => {
-      onSecret(key);
+      onAsked('secrets', key);
       return cluster.secret(key);
     },
-    configMap: (key) => cluster.configMap(key),
+    configMap: (key) => {
+      onAsked('configmaps', key);
+      return cluster.configMap(key);
+    },
     maxRsaBits: settings.maxRsaBits,
     accessToPair: () => ({ kind: 'read' }),
     accessToAuthority: () => ({ kind: 'read' }),

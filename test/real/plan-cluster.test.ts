@@ -10,6 +10,7 @@ import { TestHost } from '../support/host/agent.ts';
 import { deployDefinitions } from '../support/kube/deploy.ts';
 import { type Kube, kubeNeeds, startKube } from '../support/kube/kube.ts';
 import { Authority, tlsSecret } from '../support/traffic/tls.ts';
+import { jwksOf, signer } from '../support/values/tokens.ts';
 
 const test = requires(ava, { ...kubeNeeds('openssl') });
 
@@ -92,6 +93,52 @@ test('A folder over the cluster: nothing, another backend, and what opens; the c
     [['opens', 'Open only to clients from 192.0.2.0/24', 'Open to everybody']],
   );
   t.is((await kube.writes()).length, before, 'It writes nothing');
+});
+
+test('Keys in a ConfigMap of the cluster count, so that a weaker token opens; the API server has no Gateway API', async (t) => {
+  t.is((await kube.api('GET', '/apis/gateway.networking.k8s.io')).status, 404);
+  await kube.must('POST', '/api/v1/namespaces/default/configmaps', {
+    metadata: { name: 'keys' },
+    data: { 'jwks.json': jwksOf(signer('one', 'ES256')) },
+  });
+  await kube.must('POST', '/apis/networking.k8s.io/v1/ingressclasses', {
+    metadata: { name: 'tokens', annotations: { 'headgate.io/load-balancer-ips': '192.0.2.11' } },
+    spec: { controller: 'headgate.io/ingress-controller' },
+  });
+  const asking = (audiences: readonly string[]): object => {
+    const jwt = { issuer: 'https://id.example.org', audiences, keys: 'configmap/keys' };
+    const backend = { service: { name: 'any', port: { number: 80 } } };
+    const paths = [{ path: '/', pathType: 'Prefix', backend }];
+    return {
+      ...{ apiVersion: 'networking.k8s.io/v1', kind: 'Ingress' },
+      metadata: {
+        ...{ name: 'tokens', namespace: 'default' },
+        annotations: { 'headgate.io/jwt': JSON.stringify(jwt) },
+      },
+      spec: { ingressClassName: 'tokens', rules: [{ host: 'tokens.example.org', http: { paths } }] },
+    };
+  };
+  await kube.must('POST', '/api/v1/namespaces/default/services', {
+    metadata: { name: 'any' },
+    spec: { ports: [{ port: 80, name: 'http' }] },
+  });
+  await kube.must('POST', INGRESSES, asking(['shop']));
+  const host = await TestHost.create(t, { flags: ['--kubeconfig', kube.kubeconfig] });
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-plan-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const kinds = async (audiences: readonly string[]): Promise<readonly string[]> => {
+    await writeFile(join(folder, 'tokens.json'), JSON.stringify(asking(audiences)));
+    const { stdout, stderr } = await host.command('plan', [folder, '--cluster', '--json']);
+    t.is(stderr, '');
+    const { requests, problems } = JSON.parse(stdout) as PlanAnswer;
+    t.deepEqual(
+      problems.filter(({ message }) => message.includes('keys')),
+      [],
+    );
+    return [...new Set(requests.map(({ kind }) => kind))];
+  };
+  t.deepEqual(await kinds(['shop']), []);
+  t.deepEqual(await kinds(['shop', 'other']), ['opens']);
 });
 
 test('Without a cluster, and with a folder that is missing, it says what to name', async (t) => {

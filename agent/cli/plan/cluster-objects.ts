@@ -27,32 +27,47 @@ export async function clusterObjects(settings: Settings): Promise<ClusterObjects
     const problems: Problem[] = [];
     for (const kind of kindsOf(settings))
       for (const resource of resourcesOf(kind, settings.namespaces, settings.serviceSelector)) {
-        const first = await client.request(resourceRequest(resource, { limit: '1' }, API_TIMEOUT_MS));
-        if (first.status === 404 && resource.isOptional) continue;
+        const found = await known(client, resource);
+        if (found === undefined) continue;
         const own: KubernetesObject[] = [];
         const onItem = (text: string): void => {
-          const { apiVersion } = resource;
+          const { apiVersion } = found;
           const read = parseObject({ apiVersion, kind, ...asMapping(text) }, '');
           own.push(...read.objects);
           problems.push(...read.problems);
         };
-        await new ResourceClient(client, resource).list({}, API_TIMEOUT_MS, onItem, () => own.splice(0));
+        await new ResourceClient(client, found).list({}, API_TIMEOUT_MS, onItem, () => own.splice(0));
         upserted.push(...own);
       }
     return { upserted, problems };
   });
 }
 
-/** `keys`: `default/shop-tls`. One that cannot be read is a problem. Errors: as above. */
-export async function namedSecrets(settings: Settings, keys: ReadonlySet<string>): Promise<ClusterObjects> {
+type Resource = ReturnType<typeof resourcesOf>[number];
+
+/** With the version that the API server knows; undefined if it does not know the kind, and needs not. */
+async function known(client: ApiClient, resource: Resource): Promise<Resource | undefined> {
+  const { apiVersion, orVersion, isOptional } = resource;
+  if (isOptional !== true) return resource;
+  for (const version of orVersion === undefined ? [apiVersion] : [apiVersion, orVersion]) {
+    const own = { ...resource, apiVersion: version };
+    const { status } = await client.request(resourceRequest(own, { limit: '1' }, API_TIMEOUT_MS));
+    if (status !== 404) return own;
+  }
+  return undefined;
+}
+
+/** `asked`: `secrets default/shop-tls`, `configmaps default/keys`. One that cannot be read is a problem. Errors: as above. */
+export async function namedObjects(settings: Settings, asked: ReadonlySet<string>): Promise<ClusterObjects> {
   return withClient(settings, async (client) => {
     const upserted: KubernetesObject[] = [];
     const problems: Problem[] = [];
-    for (const key of keys) {
+    for (const each of asked) {
+      const [plural, key = ''] = each.split(' ');
       const [namespace = '', name = ''] = key.split('/');
-      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
+      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
       const answer = await client.request({ method: 'GET', path, timeoutMs: API_TIMEOUT_MS });
-      const object = `Secret ${key}`;
+      const object = `${plural === 'secrets' ? 'Secret' : 'ConfigMap'} ${key}`;
       if (answer.status === 200) {
         const read = parseObject(answer.body, '');
         upserted.push(...read.objects);

@@ -7,7 +7,7 @@ import { Cluster } from '../../kubernetes/cluster.ts';
 import type { KubernetesObject } from '../../kubernetes/objects.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type ReadObjects, type ReadState, readManifests, translated } from '../desired.ts';
-import { clusterObjects, namedSecrets } from './cluster-objects.ts';
+import { clusterObjects, namedObjects } from './cluster-objects.ts';
 import { patchFolder } from './patch-folder.ts';
 import { type StandIns, standIns } from './stand-ins.ts';
 
@@ -60,15 +60,14 @@ export async function clusterCompared(
   settings: Settings,
 ): Promise<ComparedStates> {
   const { upserted, problems } = await clusterObjects(settings);
-  // A first translation says which Secrets are asked for.
+  // A first translation says which Secrets and ConfigMaps are asked for.
   const asked = new Set<string>();
-  const onSecret = (key: string): void => void asked.add(key);
-  for (const over of [[], places])
-    await translated(await objectsOver(upserted, over), settings, { onSecret });
-  const secrets = await namedSecrets(settings, asked);
-  const all = [...upserted, ...secrets.upserted];
+  const onAsked = (plural: string, key: string): void => void asked.add(`${plural} ${key}`);
+  for (const over of [[], places]) await translated(await objectsOver(upserted, over), settings, { onAsked });
+  const named = await namedObjects(settings, asked);
+  const all = [...upserted, ...named.upserted];
   const states = await compared(await objectsOver(all, []), await objectsOver(all, places), settings);
-  const unread = [...problems, ...secrets.problems, ...states.after.problems];
+  const unread = [...problems, ...named.problems, ...states.after.problems];
   return { ...states, after: { ...states.after, problems: unread } };
 }
 

@@ -6,7 +6,7 @@ import type { AskedRequest } from '../answers/access/asked-request.ts';
 import type { Client } from '../answers/access/client.ts';
 import { ANY_CLIENT } from '../answers/access/client.ts';
 import { accessChange } from './access-change.ts';
-import { NO_MEMBER, type Treatment } from './treatment.ts';
+import { NO_MEMBER, type Treatment, withBackends } from './treatment.ts';
 import type { RequestPlace, Treatments } from './treatments.ts';
 
 /** The first one that applies: to whom it is open, then what it gets, then how. */
@@ -120,7 +120,12 @@ function comparedOne(before: Treatment, after: Treatment, client: Client): Compa
   const { kind, isClosed, isRefusedOtherwise } = accessChange(before.way, after.way, client);
   const ofAny = accessChange(before.way, after.way);
   const words = { before: ofAny.before, after: ofAny.after };
-  if (isClosed) return isRefusedOtherwise ? { kind: 'answer', ...words } : undefined;
+  if (isClosed) {
+    const assumed = [before, after].map(({ way }) => way && withBackends(way));
+    const { kind: own, ...others } = accessChange(assumed[0], assumed[1]);
+    if (own !== 'same') return { kind: own, before: others.before, after: others.after };
+    return isRefusedOtherwise ? { kind: 'answer', ...words } : undefined;
+  }
   if (before.guards !== after.guards && kind !== 'same') return { kind, ...words };
   if (before.answer !== after.answer) {
     // A backend instead of an answer, or an answer instead of a backend; members that come and go open and close nothing.

@@ -33,6 +33,17 @@ export interface PerhapsTreated {
 
 export const NO_MEMBER = 'answers 503: no member takes requests';
 
+/** As if its backends were there, which may come without any change of what protects them. */
+export function withBackends(way: Omit<Way, 'client'>): Omit<Way, 'client'> {
+  const { request } = way;
+  const action = request?.rule?.action;
+  if (request?.rule === undefined || action?.kind !== 'forward') return way;
+  const backends = action.backends.map((each) => ({ ...each, pool: each.pool ?? NOT_THERE }));
+  return { ...way, request: { ...request, rule: { ...request.rule, action: { ...action, backends } } } };
+}
+
+const NOT_THERE = 'pool:';
+
 export function answerOf(rule: RouteRule, pools: RequestWay['pools']): string {
   const { action } = rule;
   if (action.kind !== 'forward') return actionInWords(rule);

@@ -65,3 +65,12 @@ test('A redirect that becomes a backend opens also if clients need a password', 
   const group = await ofLog(t, secret + leading, secret + route('all', '/', asking));
   t.is(group?.kind, 'opens');
 });
+
+test('A weaker protection opens also if its backend is not there, which may come later', async (t) => {
+  const [closed, open] = [CLOSED, {}].map((more) =>
+    route('all', '/', { ...more, backends: '{name: missing, port: 80}' }),
+  );
+  t.is((await ofLog(t, closed ?? '', open ?? ''))?.kind, 'opens');
+  t.is((await ofLog(t, open ?? '', closed ?? ''))?.kind, 'closes');
+  t.is(await ofLog(t, open ?? '', open ?? ''), undefined);
+});
