@@ -15,12 +15,12 @@ test('The client is the last address of X-Forwarded-For that is no trusted proxy
     ['10.0.0.1', ['198.51.100.1', '10.0.0.2'], '198.51.100.1'],
     ['10.0.0.1', ['203.0.113.1, 198.51.100.1,10.0.0.2'], '198.51.100.1'],
     ['10.0.0.1', ['198.51.100.1,10.0.0.4,10.0.0.3,10.0.0.2'], '10.0.0.4'],
-    ['10.0.0.1', ['198.51.100.1, nobody'], '10.0.0.1'],
-    ['10.0.0.1', ['198.51.100.1, nobody, 10.0.0.2'], '10.0.0.2'],
+    ['10.0.0.1', ['198.51.100.1, unknown'], '10.0.0.1'],
+    ['10.0.0.1', ['198.51.100.1, unknown, 10.0.0.2'], '10.0.0.2'],
     ['2001:db8::1', ['198.51.100.1'], '198.51.100.1'],
     ['10.0.0.1', ['198.51.100.1:80'], undefined],
   ] as const)
     t.is(forwardedClient(listener, client(from, ...values))?.address, expected, `${from} ${values}`);
-  const { headers: _, ...unknown } = client('10.0.0.1');
-  t.is(forwardedClient(listener, unknown), undefined, 'a proxy of which no header is given');
+  const { headers: _, ...without } = client('10.0.0.1');
+  t.is(forwardedClient(listener, without), undefined, 'a proxy of which no header is given');
 });
