@@ -29,6 +29,7 @@ export function migrationPage(): string {
 
 Traefik has [${SUITE.tests} tests](${url}) that compare its own controller with ingress-nginx: a list of what people rely on.
 They were run on ${RUN.date} with Headgate (HAProxy ${RUN.haproxy}) in the place of Traefik, beside ingress-nginx ${RUN.controller} (nginx ${RUN.nginx}): ${passed} of ${SUITE.tests} pass, ✗ marks the others.
+All but those of snippets were run with HAProxy 3.4.7, too; four ended otherwise, by chance.
 A test passes whatever it does not ask about: the lists say what the answer is.
 Most snippets could not be loaded into this nginx, whose module for headers is older: there Headgate's answer is compared with what the test wants.
 [A test of ours](../../test/conformance/ingress-nginx-suite.test.ts) reads the annotations of each as the agent does, so that the lists follow the code.

@@ -547,7 +547,7 @@ export const FEATURES: Readonly<Record<string, readonly Scenario[]>> = {
     {
       asks: { 'proxy-read-timeout': '1', 'proxy-send-timeout': '5' },
       outcome: 'differs',
-      why: 'the longer one of both counts',
+      why: 'the longer one of both counts: here the five seconds after which the member answers, so that chance decides',
       tests: 'ShortReadTimeoutSlowBackend',
     },
   ],
