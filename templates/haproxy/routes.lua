@@ -38,20 +38,6 @@ local function cleanConnection(txn)
   if isUpgrade then txn.http:req_set_header('connection', 'upgrade') end
 end
 
--- A client of HTTP/2 that keeps a stream open could go on with further requests in a worker that a reload has replaced, whose rules
--- are old. Clients that heed GOAWAY have another connection by then; the others are told to open one.
-local MOST_S_AFTER_STOP = 5
-local stopS
-
-core.register_task(function()
-  while stopS == nil do
-    core.sleep(1)
-    if tonumber(core.get_info().Stopping) == 1 then stopS = core.now().sec end
-  end
-end)
-
-core.register_fetches('is_replaced', function() return stopS ~= nil and core.now().sec - stopS > MOST_S_AFTER_STOP end)
-
 -- The author decides how many conditions a request meets, and the client how long its texts are. What they cost is counted in
 -- steps, some 100 ns each, and a request with too many is answered with 500: no thread is held longer than some milliseconds,
 -- and no wider route serves a request whose conditions were not all tried.
