@@ -1,12 +1,13 @@
 // What one state does with requests: the listener that takes one, its rule, and what happens then, as values that can be
 // compared with those of another state. Decides by the matcher of `why URL`. Pure.
 
+import { asksForCertificates } from '../../model/client-guards.ts';
 import type { DesiredState } from '../../model/desired-state.ts';
 import type { Family, Listener, LoadBalancer } from '../../model/load-balancer.ts';
 import { objectOf, ownerOfListener } from '../../model/names.ts';
 import type { HostPattern, RouteRule, RouteSection, WeightedBackend } from '../../model/routes.ts';
 import type { AskedRequest } from '../answers/access/asked-request.ts';
-import { answerToWrong } from '../answers/access/certificate-checks.ts';
+import { answerToWrong, askedOf } from '../answers/access/certificate-checks.ts';
 import { CLOSED, type RequestWay, type Way } from '../answers/access/check.ts';
 import { mostSpecific } from '../answers/access/hosts.ts';
 import { type PathSettings, type ReadPath, readPath } from '../answers/access/path-rules.ts';
@@ -50,6 +51,8 @@ interface HttpListener {
   readonly index: RuleIndex | undefined;
   /** By section and rule, for requests in which nothing is unclear and nothing refused. */
   readonly bySection: Map<RouteSection | undefined, Map<RouteRule, Treatment>>;
+  /** By host and section: a name in handshakes that asks for the same certificates as the host. */
+  readonly serverNames: Map<string, string>;
 }
 
 export class Treatments {
@@ -70,6 +73,7 @@ export class Treatments {
         ...{ loadBalancer, listener },
         index: listener.routing?.kind === 'http' ? new RuleIndex(listener.routing) : undefined,
         bySection: new Map<RouteSection | undefined, Map<RouteRule, Treatment>>(),
+        serverNames: new Map<string, string>(),
       })),
     );
     this.#owners = new Set(this.#listeners.map(({ loadBalancer }) => loadBalancer.key));
@@ -135,13 +139,15 @@ export class Treatments {
     if (index === undefined || listener.routing?.kind !== 'http')
       return { treatment: this.#forAll(at, read), isFound: listener.routing === undefined };
     const { section, entry, isAmbiguous, perhaps } = index.find(request, read);
-    const isPlain = entry !== undefined && perhaps.length === 0 && read.refused === '';
+    const serverName = serverNameOf(at, section, request);
+    const isUsual = serverName === nameIn(section?.hostname);
+    const isPlain = entry !== undefined && perhaps.length === 0 && read.refused === '' && isUsual;
     const known = isPlain ? at.bySection.get(section)?.get(entry.rule) : undefined;
     if (known !== undefined) return { treatment: known, isFound: true };
     const isFound = entry !== undefined || perhaps.length > 0 || isAmbiguous;
     const subject = entry?.rule ?? section ?? listener;
     const unclear = perhaps.map(({ rule, match }) => `${matchInWords(match)}: ${rule.name}`);
-    const key = `${listener.name} ${section?.name} ${read.refused} ${isAmbiguous} ${unclear.join('; ')}`;
+    const key = `${listener.name} ${serverName} ${section?.name} ${read.refused} ${isAmbiguous} ${unclear.join('; ')}`;
     const treatment = this.#remember(subject, key, () => {
       const rule = entry?.rule;
       const words =
@@ -157,7 +163,7 @@ export class Treatments {
         perhaps: [],
         pools: this.#poolsOf(rule),
       };
-      const own = this.#treatmentOf(at, way, rule, section === undefined ? '' : section.name);
+      const own = this.#treatmentOf(at, way, rule, { section: section?.name ?? '', serverName });
       const others = perhaps.map(({ rule: other, match }) => {
         const otherWay = {
           ...way,
@@ -165,7 +171,10 @@ export class Treatments {
           rule: other,
           pools: this.#poolsOf(other),
         };
-        return { words: matchInWords(match), treatment: this.#treatmentOf(at, otherWay, other, '') };
+        return {
+          words: matchInWords(match),
+          treatment: this.#treatmentOf(at, otherWay, other, { section: '', serverName }),
+        };
       });
       return others.length === 0 ? own : joined(own, others);
     });
@@ -210,9 +219,8 @@ export class Treatments {
     { loadBalancer, listener }: HttpListener,
     request: RequestWay,
     rule: RouteRule | undefined,
-    section: string,
+    { section, serverName }: { readonly section: string; readonly serverName: string },
   ): Treatment {
-    const serverName = nameIn(request.hostname);
     const way = { listener, serverName, request, proofs: NO_PROOFS, atEachHost: '' };
     const isRefused = request.refusedPath !== '' || request.ambiguity !== '';
     const answer = isRefused
@@ -349,6 +357,26 @@ function withMembers(way: Omit<Way, 'client'>): Omit<Way, 'client'> {
 function guardsOfPool(listener: Listener | undefined): Pick<RequestWay['pools'][number], 'clients' | 'tls'> {
   const { clients, tls } = listener?.pool ?? {};
   return { ...(clients && { clients }), ...(tls && { tls }) };
+}
+
+const MOST_NAMES = 100_000;
+
+/** The host itself if its handshakes ask for other certificates than those of its section, as a name without routes of its own may. */
+function serverNameOf(
+  { listener, serverNames }: HttpListener,
+  section: RouteSection | undefined,
+  { host, address }: AskedRequest,
+): string {
+  const own = nameIn(section?.hostname);
+  if (address !== '' || listener.tls === undefined || !asksForCertificates(listener.tls)) return own;
+  const key = `${host} ${own}`;
+  const known = serverNames.get(key);
+  if (known !== undefined) return known;
+  const [ofHost, ofOwn] = [host, own].map((serverName) => askedOf({ listener, serverName }));
+  const found = ofHost === ofOwn ? own : host;
+  if (serverNames.size >= MOST_NAMES) serverNames.clear();
+  serverNames.set(key, found);
+  return found;
 }
 
 /** A name in handshakes that belongs to the hostname; '' if any does. */

@@ -2,6 +2,7 @@
 
 import test, { type ExecutionContext } from 'ava';
 import type { RequestGroup } from '../../../../agent/report/difference/request-differences.ts';
+import { AUTHORITY, WEB } from '../../../support/values/certificates.ts';
 import { Folders, GATEWAY, route } from '../../../support/values/plan-folders.ts';
 
 const LINE = '{"method":"GET","url":"/","host":"shop.example.org","client":"192.0.2.7","scheme":"http"}';
@@ -73,4 +74,48 @@ test('A weaker protection opens also if its backend is not there, which may come
   t.is((await ofLog(t, closed ?? '', open ?? ''))?.kind, 'opens');
   t.is((await ofLog(t, open ?? '', closed ?? ''))?.kind, 'closes');
   t.is(await ofLog(t, open ?? '', open ?? ''), undefined);
+});
+
+test('A name without routes of its own opens if its handshakes ask for no certificate any more', async (t) => {
+  const yaml = (value: object): string => `${JSON.stringify(value)}\n---\n`;
+  const secret = (name: string, stringData: object): string =>
+    yaml({
+      ...{ apiVersion: 'v1', kind: 'Secret', type: name === 'tls' ? 'kubernetes.io/tls' : 'Opaque' },
+      ...{ metadata: { name, namespace: 'shop' }, stringData },
+    });
+  const ingress = (name: string, host: string, annotations: object): string => {
+    const backend = { service: { name: 'web', port: { number: 80 } } };
+    return yaml({
+      ...{ apiVersion: 'networking.k8s.io/v1', kind: 'Ingress' },
+      metadata: { name, namespace: 'shop', annotations },
+      spec: {
+        ingressClassName: 'edge',
+        tls: [{ hosts: [host], secretName: 'tls' }],
+        rules: [{ host, http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }],
+      },
+    });
+  };
+  const rest = [
+    secret('tls', { 'tls.crt': WEB.cert, 'tls.key': WEB.key }),
+    secret('ca', { 'ca.crt': AUTHORITY }),
+    yaml({
+      ...{ apiVersion: 'networking.k8s.io/v1', kind: 'IngressClass' },
+      metadata: { name: 'edge', annotations: { 'headgate.io/load-balancer-ips': '192.0.2.9' } },
+      spec: { controller: 'headgate.io/ingress-controller' },
+    }),
+    ingress('wide', '*.example.org', {}),
+  ].join('');
+  const prefix = 'nginx.ingress.kubernetes.io/';
+  const asking = ingress('canary', 'shop.example.org', {
+    [`${prefix}canary`]: 'true',
+    [`${prefix}canary-weight`]: '100',
+    [`${prefix}auth-tls-secret`]: 'shop/ca',
+  });
+  const line = LINE.replace('"http"', '"https"');
+  const kindOf = async (before: string, after: string) => {
+    const { log } = await new Folders(t).compare(GATEWAY + rest + before, GATEWAY + rest + after, [line]);
+    return log?.groups[0]?.kind;
+  };
+  t.is(await kindOf(asking, ''), 'opens');
+  t.is(await kindOf('', asking), 'closes');
 });
