@@ -36,7 +36,8 @@ const LINES: readonly (readonly [check: string, line: RegExp])[] = [
   ['path', /^http-request return .* if \{ path -m reg/],
   ['path', /^http-request return .* if !\{ path -m found \}/],
   ['host', /^http-request return .* if \{ req\.hdr_cnt\(host\) gt 1 \}/],
-  ['host', /^http-request return .* if !?\{ req\.hdr\(host\) -m found \}/],
+  ['host', /^http-request return .* if \{ req\.hdr\(host\) -m sub : \}/],
+  ['host', /^http-request return .* if !\{ var\(txn\.table\) -m found \} !?\{ req\.hdr\(host\) -m found \}/],
   ['path', /^http-request return .* if \{ path -m sub /],
   ['host', /^http-request return status 421 /],
   [
