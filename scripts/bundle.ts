@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync, renameSync, utimesSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build, type Plugin } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -66,4 +67,8 @@ const withoutUnused: Plugin = {
   },
 };
 
-if (import.meta.main) await bundle(resolve(process.argv[2] ?? join(root, 'dist/agent.mjs')));
+if (import.meta.main) {
+  // A flag is no file.
+  const [file = join(root, 'dist/agent.mjs')] = parseArgs({ allowPositionals: true }).positionals;
+  await bundle(resolve(file));
+}
