@@ -29,22 +29,13 @@ import { haproxyExecutable } from './support/haproxy/haproxy.ts';
 import { clusterOf } from './support/values/build.ts';
 import { AUTHORITY, CRL, configMap, secret, WEB } from './support/values/certificates.ts';
 import { hostileObjects } from './support/values/hostile.ts';
+import { RENDER_SETTINGS } from './support/values/render-settings.ts';
 import { translateCluster } from './support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
 
 const CONTEXT = renderContext(
-  {
-    maxConnectionsPerNamespace: 0,
-    threads: 1,
-    hardStopAfter: 1_000,
-    maxOldWorkers: 4,
-    haproxyUser: '',
-    haproxyGroup: '',
-    routeMetrics: false,
-    connectionLogTarget: { kind: 'journald' } as const,
-    connectionLogFormat: 'json' as const,
-  },
+  RENDER_SETTINGS,
   {
     fileMode: 0o600,
     socketMode: '600',

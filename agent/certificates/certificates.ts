@@ -8,7 +8,7 @@ import type { ErrorPages } from './error-pages.ts';
 import type { KeyPair } from './key-pair.ts';
 import { type Access, type Answer, type Found, LastGood, type LastGoodOptions } from './last-good.ts';
 import { withDepth } from './limited-depth.ts';
-import type { KeysName, KeyUrls } from './token-keys/key-urls.ts';
+import { isKeysName, type KeysName, type KeyUrls } from './token-keys/key-urls.ts';
 import type { TokenKeys } from './token-keys/token-keys.ts';
 import { writtenTokenKeys } from './token-keys/written-token-keys.ts';
 import type { Users } from './users.ts';
@@ -216,8 +216,8 @@ function tokenKeysOf(
     },
     missing: 'it does not exist, or has no keys',
     access: (name) => {
-      if (!name.startsWith('jwks ')) return byName.access(name);
-      return keyUrls?.access(name as KeysName) ?? { kind: 'not here' };
+      if (!isKeysName(name)) return byName.access(name);
+      return keyUrls?.access(name) ?? { kind: 'not here' };
     },
   });
 }

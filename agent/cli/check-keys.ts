@@ -4,21 +4,17 @@
 import { messageOf } from '../base/errors.ts';
 import { quote } from '../base/quote.ts';
 import { readJwks } from '../certificates/token-keys/jwks-reader.ts';
-import { isAllowed } from '../certificates/token-keys/key-urls.ts';
+import { isAllowed, isKeysName, MOST_URLS, urlOf } from '../certificates/token-keys/key-urls.ts';
 import { checkJwks } from '../certificates/token-keys/token-keys.ts';
 import { bad, type Finding, good, warning } from '../host/finding.ts';
 import type { LoadBalancer } from '../model/load-balancer.ts';
-
-/** As many as the agent reads. */
-const MOST_URLS = 64;
-const KIND = 'jwks ';
 
 /** The URLs that routes name. */
 export function keyUrlsOf(loadBalancers: readonly LoadBalancer[]): readonly string[] {
   const names = loadBalancers.flatMap(({ listeners }) =>
     listeners.flatMap(({ tokenKeys = [] }) => tokenKeys.map(({ name }) => name)),
   );
-  return [...new Set(names)].filter((name) => name.startsWith(KIND)).map((name) => name.slice(KIND.length));
+  return [...new Set(names)].filter(isKeysName).map(urlOf);
 }
 
 /** `allowed`: the setting `jwksUrls`; `named`: by routes. */

@@ -39,6 +39,15 @@ const shop = (annotations: Readonly<Record<string, string>>, more: object = {}) 
   return ingressJson('shop', { rules, ...more }, annotations);
 };
 
+/** With this certificate, or {} without one. `own`: whose certificate the host has. */
+function isServedTo(client: Partial<IssuedCertificate>, place: Place, own: Authority): Promise<boolean> {
+  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
+  return askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
+    (text) => text.includes('"member":"web"'),
+    () => false,
+  );
+}
+
 test('A client of an Ingress needs a user and a password of its Secret', async (t) => {
   const host = await TestHost.create(t);
   const place = { address: host.address(1), port: 80 };
@@ -93,12 +102,7 @@ test('A client of an Ingress whose certificate is revoked is refused, and others
     host.write('clients.yaml', [
       secret('clients', { 'ca.crt': clients.cert, ...(crl !== '' && { 'ca.crl': crl }) }),
     ]);
-  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
-  const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
-    askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
-      (text) => text.includes('"member":"web"'),
-      () => false,
-    );
+  const isServed = (client: Partial<IssuedCertificate>) => isServedTo(client, place, own);
   await write('');
   await host.start();
   await host.until('both are served', async () => (await isServed(ann)) && (await isServed(bob)));
@@ -478,12 +482,7 @@ for (const landing of [false, true])
       tlsSecret('web-tls', await own.issue({ names: [NAME] })),
     ]);
     const agent = await host.start();
-    const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
-    const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
-      askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
-        (text) => text.includes('"member":"web"'),
-        () => false,
-      );
+    const isServed = (client: Partial<IssuedCertificate>) => isServedTo(client, place, own);
     t.false(await isServed({}));
     if (!landing) {
       // The first reload is at once.
@@ -513,12 +512,7 @@ test('Between a change of authorities and the reload for it no client is let in 
     tlsSecret('web-tls', await own.issue({ names: [NAME] })),
   ]);
   const agent = await host.start();
-  const question = `GET / HTTP/1.1\r\nhost: ${NAME}\r\nconnection: close\r\n\r\n`;
-  const isServed = (client: Partial<IssuedCertificate>): Promise<boolean> =>
-    askInTls(place, { servername: NAME, ca: own.cert, ...client }, question).then(
-      (text) => text.includes('"member":"web"'),
-      () => false,
-    );
+  const isServed = (client: Partial<IssuedCertificate>) => isServedTo(client, place, own);
   await host.until('ann is served', () => isServed(ann));
   // The first reload is at once, and the next one ten minutes later.
   await host.serve({ name: 'other', address: host.address(2) });

@@ -1,12 +1,13 @@
 // A worker that a reload has replaced has old rules: a client cannot use them by a connection of before.
 
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import ava from 'ava';
+import ava, { type ExecutionContext } from 'ava';
+import type { RouteEntry } from '../../agent/model/routes.ts';
 import { eventually } from '../support/basics/eventually.ts';
 import { freePort } from '../support/basics/free-port.ts';
 import { requires } from '../support/basics/requirements.ts';
@@ -21,14 +22,9 @@ const HOST = 'shop.example.org';
 /** Longer than a connection is served after its first request to a replaced worker (templates/haproxy/routes.mustache). */
 const REPLACED_MS = 7_000;
 
-test('A client that heeds no GOAWAY gets 421 for what it asks for later, and what it has asked for before continues', async (t) => {
-  t.timeout(120_000);
-  const member = createServer((asked, answer) => {
-    if (asked.url !== '/events') return void answer.end('member');
-    answer.write('begin');
-    const timer = setInterval(() => answer.write('event'), 100);
-    answer.on('close', () => clearInterval(timer));
-  }).listen(0, '127.0.0.1');
+/** A host with one member, before and after a reload with a rule that closes /admin. */
+async function served(t: ExecutionContext<unknown>, answers: RequestListener) {
+  const member = createServer(answers).listen(0, '127.0.0.1');
   await once(member, 'listening');
   t.teardown(() => {
     member.closeAllConnections();
@@ -36,16 +32,26 @@ test('A client that heeds no GOAWAY gets 421 for what it asks for later, and wha
   });
   const place = { address: '127.0.0.1', port: await freePort() };
   const pool = poolOf('web', [`127.0.0.1:${(member.address() as AddressInfo).port}`]);
-  const guarded = entryOf('/admin', { kind: 'answer', status: 403 });
-  const of = (...entries: readonly ReturnType<typeof entryOf>[]) => [
+  const of = (...entries: readonly RouteEntry[]) => [
     gatewayOf(place, [sectionOf('http', '*', { [HOST]: [...entries, entryOf('/', 'web')] })]),
     pool,
   ];
   const haproxy = await startRendered(t, of(), { hardStopAfter: 120_000 });
+  return { place, close: () => haproxy.reload(of(entryOf('/admin', { kind: 'answer', status: 403 }))) };
+}
+
+test('A client that heeds no GOAWAY gets 421 for what it asks for later, and what it has asked for before continues', async (t) => {
+  t.timeout(120_000);
+  const { place, close } = await served(t, (asked, answer) => {
+    if (asked.url !== '/events') return void answer.end('member');
+    answer.write('begin');
+    const timer = setInterval(() => answer.write('event'), 100);
+    answer.on('close', () => clearInterval(timer));
+  });
   const client = await connectRawHttp2(t, place);
   t.is(await client.get(HOST, '/events'), '200');
   t.is(await client.get(HOST, '/admin'), '200');
-  await haproxy.reload(of(guarded));
+  await close();
   await eventually(
     async () => (await request(place, '/admin', { headers: { host: HOST } })).status,
     (status) => status === 403,
@@ -63,27 +69,14 @@ test('A client that heeds no GOAWAY gets 421 for what it asks for later, and wha
     (bytes) => bytes > before,
   );
   t.is((await request(place, '/', { headers: { host: HOST } })).status, 200);
-  t.pass();
 });
 
 test('A client that heeds GOAWAY, and one that had only connected, get what they first ask a replaced worker for', async (t) => {
   t.timeout(60_000);
-  const member = createServer((asked, answer) => {
+  const { place, close } = await served(t, (asked, answer) => {
     if (asked.url === '/silent') answer.flushHeaders();
     else answer.end('member');
-  }).listen(0, '127.0.0.1');
-  await once(member, 'listening');
-  t.teardown(() => {
-    member.closeAllConnections();
-    member.close();
   });
-  const place = { address: '127.0.0.1', port: await freePort() };
-  const pool = poolOf('web', [`127.0.0.1:${(member.address() as AddressInfo).port}`]);
-  const of = (...entries: readonly ReturnType<typeof entryOf>[]) => [
-    gatewayOf(place, [sectionOf('http', '*', { [HOST]: [...entries, entryOf('/', 'web')] })]),
-    pool,
-  ];
-  const haproxy = await startRendered(t, of(), { hardStopAfter: 120_000 });
   const session = connectHttp2(`http://${place.address}:${place.port}`);
   t.teardown(() => session.destroy());
   const get = (path: string) => session.request({ ':path': path, ':authority': HOST });
@@ -93,7 +86,7 @@ test('A client that heeds GOAWAY, and one that had only connected, get what they
   const early = connect(place.port, place.address);
   t.teardown(() => early.destroy());
   await once(early, 'connect');
-  await haproxy.reload(of(entryOf('/admin', { kind: 'answer', status: 403 })));
+  await close();
   await delay(REPLACED_MS);
   // HAProxy 3.2 has told the client earlier, and this request would go to another connection.
   if (!session.closed)

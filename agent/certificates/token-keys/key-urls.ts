@@ -10,7 +10,9 @@ import type { ReadJwks } from './jwks-reader.ts';
 import { checkJwks, type TokenKeys } from './token-keys.ts';
 
 /** As translation names what it reads. */
-export type KeysName = `jwks ${string}`;
+export type KeysName = `${typeof KIND}${string}`;
+
+const KIND = 'jwks ';
 
 export interface KeyUrlsOptions {
   /** URLs, each with all beneath it. */
@@ -30,7 +32,7 @@ interface Kept {
 
 const ROUND_MS = 30_000;
 const RENEWED_AFTER_MS = 300_000;
-const MOST_URLS = 64;
+export const MOST_URLS = 64;
 
 export class KeyUrls {
   readonly #options: KeyUrlsOptions;
@@ -118,8 +120,12 @@ export class KeyUrls {
   }
 }
 
-function urlOf(name: KeysName): string {
-  return name.slice('jwks '.length);
+export function isKeysName(name: string): name is KeysName {
+  return name.startsWith(KIND);
+}
+
+export function urlOf(name: KeysName): string {
+  return name.slice(KIND.length);
 }
 
 function textOf(found: Found<TokenKeys> | undefined): string {

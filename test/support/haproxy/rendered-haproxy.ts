@@ -32,6 +32,7 @@ import type { LoadBalancer } from '../../../agent/model/load-balancer.ts';
 import { Deadline } from '../basics/deadline.ts';
 import { freePort } from '../basics/free-port.ts';
 import { endWithUs } from '../basics/leftovers.ts';
+import { RENDER_SETTINGS } from '../values/render-settings.ts';
 import { haproxyExecutable } from './haproxy.ts';
 
 const NO_TEXTS: PemTexts = { certificate: () => undefined, authority: () => undefined, crl: () => undefined };
@@ -80,17 +81,12 @@ export async function startRendered(
   });
   for (const path of [paths.config, paths.adminSocket]) await mkdir(dirname(path), { recursive: true });
   const settings = {
-    maxConnectionsPerNamespace: 0,
-    threads: 1,
+    ...RENDER_SETTINGS,
     dotSegments,
     ambiguousPaths,
     hardStopAfter,
-    maxOldWorkers: 4,
-    haproxyUser: '',
-    haproxyGroup: '',
     routeMetrics,
-    connectionLogTarget: parseLogTarget(logTarget) ?? ({ kind: 'journald' } as const),
-    connectionLogFormat: 'json' as const,
+    connectionLogTarget: parseLogTarget(logTarget) ?? RENDER_SETTINGS.connectionLogTarget,
   };
   const { hasTls, hasRoutes, asksServers, verifiesTokens, reportsErrors } = needsOf(loadBalancers);
   const context = renderContext(settings, paths, maxConnections, new AclIds().idOf, {

@@ -15,6 +15,7 @@ import { requires } from '../../../support/basics/requirements.ts';
 import { haproxyExecutable } from '../../../support/haproxy/haproxy.ts';
 import { Loopback } from '../../../support/haproxy/rendered-haproxy.ts';
 import { service, slice } from '../../../support/values/build.ts';
+import { RENDER_SETTINGS } from '../../../support/values/render-settings.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 const test = requires(ava, { haproxy: true });
@@ -28,18 +29,7 @@ async function started(t: ExecutionContext, sh = '', given: Partial<CandidateOpt
   await writeFile(executable, script);
   await chmod(executable, 0o755);
   await writeFile(shown, '');
-  const settings = {
-    maxConnectionsPerNamespace: 0,
-    threads: 1,
-    hardStopAfter: 1_000,
-    maxOldWorkers: 4,
-    haproxyUser: '',
-    haproxyGroup: '',
-    routeMetrics: false,
-    connectionLogTarget: { kind: 'journald' } as const,
-    connectionLogFormat: 'json' as const,
-  };
-  const context = renderContext(settings, haproxyPaths(folder, folder), 100, new AclIds().idOf);
+  const context = renderContext(RENDER_SETTINGS, haproxyPaths(folder, folder), 100, new AclIds().idOf);
   const quarantine = new Quarantine();
   const refused: string[] = [];
   const maker = new CandidateMaker({

@@ -5,6 +5,7 @@ import { FormerDispatchers } from '../../../../agent/haproxy/config/former-dispa
 import { renderContext } from '../../../../agent/haproxy/config/render-context.ts';
 import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import { FakeClock } from '../../../support/basics/fake-clock.ts';
+import { RENDER_SETTINGS } from '../../../support/values/render-settings.ts';
 import { gatewayOf, sectionOf } from '../../../support/values/routes.ts';
 
 const tls = {
@@ -44,18 +45,7 @@ test('A listener counts as formerly dispatched until no client can wait in its d
 });
 
 test('The file keeps the socket of such a listener, with the same structure', async (t) => {
-  const settings = {
-    maxConnectionsPerNamespace: 0,
-    threads: 1,
-    hardStopAfter: 1_000,
-    maxOldWorkers: 4,
-    haproxyUser: '',
-    haproxyGroup: '',
-    routeMetrics: false,
-    connectionLogTarget: { kind: 'journald' } as const,
-    connectionLogFormat: 'json' as const,
-  };
-  const context = renderContext(settings, haproxyPaths('/s', '/r'), 100, new AclIds().idOf);
+  const context = renderContext(RENDER_SETTINGS, haproxyPaths('/s', '/r'), 100, new AclIds().idOf);
   const bindsIn = async (loadBalancer: typeof plain, formerly: readonly string[]) => {
     const { chunks, structure } = await configText([loadBalancer], {
       ...context,

@@ -23,6 +23,7 @@ import { service } from '../../../support/values/build.ts';
 import { CertificateTexts } from '../../../support/values/certificate-texts.ts';
 import { AUTHORITY, WEB } from '../../../support/values/certificates.ts';
 import { anyLoadBalancer, loadBalancer, nearlyAlike } from '../../../support/values/load-balancers.ts';
+import { RENDER_SETTINGS } from '../../../support/values/render-settings.ts';
 import {
   gatewayOf,
   sectionOf as hostSection,
@@ -32,22 +33,7 @@ import {
 } from '../../../support/values/routes.ts';
 import { listenerOf, translated } from '../../../support/values/translated.ts';
 
-const CONTEXT = renderContext(
-  {
-    maxConnectionsPerNamespace: 0,
-    threads: 1,
-    hardStopAfter: 1_000,
-    maxOldWorkers: 4,
-    haproxyUser: '',
-    haproxyGroup: '',
-    routeMetrics: false,
-    connectionLogTarget: { kind: 'journald' } as const,
-    connectionLogFormat: 'json' as const,
-  },
-  haproxyPaths('/var/lib', '/run'),
-  100,
-  new AclIds().idOf,
-);
+const CONTEXT = renderContext(RENDER_SETTINGS, haproxyPaths('/var/lib', '/run'), 100, new AclIds().idOf);
 
 const sectionOf = (listener: Listener) => String(renderLoadBalancer(loadBalancer([listener]), CONTEXT));
 

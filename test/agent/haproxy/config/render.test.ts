@@ -11,21 +11,11 @@ import { type RenderContext, renderContext } from '../../../../agent/haproxy/con
 import { haproxyPaths } from '../../../../agent/haproxy/paths.ts';
 import type { Listener } from '../../../../agent/model/load-balancer.ts';
 import { service, slice } from '../../../support/values/build.ts';
+import { RENDER_SETTINGS } from '../../../support/values/render-settings.ts';
 import { loadBalancerOf, translated } from '../../../support/values/translated.ts';
 
 function context(maxConnections = 100, aclIds = new AclIds()): RenderContext {
-  const settings = {
-    maxConnectionsPerNamespace: 0,
-    threads: 1,
-    hardStopAfter: 1_000,
-    maxOldWorkers: 4,
-    haproxyUser: '',
-    haproxyGroup: '',
-    routeMetrics: false,
-    connectionLogTarget: { kind: 'journald' } as const,
-    connectionLogFormat: 'json' as const,
-  };
-  return renderContext(settings, haproxyPaths('/var/lib', '/run'), maxConnections, aclIds.idOf);
+  return renderContext(RENDER_SETTINGS, haproxyPaths('/var/lib', '/run'), maxConnections, aclIds.idOf);
 }
 
 const CONTEXT = context();

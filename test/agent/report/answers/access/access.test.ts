@@ -14,6 +14,7 @@ import type { AmbiguousPaths } from '../../../../../agent/report/answers/access/
 import { NO_PROOFS } from '../../../../../agent/report/answers/access/proofs.ts';
 import { rewrittenPath } from '../../../../../agent/report/answers/access/request-checks.ts';
 import { externalAuth } from '../../../../support/traffic/authorizer.ts';
+import { RENDER_SETTINGS } from '../../../../support/values/render-settings.ts';
 import {
   entryOf,
   forwardTo,
@@ -106,19 +107,7 @@ function restrictedPool(): Listener {
 }
 
 function linesOf(listener: Listener, ambiguousPaths: AmbiguousPaths): readonly string[] {
-  const settings = {
-    maxConnectionsPerNamespace: 0,
-    threads: 1,
-    hardStopAfter: 1_000,
-    maxOldWorkers: 4,
-    haproxyUser: '',
-    haproxyGroup: '',
-    routeMetrics: false,
-    dotSegments: 'reject',
-    ambiguousPaths,
-    connectionLogTarget: { kind: 'journald' },
-    connectionLogFormat: 'json',
-  } as const;
+  const settings = { ...RENDER_SETTINGS, dotSegments: 'reject', ambiguousPaths } as const;
   const context = renderContext(settings, haproxyPaths('/var/lib', '/run'), 100, new AclIds().idOf, {
     hasTls: true,
     hasRoutes: true,
